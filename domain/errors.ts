@@ -1,0 +1,95 @@
+/**
+ * The errors a client can see: specification section 7.2. Every refusal in the code is a {@link ServiceError}; it becomes
+ * HTTP in one place (`api/middlewares/errors.ts` and the text formats' envelopes).
+ */
+
+interface ErrorKind {
+  /** HTTP status, or null for the codes that never travel as a response. */
+  readonly status: number | null;
+  /** Whether sending the same request again can succeed. */
+  readonly retryable: boolean;
+}
+
+/** Specification section 7.2, complete and in its order. */
+export const ERRORS = {
+  bad_request: { status: 400, retryable: false },
+  content_policy_violation: { status: 400, retryable: false },
+  missing_api_key: { status: 401, retryable: false },
+  invalid_api_key: { status: 401, retryable: false },
+  insufficient_credits: { status: 402, retryable: false },
+  forbidden: { status: 403, retryable: false },
+  access_denied: { status: 403, retryable: false },
+  not_found: { status: 404, retryable: false },
+  idempotency_conflict: { status: 409, retryable: false },
+  read_request_body_failed: { status: 413, retryable: false },
+  rate_limit_exceeded: { status: 429, retryable: true },
+  user_concurrency_exceeded: { status: 429, retryable: true },
+  internal_error: { status: 500, retryable: true },
+  processing_unavailable: { status: 503, retryable: true },
+  processing_timeout: { status: 503, retryable: true },
+  processing_failed: { status: 503, retryable: true },
+  result_transfer_failed: { status: 503, retryable: true },
+  realtime_disabled: { status: 503, retryable: false },
+  realtime_capacity_unavailable: { status: 503, retryable: true },
+  realtime_session_expired: { status: 410, retryable: false },
+  origin_not_allowed: { status: 403, retryable: false },
+  invalid_client_secret: { status: 401, retryable: false },
+  transport_not_allowed: { status: 400, retryable: false },
+  invalid_signature: { status: null, retryable: false },
+} as const satisfies Record<string, ErrorKind>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** The codes a task that ended in `failed` can carry: specification section 3. */
+export const TASK_ERROR_CODES = [
+  'content_policy_violation',
+  'bad_request',
+  'processing_unavailable',
+  'processing_timeout',
+  'processing_failed',
+  'result_transfer_failed',
+] as const satisfies readonly ErrorCode[];
+
+export type TaskErrorCode = (typeof TASK_ERROR_CODES)[number];
+
+export function isTaskErrorCode(code: string): code is TaskErrorCode {
+  return TASK_ERROR_CODES.some((known) => known === code);
+}
+
+interface ServiceErrorOptions {
+  /** Whole seconds to wait; sent as `retry_after_seconds` and `Retry-After`. */
+  readonly retryAfterSeconds?: number | undefined;
+  /** Overrides the status that the table gives, for the few transport cases (405) that share a code. */
+  readonly status?: number | undefined;
+  /** Extra response headers, such as `Allow`. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly cause?: unknown;
+}
+
+/**
+ * A refusal or failure whose code and message a client may read. The message says what to change; it never holds secrets,
+ * addresses of upstreams or anything another party wrote.
+ */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly retryable: boolean;
+  readonly retryAfterSeconds: number | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    const kind: ErrorKind = ERRORS[code];
+    this.code = code;
+    this.status = options.status ?? kind.status ?? 500;
+    this.retryable = kind.retryable;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+    this.headers = options.headers ?? {};
+  }
+}
+
+/** The most frequent refusal: 400 `bad_request`, with a sentence that names the field. */
+export function badRequest(message: string): ServiceError {
+  return new ServiceError('bad_request', message);
+}

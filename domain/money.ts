@@ -1,0 +1,54 @@
+/**
+ * Money is counted in **pico-USD** (10⁻¹² USD), as integers, everywhere between the edge and the database.
+ * A price of P USD per one million tokens is exactly P × 10⁶ pico-USD for each token, so no listed price needs a fraction.
+ */
+
+/** An amount of money in pico-USD (10⁻¹² USD). */
+export type PicoUsd = bigint;
+
+const DECIMALS = 12;
+const PICO_PER_USD = 10n ** BigInt(DECIMALS);
+const USD_PATTERN = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
+
+/**
+ * Reads a USD amount written in decimal notation, without any rounding.
+ *
+ * @param usd a decimal such as `"12.5"` or `0.05775`; at most 12 digits after the point
+ * @returns the amount in pico-USD
+ * @throws RangeError when the value is not a plain decimal or is finer than a pico-USD
+ */
+export function parseUsd(usd: string | number): PicoUsd {
+  const text = typeof usd === 'number' ? decimalNotation(usd) : usd;
+  const match = USD_PATTERN.exec(text);
+  if (!match) throw new RangeError(`not an amount in USD with at most ${DECIMALS} decimals: ${text}`);
+  const [, sign = '', whole = '0', fraction = ''] = match;
+  const amount = BigInt(whole) * PICO_PER_USD + BigInt(fraction.padEnd(DECIMALS, '0'));
+  return sign === '-' ? -amount : amount;
+}
+
+/**
+ * Writes an amount as an exact decimal in USD, without trailing zeros: `500000000000n` is `"0.5"`.
+ */
+export function formatUsd(amount: PicoUsd): string {
+  const sign = amount < 0n ? '-' : '';
+  const magnitude = amount < 0n ? -amount : amount;
+  const fraction = (magnitude % PICO_PER_USD).toString().padStart(DECIMALS, '0').replace(/0+$/, '');
+  return `${sign}${magnitude / PICO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/**
+ * The amount as the JSON number that clients see. Only for output: nothing is ever computed from it.
+ */
+export function toUsdNumber(amount: PicoUsd): number {
+  return Number(formatUsd(amount));
+}
+
+/** JSON numbers such as 1e-7 are legal; write them out before they are read as decimals. */
+function decimalNotation(value: number): string {
+  const text = String(value);
+  const match = /^(-?)(\d+)(?:\.(\d+))?e-(\d+)$/.exec(text);
+  if (!match) return text;
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = match;
+  const digits = whole + fraction;
+  return `${sign}0.${digits.padStart(Number(exponent) + fraction.length, '0')}`;
+}

@@ -1,0 +1,34 @@
+/** Where results and uploads are kept. `createLocalStorage` and `createS3Storage` implement it. */
+
+export interface StoredObject {
+  /** Public link. */
+  readonly url: string;
+  readonly bytes: number;
+}
+
+export interface PutOptions {
+  readonly contentType: string;
+  /** The object is refused, and nothing is left behind, when more bytes than this arrive. */
+  readonly maxBytes: number;
+  readonly signal?: AbortSignal;
+}
+
+/** More bytes than `maxBytes` arrived. */
+export class ObjectTooLargeError extends Error {
+  override readonly name = 'ObjectTooLargeError';
+}
+
+export interface Storage {
+  /**
+   * Streams `body` into the object `key`, never holding it whole in memory. Either the whole object appears, or nothing:
+   * a body that fails or is aborted leaves nothing behind. Writing the same key again replaces the object.
+   *
+   * @param key letters, digits, `.`, `_`, `-` and `/`, e.g. `results/task_…/0.mp4`
+   * @throws ObjectTooLargeError
+   */
+  put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<StoredObject>;
+  /** Removes the object; no error when it is not there. */
+  delete(key: string): Promise<void>;
+  /** The public link of the object `key`, whether it exists or not. */
+  urlOf(key: string): string;
+}
