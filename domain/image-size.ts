@@ -1,0 +1,101 @@
+/** Pixel sizes and billing tiers of images: specification sections 4.3 and 8. */
+import { greatestCommonDivisor } from './rational.ts';
+
+/** Billing tiers, smallest first; also the values of `resolution`. */
+export const IMAGE_TIERS = ['1K', '2K', '4K'] as const;
+export type ImageTier = (typeof IMAGE_TIERS)[number];
+
+/** Pixels. */
+export interface PixelSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+/** What a `size` must keep to. */
+export const IMAGE_SIZE_LIMITS = {
+  edgeMultiple: 16,
+  shortestEdge: 16,
+  longestEdge: 3_840,
+  fewestPixels: 655_360,
+  mostPixels: 8_294_400,
+  longestToShortest: 3,
+} as const;
+
+export const IMAGE_SIZE_PATTERN = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
+
+/** The largest `size` that is still billed as that tier; 4K is all above 2K. */
+const MOST_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
+
+/** What a tier renders when only the tier is asked for: at most as many pixels as this. */
+const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
+  '1K': 1_024 * 1_024,
+  '2K': 2_048 * 2_048,
+  '4K': IMAGE_SIZE_LIMITS.mostPixels,
+};
+
+/**
+ * Reads `WIDTHxHEIGHT`.
+ *
+ * @returns the size, or null when it is not written so or breaks one of {@link IMAGE_SIZE_LIMITS}
+ */
+export function parseImageSize(text: string): PixelSize | null {
+  const match = IMAGE_SIZE_PATTERN.exec(text);
+  if (!match) return null;
+  const size = { width: Number(match[1]), height: Number(match[2]) };
+  return isWithinLimits(size) ? size : null;
+}
+
+/** The tier that a size is billed as. */
+export function imageTierOf({ width, height }: PixelSize): ImageTier {
+  const pixels = width * height;
+  if (pixels <= MOST_BILLED_PIXELS['1K']) return '1K';
+  return pixels <= MOST_BILLED_PIXELS['2K'] ? '2K' : '4K';
+}
+
+/**
+ * The largest size of a tier with exactly the aspect ratio asked for, within {@link IMAGE_SIZE_LIMITS}.
+ *
+ * @param aspectRatio `W:H`, or `auto`, which renders a square frame
+ * @throws RangeError when the ratio is not written so or cannot be had within the limits; the catalogue is checked for it
+ */
+export function imageSizeFor(tier: ImageTier, aspectRatio: string): PixelSize {
+  const [across, down] = parseAspectRatio(aspectRatio === 'auto' ? '1:1' : aspectRatio);
+  const unit = { width: across * IMAGE_SIZE_LIMITS.edgeMultiple, height: down * IMAGE_SIZE_LIMITS.edgeMultiple };
+  const scale = Math.min(
+    Math.floor(Math.sqrt(RENDERED_PIXELS[tier] / (unit.width * unit.height))),
+    Math.floor(IMAGE_SIZE_LIMITS.longestEdge / Math.max(unit.width, unit.height)),
+  );
+  const size = { width: unit.width * scale, height: unit.height * scale };
+  if (!isWithinLimits(size)) throw new RangeError(`aspect ratio ${aspectRatio} cannot be rendered at ${tier}`);
+  return size;
+}
+
+/**
+ * Reads an aspect ratio such as `21:9`.
+ *
+ * @returns width and height in lowest terms: `[7, 3]`
+ * @throws RangeError when it is not two positive whole numbers with a colon between them
+ */
+export function parseAspectRatio(text: string): readonly [width: number, height: number] {
+  const match = /^([1-9]\d{0,3}):([1-9]\d{0,3})$/.exec(text);
+  if (!match) throw new RangeError(`not an aspect ratio: ${text}`);
+  const width = Number(match[1]);
+  const height = Number(match[2]);
+  const divisor = greatestCommonDivisor(width, height);
+  return [width / divisor, height / divisor];
+}
+
+function isWithinLimits({ width, height }: PixelSize): boolean {
+  const limits = IMAGE_SIZE_LIMITS;
+  const longest = Math.max(width, height);
+  const shortest = Math.min(width, height);
+  return (
+    width % limits.edgeMultiple === 0 &&
+    height % limits.edgeMultiple === 0 &&
+    shortest >= limits.shortestEdge &&
+    longest <= limits.longestEdge &&
+    width * height >= limits.fewestPixels &&
+    width * height <= limits.mostPixels &&
+    longest <= shortest * limits.longestToShortest
+  );
+}

@@ -1,0 +1,219 @@
+/**
+ * What things cost. Pure and exact: amounts are pico-USD (see `domain/money.ts`), factors are rational numbers, and a result
+ * that would need a fraction of a pico-USD is impossible because {@link assertExactPricing} refuses such numbers at start.
+ *
+ * Media is priced by what was asked for (specification section 8, "Billing of media"), text by the tokens that were used
+ * (section 2.6).
+ */
+import type { ImageTier } from './image-size.ts';
+import { type PicoUsd, parseUsd } from './money.ts';
+import { type Rational, parseRational } from './rational.ts';
+
+/** Pico-USD for one token of each class. */
+export interface TokenRates {
+  /** Input that was neither read from nor written to a cache. */
+  readonly input: PicoUsd;
+  readonly cachedInput: PicoUsd;
+  readonly cacheWrite: PicoUsd;
+  /** Reasoning tokens are output tokens. */
+  readonly output: PicoUsd;
+}
+
+/** From a certain prompt length on, every token of the request costs more: a step, not a slope. */
+export interface PriceTier {
+  readonly thresholdTokens: number;
+  /** Whether a prompt of exactly `thresholdTokens` is still at the base price (`over`) or not (`at_or_over`). */
+  readonly applies: 'over' | 'at_or_over';
+  readonly factor: Rational;
+}
+
+/** Hours of the week at which every token costs more. */
+export interface PricePeak {
+  /** What is added to UTC to get the clock that the windows are read on: 480 for UTC+8. */
+  readonly utcOffsetMinutes: number;
+  /** 0 is Sunday, 6 is Saturday, on that clock. */
+  readonly weekdays: readonly number[];
+  /** Minutes since midnight on that clock; the first minute is inside, the last is not. */
+  readonly windows: readonly { readonly fromMinute: number; readonly toMinute: number }[];
+  readonly factor: Rational;
+}
+
+/** The price of one text model. Every tier and peak that applies multiplies every rate. */
+export interface TextPricing {
+  readonly rates: TokenRates;
+  readonly tiers: readonly PriceTier[];
+  readonly peaks: readonly PricePeak[];
+}
+
+/** Tokens of one request. */
+export interface TokenUsage {
+  /** The whole prompt, cached or not. */
+  readonly inputTotal: number;
+  /** The part of `inputTotal` that was read from a cache. */
+  readonly cacheRead: number;
+  /** The part of `inputTotal` that was written to a cache. */
+  readonly cacheWrite: number;
+  /** Everything generated, reasoning included. */
+  readonly outputTotal: number;
+}
+
+/** A modifier that took part in a price, in words and numbers that a usage record can keep. */
+export interface AppliedModifier {
+  readonly kind: 'tier' | 'peak';
+  readonly factor: string;
+}
+
+export interface TextPrice {
+  readonly charge: PicoUsd;
+  /** The rates after the modifiers, so that the charge can be recomputed from the usage alone. */
+  readonly ratesApplied: TokenRates;
+  readonly modifiers: readonly AppliedModifier[];
+}
+
+const TOKENS_PER_PRICE = 1_000_000n;
+const MS_PER_MINUTE = 60_000;
+const MINUTES_PER_DAY = 24 * 60;
+/** 1 January 1970 was a Thursday. */
+const WEEKDAY_OF_EPOCH = 4;
+
+/**
+ * Reads the factor of a tier or peak, such as `"1.6"`.
+ *
+ * @throws RangeError when it is not a plain decimal or is below 1: a hold that is made before the tokens are counted could not
+ *   cover a price that falls as they grow
+ */
+export function parseFactor(decimal: string): Rational {
+  const factor = parseRational(decimal);
+  if (factor.numerator < factor.denominator) throw new RangeError(`a factor must be at least 1: ${decimal}`);
+  return factor;
+}
+
+/**
+ * Reads a price in USD per 1M tokens, such as `"0.05775"`.
+ *
+ * @returns pico-USD per token
+ * @throws RangeError when it is not a plain decimal, is negative, or is finer than a pico-USD per token
+ */
+export function parsePricePerMillionTokens(usd: string): PicoUsd {
+  const perMillion = parseUsd(usd);
+  if (perMillion < 0n) throw new RangeError(`a price must not be negative: ${usd}`);
+  if (perMillion % TOKENS_PER_PRICE !== 0n) {
+    throw new RangeError(`a price per 1M tokens has at most 6 decimals: ${usd}`);
+  }
+  return perMillion / TOKENS_PER_PRICE;
+}
+
+/**
+ * Refuses prices whose modified rates would not be whole pico-USD.
+ *
+ * @throws RangeError naming the rate
+ */
+export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
+  const denominator = [...tiers, ...peaks].reduce((product, { factor }) => product * factor.denominator, 1n);
+  for (const [name, rate] of Object.entries<PicoUsd>({ ...rates })) {
+    if (rate % denominator !== 0n) {
+      throw new RangeError(`the ${name} rate times its factors is not a whole number of pico-USD per token`);
+    }
+  }
+}
+
+/**
+ * The price of a text request.
+ *
+ * @param usage whole numbers of tokens
+ * @param startedAtMs when the request came in, in milliseconds since 1970; decides whether a peak applies
+ * @throws RangeError when a count is not a whole number or is negative
+ */
+export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
+  for (const count of [usage.inputTotal, usage.cacheRead, usage.cacheWrite, usage.outputTotal]) {
+    if (!Number.isSafeInteger(count) || count < 0) throw new RangeError(`not a number of tokens: ${count}`);
+  }
+  const tiers = pricing.tiers.filter((tier) => isTierReached(tier, usage.inputTotal));
+  const peaks = pricing.peaks.filter((peak) => isPeakAt(peak, startedAtMs));
+  const rates = multiplyRates(
+    pricing.rates,
+    [...tiers, ...peaks].map(({ factor }) => factor),
+  );
+  // An upstream may count its cache apart from the input; what it did report is charged, and never less than nothing.
+  const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
+  return {
+    charge:
+      BigInt(plainInput) * rates.input +
+      BigInt(usage.cacheRead) * rates.cachedInput +
+      BigInt(usage.cacheWrite) * rates.cacheWrite +
+      BigInt(usage.outputTotal) * rates.output,
+    ratesApplied: rates,
+    modifiers: [
+      ...tiers.map(({ factor }) => ({ kind: 'tier' as const, factor: factor.decimal })),
+      ...peaks.map(({ factor }) => ({ kind: 'peak' as const, factor: factor.decimal })),
+    ],
+  };
+}
+
+/**
+ * What to hold before a text request is sent upstream: no usage within the two bounds costs more.
+ *
+ * @param bounds the most input tokens the prompt may turn out to have, and the most output tokens it may produce
+ * @param startedAtMs the same moment that the request will be charged for
+ */
+export function estimateText(
+  pricing: TextPricing,
+  bounds: { readonly inputTokens: number; readonly outputTokens: number },
+  startedAtMs: number,
+): PicoUsd {
+  const { input, cachedInput, cacheWrite, output } = pricing.rates;
+  const highestInput = [input, cachedInput, cacheWrite].reduce((highest, rate) => (rate > highest ? rate : highest));
+  const dearest = { input: highestInput, cachedInput: highestInput, cacheWrite: highestInput, output };
+  const usage = { inputTotal: bounds.inputTokens, cacheRead: 0, cacheWrite: 0, outputTotal: bounds.outputTokens };
+  return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
+}
+
+/**
+ * The price of a video: seconds times the price of a second at that resolution.
+ *
+ * @param pricePerSecond pico-USD, by resolution
+ * @throws RangeError when the resolution has no price or the duration is not a positive whole number of seconds
+ */
+export function priceVideo(
+  pricePerSecond: ReadonlyMap<string, PicoUsd>,
+  video: { readonly resolution: string; readonly durationSeconds: number },
+): PicoUsd {
+  const perSecond = pricePerSecond.get(video.resolution);
+  if (perSecond === undefined) throw new RangeError(`no price for resolution ${video.resolution}`);
+  if (!Number.isSafeInteger(video.durationSeconds) || video.durationSeconds <= 0) {
+    throw new RangeError(`not a duration in whole seconds: ${video.durationSeconds}`);
+  }
+  return perSecond * BigInt(video.durationSeconds);
+}
+
+/** The price of an image, by its billing tier; `pricePerTier` is in pico-USD. */
+export function priceImage(pricePerTier: Readonly<Record<ImageTier, PicoUsd>>, tier: ImageTier): PicoUsd {
+  return pricePerTier[tier];
+}
+
+function isTierReached(tier: PriceTier, promptTokens: number): boolean {
+  return tier.applies === 'over' ? promptTokens > tier.thresholdTokens : promptTokens >= tier.thresholdTokens;
+}
+
+function isPeakAt(peak: PricePeak, atMs: number): boolean {
+  const localMinutes = Math.floor(atMs / MS_PER_MINUTE) + peak.utcOffsetMinutes;
+  const day = Math.floor(localMinutes / MINUTES_PER_DAY);
+  const minute = localMinutes - day * MINUTES_PER_DAY;
+  const weekday = (((day + WEEKDAY_OF_EPOCH) % 7) + 7) % 7;
+  return (
+    peak.weekdays.includes(weekday) &&
+    peak.windows.some(({ fromMinute, toMinute }) => fromMinute <= minute && minute < toMinute)
+  );
+}
+
+function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRates {
+  const numerator = factors.reduce((product, factor) => product * factor.numerator, 1n);
+  const denominator = factors.reduce((product, factor) => product * factor.denominator, 1n);
+  const multiply = (rate: PicoUsd): PicoUsd => (rate * numerator) / denominator;
+  return {
+    input: multiply(rates.input),
+    cachedInput: multiply(rates.cachedInput),
+    cacheWrite: multiply(rates.cacheWrite),
+    output: multiply(rates.output),
+  };
+}

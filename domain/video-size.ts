@@ -1,0 +1,22 @@
+/** Pixel sizes of videos: the resolutions and aspect ratios of specification section 4.2. */
+import { type PixelSize, parseAspectRatio } from './image-size.ts';
+
+/** Video codecs store colour for blocks of 2 by 2 pixels. */
+const EDGE_MULTIPLE = 2;
+
+/**
+ * The frame of a video. The number in the resolution is its short edge: `720p` at `16:9` is 1280 by 720, at `9:16` 720 by 1280.
+ *
+ * @param resolution a number of pixels and `p`
+ * @param aspectRatio `W:H`
+ * @throws RangeError when one of them is not written so
+ */
+export function videoSizeFor(resolution: string, aspectRatio: string): PixelSize {
+  const match = /^([1-9]\d{1,3})p$/.exec(resolution);
+  if (!match) throw new RangeError(`not a video resolution: ${resolution}`);
+  const shortest = Number(match[1]);
+  const [across, down] = parseAspectRatio(aspectRatio);
+  const edge = (share: number): number =>
+    Math.round((shortest * share) / Math.min(across, down) / EDGE_MULTIPLE) * EDGE_MULTIPLE;
+  return { width: edge(across), height: edge(down) };
+}
