@@ -3,6 +3,9 @@
  * client that polls it (sections 2.1 and 4.4).
  */
 
+import type { TaskErrorCode } from './errors.ts';
+import type { PicoUsd } from './money.ts';
+
 export type TaskKind = 'image' | 'video';
 export type TaskStatus = 'queued' | 'processing' | 'succeeded' | 'failed';
 
@@ -31,7 +34,62 @@ export interface GeneratedMedia {
   readonly type: TaskKind;
   readonly url: string;
   readonly mimeType: string;
-  /** Pixels; told by the file itself. */
+  /** Pixels; images only. */
   readonly width?: number;
   readonly height?: number;
+}
+
+/** What is to be rendered: the validated request with its defaults filled in, in the words of the upstream's model. */
+export interface RenderInputs {
+  readonly kind: TaskKind;
+  /** The upstream's own name of the model. */
+  readonly model: string;
+  readonly prompt: string;
+  readonly images?: readonly string[];
+  readonly referenceVideos?: readonly string[];
+  readonly referenceAudios?: readonly string[];
+  /** Whole seconds; video only. */
+  readonly durationSeconds?: number;
+  /** `16:9`, …; video only. Images carry explicit pixels. */
+  readonly aspectRatio?: string;
+  /** `720p` or `1080p`; video only. */
+  readonly resolution?: string;
+  /** Pixels; image only. */
+  readonly width?: number;
+  readonly height?: number;
+  /** `auto`, `opaque` or `transparent`; image only. */
+  readonly background?: string;
+}
+
+/** Why a task failed, in words for the client. */
+export interface TaskFailure {
+  readonly code: TaskErrorCode;
+  readonly message: string;
+}
+
+/** A media task as the database keeps it. */
+export interface Task {
+  readonly id: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly kind: TaskKind;
+  readonly model: string;
+  readonly capabilityVersion: number | null;
+  readonly provider: string;
+  readonly request: RenderInputs;
+  readonly price: PicoUsd;
+  readonly billableDurationSeconds: number | null;
+  /** The request id of the create call. */
+  readonly requestId: string;
+  readonly status: TaskStatus;
+  readonly reservationId: string;
+  readonly resolutionId: string | null;
+  readonly providerJobId: string | null;
+  readonly output: readonly GeneratedMedia[] | null;
+  readonly failure: TaskFailure | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  readonly completedAt: Date | null;
+  /** When processing that has not ended fails with `processing_timeout`. */
+  readonly deadlineAt: Date;
 }

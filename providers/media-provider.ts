@@ -3,29 +3,12 @@
  * exports a factory that returns a {@link MediaProvider}.
  */
 import type { TaskErrorCode } from '../domain/errors.ts';
+import type { RenderInputs } from '../domain/task.ts';
 
-/** What to render: the validated request with its defaults filled in, in the words of the upstream's model. */
-export interface RenderRequest {
+/** What to render, and for which task. */
+export interface RenderRequest extends RenderInputs {
   /** The Genway task id; doubles as the upstream's idempotency key, so that one task is never rendered twice. */
   readonly taskId: string;
-  readonly kind: 'image' | 'video';
-  /** The upstream's own name of the model. */
-  readonly model: string;
-  readonly prompt: string;
-  readonly images?: readonly string[];
-  readonly referenceVideos?: readonly string[];
-  readonly referenceAudios?: readonly string[];
-  /** Whole seconds; video only. */
-  readonly durationSeconds?: number;
-  /** `16:9`, …; video only. Images carry explicit pixels. */
-  readonly aspectRatio?: string;
-  /** `720p` or `1080p`; video only. */
-  readonly resolution?: string;
-  /** Pixels; image only. */
-  readonly width?: number;
-  readonly height?: number;
-  /** `auto`, `opaque` or `transparent`; image only. */
-  readonly background?: string;
   /** Where the upstream may announce the end of the job; absent when callbacks are off. */
   readonly callbackUrl?: string;
 }

@@ -1,0 +1,77 @@
+/**
+ * Natural batching: while one flush is in flight the next calls queue up, and the next flush takes them all. An idle batcher
+ * flushes a single call at once; a busy one shares each database round trip, lock and commit between many calls. No timer.
+ */
+
+export interface Batcher<Item, Result> {
+  /** Resolves with the result of this item; rejects with what its flush threw. */
+  add(item: Item): Promise<Result>;
+  /** Resolves when nothing is queued or in flight. */
+  idle(): Promise<void>;
+}
+
+interface BatcherOptions {
+  /** How many items one flush takes at most. */
+  readonly maxItems: number;
+  /** How many flushes may be in flight at once. */
+  readonly concurrency?: number;
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * @param flush handles a batch; must return one result for each item, in their order. When it throws for a batch of several,
+ *   each item is tried again alone, so that one bad item fails only itself.
+ */
+export function createBatcher<Item, Result>(
+  flush: (items: readonly Item[]) => Promise<readonly Result[]>,
+  { maxItems, concurrency = 1 }: BatcherOptions,
+): Batcher<Item, Result> {
+  let queue: Waiting<Item, Result>[] = [];
+  let inFlight = 0;
+  let idleWaiters: (() => void)[] = [];
+
+  async function flushOne(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await flush(batch.map(({ item }) => item));
+      if (results.length !== batch.length) throw new Error('a flush must return one result for each item');
+      results.forEach((result, index) => batch[index]?.resolve(result));
+    } catch (error) {
+      if (batch.length === 1) batch[0]?.reject(error);
+      else for (const waiting of batch) await flushOne([waiting]);
+    }
+  }
+
+  function pump(): void {
+    while (queue.length > 0 && inFlight < concurrency) {
+      const batch = queue.slice(0, maxItems);
+      queue = queue.slice(maxItems);
+      inFlight += 1;
+      void flushOne(batch).finally(() => {
+        inFlight -= 1;
+        pump();
+      });
+    }
+    if (queue.length === 0 && inFlight === 0) {
+      for (const resolve of idleWaiters) resolve();
+      idleWaiters = [];
+    }
+  }
+
+  return {
+    add: (item) =>
+      new Promise<Result>((resolve, reject) => {
+        queue.push({ item, resolve, reject });
+        pump();
+      }),
+    idle: () =>
+      new Promise<void>((resolve) => {
+        idleWaiters.push(resolve);
+        pump();
+      }),
+  };
+}

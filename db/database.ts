@@ -1,0 +1,31 @@
+/** The connection to PostgreSQL. Queries take it as their first argument; none opens one of its own. */
+import knex, { type Knex } from 'knex';
+
+export type Database = Knex;
+
+/**
+ * Opens a pool; no connection is made until the first query.
+ *
+ * @param url a PostgreSQL connection URL
+ * @param poolSize how many connections at most
+ */
+export function createDatabase(url: string, poolSize: number): Database {
+  return knex({
+    client: 'pg',
+    connection: { connectionString: url, application_name: 'genway', keepAlive: true },
+    pool: { min: 0, max: poolSize },
+    acquireConnectionTimeout: 10_000,
+  });
+}
+
+/** Reads a `numeric(38,0)` column, which the driver delivers as text. */
+export function picoUsd(column: string): bigint {
+  return BigInt(column);
+}
+
+/** Whether PostgreSQL refused a statement for that reason: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export function isDatabaseError(error: unknown, sqlState: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === sqlState;
+}
+
+export const UNIQUE_VIOLATION = '23505';

@@ -1,0 +1,71 @@
+/** Brings a database to the current schema. Migrations are listed by hand, in order, under names without extensions. */
+import knex, { type Knex } from 'knex';
+import * as partitions from './migrations/0001-partitions.ts';
+import * as accounts from './migrations/0002-accounts.ts';
+import * as ledger from './migrations/0003-ledger.ts';
+import * as tasks from './migrations/0004-tasks.ts';
+import * as idempotency from './migrations/0005-idempotency.ts';
+import * as webhooks from './migrations/0006-webhooks.ts';
+import * as createTasks from './migrations/0007-create-tasks.ts';
+
+const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
+  '0001-partitions': partitions,
+  '0002-accounts': accounts,
+  '0003-ledger': ledger,
+  '0004-tasks': tasks,
+  '0005-idempotency': idempotency,
+  '0006-webhooks': webhooks,
+  '0007-create-tasks': createTasks,
+};
+
+/** The tables that are partitioned by month. */
+const PARTITIONED_TABLES = ['tasks', 'transfers'] as const;
+
+/** How many months, from the previous one on, always have their partitions. */
+const PARTITION_MONTHS = 5;
+
+const migrationSource: Knex.MigrationSource<string> = {
+  getMigrations: async () => Object.keys(MIGRATIONS),
+  getMigrationName: (name) => name,
+  getMigration: async (name) => {
+    const migration = MIGRATIONS[name];
+    if (!migration) throw new Error(`there is no migration named ${name}`);
+    return migration;
+  },
+};
+
+/**
+ * Applies what is missing and creates the coming months' partitions. Safe to run from several processes at once and on a
+ * database that is current.
+ *
+ * @returns the names of the migrations that were applied now
+ */
+export async function migrate(databaseUrl: string): Promise<readonly string[]> {
+  const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+  try {
+    const [, applied] = await database.migrate.latest({ migrationSource });
+    await ensurePartitions(database);
+    return applied;
+  } finally {
+    await database.destroy();
+  }
+}
+
+/** Creates the partitions of the previous month, this one and the next ones, where they are missing. */
+export async function ensurePartitions(database: Knex, now: Date = new Date()): Promise<void> {
+  const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
+  for (const table of PARTITIONED_TABLES) {
+    await database.raw('SELECT ensure_month_partitions(?, ?::date, ?)', [
+      table,
+      previousMonth.toISOString().slice(0, 10),
+      PARTITION_MONTHS,
+    ]);
+  }
+}
+
+/** The names of migrations that this version of the code knows and the database lacks. */
+export async function pendingMigrations(database: Knex): Promise<readonly string[]> {
+  const [applied] = await database.migrate.list({ migrationSource });
+  const names = new Set(applied.map((row: { name: string }) => row.name));
+  return Object.keys(MIGRATIONS).filter((name) => !names.has(name));
+}

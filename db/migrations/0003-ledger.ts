@@ -1,0 +1,181 @@
+import type { Knex } from 'knex';
+
+/**
+ * The ledger: append-only transfers, one row for both legs, so that it balances by construction.
+ *
+ * - A reservation is pending until one row names it in `pending_id`: a settlement (the hold becomes a charge, and what was
+ *   held above the charge is `released`) or a refund (all of it goes back). `UNIQUE (pending_id, opened_at)` makes it one.
+ * - `opened_at` is the moment the chain began: a resolution carries that of its reservation, so that a chain stays in one
+ *   monthly partition and the uniqueness holds over all of them. A trigger refuses a resolution that differs from its
+ *   reservation in anything but its kind.
+ * - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
+ * - A statement-level trigger moves the balances of accounts and keys, grouped by account: nobody can write a transfer
+ *   without moving the balance, and a batch of thousands moves each balance once.
+ */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(/* sql */ `
+    CREATE TABLE transfers (
+      id text COLLATE "C" NOT NULL CHECK (id ~ '^tr_[0-9a-z]{32}$'),
+      opened_at timestamptz NOT NULL,
+      created_at timestamptz NOT NULL,
+      kind text NOT NULL,
+      debit text NOT NULL,
+      credit text NOT NULL,
+      amount numeric(38,0) NOT NULL CHECK (amount > 0),
+      signup_amount numeric(38,0) NOT NULL DEFAULT 0 CHECK (signup_amount BETWEEN 0 AND amount),
+      released numeric(38,0) NOT NULL DEFAULT 0 CHECK (released >= 0),
+      released_signup numeric(38,0) NOT NULL DEFAULT 0 CHECK (released_signup BETWEEN 0 AND released),
+      pending_id text COLLATE "C",
+      account_id text COLLATE "C" NOT NULL,
+      api_key_id text COLLATE "C",
+      task_id text COLLATE "C",
+      text_request_id text COLLATE "C",
+      reference text,
+      author text,
+      reason text,
+      PRIMARY KEY (id, opened_at),
+      CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
+      CONSTRAINT transfers_books CHECK ((kind, debit, credit) IN (
+        ('topup', 'payments', 'available'),
+        ('signup_grant', 'signup_credit', 'available'),
+        ('reservation', 'available', 'reserved'),
+        ('settlement', 'reserved', 'revenue'),
+        ('refund', 'reserved', 'available'),
+        ('excess', 'available', 'revenue'),
+        ('absorbed_loss', 'absorbed_loss', 'revenue'),
+        ('adjustment', 'adjustments', 'available'),
+        ('adjustment', 'available', 'adjustments'))),
+      CONSTRAINT transfers_resolution_names_reservation
+        CHECK ((kind IN ('settlement', 'refund')) = (pending_id IS NOT NULL)),
+      CONSTRAINT transfers_chain_opens_with_first_row CHECK (pending_id IS NOT NULL OR opened_at = created_at),
+      CONSTRAINT transfers_only_settlements_release CHECK (released = 0 OR kind = 'settlement'),
+      CONSTRAINT transfers_have_one_cause CHECK (num_nonnulls(task_id, text_request_id) <= 1),
+      CONSTRAINT transfers_reservations_have_a_cause
+        CHECK (kind NOT IN ('reservation', 'settlement', 'refund', 'excess', 'absorbed_loss')
+          OR num_nonnulls(task_id, text_request_id) = 1),
+      CONSTRAINT transfers_adjustments_are_signed
+        CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
+    ) PARTITION BY RANGE (opened_at);
+    CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
+    CREATE INDEX transfers_by_task ON transfers (task_id) WHERE task_id IS NOT NULL;
+
+    CREATE TABLE top_ups (
+      account_id text COLLATE "C" NOT NULL REFERENCES accounts,
+      reference text NOT NULL CHECK (length(reference) BETWEEN 1 AND 255),
+      amount numeric(38,0) NOT NULL CHECK (amount > 0),
+      transfer_id text COLLATE "C" NOT NULL UNIQUE,
+      created_at timestamptz NOT NULL,
+      PRIMARY KEY (account_id, reference)
+    );
+
+    CREATE TRIGGER transfers_append_only BEFORE UPDATE OR DELETE ON transfers
+      FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER transfers_not_truncated BEFORE TRUNCATE ON transfers
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER top_ups_append_only BEFORE UPDATE OR DELETE ON top_ups
+      FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER top_ups_not_truncated BEFORE TRUNCATE ON top_ups
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+
+    CREATE FUNCTION check_resolution() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+      held transfers%ROWTYPE;
+    BEGIN
+      SELECT * INTO held FROM transfers WHERE id = NEW.pending_id AND opened_at = NEW.opened_at;
+      IF NOT FOUND OR held.kind <> 'reservation' THEN
+        RAISE EXCEPTION 'transfer % resolves no reservation %', NEW.id, NEW.pending_id
+          USING ERRCODE = 'foreign_key_violation';
+      END IF;
+      IF (NEW.account_id, NEW.api_key_id, NEW.task_id, NEW.text_request_id,
+          NEW.amount + NEW.released, NEW.signup_amount + NEW.released_signup)
+        IS DISTINCT FROM
+         (held.account_id, held.api_key_id, held.task_id, held.text_request_id, held.amount, held.signup_amount) THEN
+        RAISE EXCEPTION 'transfer % does not match its reservation %', NEW.id, NEW.pending_id
+          USING ERRCODE = 'check_violation';
+      END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER transfers_match_reservation BEFORE INSERT ON transfers
+      FOR EACH ROW WHEN (NEW.pending_id IS NOT NULL) EXECUTE FUNCTION check_resolution();
+
+    CREATE FUNCTION move_balances() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+      expected bigint;
+      moved bigint;
+    BEGIN
+      WITH signed AS (
+        SELECT account_id, kind, created_at, signup_amount, amount - signup_amount AS funded_amount,
+          released_signup, released - released_signup AS released_funded,
+          (credit = 'available')::int - (debit = 'available')::int AS to_available,
+          (credit = 'reserved')::int - (debit = 'reserved')::int AS to_reserved
+        FROM inserted
+      ), movements AS (
+        SELECT account_id,
+          sum(to_available * signup_amount + released_signup) AS signup_available,
+          sum(to_reserved * signup_amount - released_signup) AS signup_reserved,
+          sum(to_available * funded_amount + released_funded) AS funded_available,
+          sum(to_reserved * funded_amount - released_funded) AS funded_reserved,
+          min(created_at) FILTER (WHERE kind = 'topup') AS topped_up_at
+        FROM signed GROUP BY account_id
+      ), updated AS (
+        UPDATE accounts SET
+          signup_available = accounts.signup_available + movements.signup_available,
+          signup_reserved = accounts.signup_reserved + movements.signup_reserved,
+          funded_available = accounts.funded_available + movements.funded_available,
+          funded_reserved = accounts.funded_reserved + movements.funded_reserved,
+          topped_up_at = coalesce(accounts.topped_up_at, movements.topped_up_at)
+        FROM movements WHERE accounts.id = movements.account_id
+        RETURNING 1
+      )
+      SELECT (SELECT count(*) FROM movements), (SELECT count(*) FROM updated) INTO expected, moved;
+      IF expected <> moved THEN
+        RAISE EXCEPTION 'a transfer names an account that does not exist' USING ERRCODE = 'foreign_key_violation';
+      END IF;
+
+      -- A key has used what it reserved, less what came back.
+      UPDATE api_keys SET used = used + movements.used
+      FROM (
+        SELECT api_key_id, sum(CASE kind
+          WHEN 'reservation' THEN amount
+          WHEN 'excess' THEN amount
+          WHEN 'settlement' THEN -released
+          WHEN 'refund' THEN -amount
+          ELSE 0 END) AS used
+        FROM inserted WHERE api_key_id IS NOT NULL GROUP BY api_key_id
+      ) AS movements
+      WHERE api_keys.id = movements.api_key_id AND movements.used <> 0;
+      RETURN NULL;
+    END $$;
+    CREATE TRIGGER transfers_move_balances AFTER INSERT ON transfers
+      REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION move_balances();
+
+    CREATE FUNCTION only_the_ledger_moves_money() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF pg_trigger_depth() < 2 THEN
+        RAISE EXCEPTION 'the balances of % are moved by transfers only', TG_TABLE_NAME
+          USING ERRCODE = 'integrity_constraint_violation';
+      END IF;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER accounts_balances BEFORE UPDATE ON accounts FOR EACH ROW
+      WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved)
+        IS DISTINCT FROM (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved))
+      EXECUTE FUNCTION only_the_ledger_moves_money();
+    CREATE TRIGGER accounts_start_empty BEFORE INSERT ON accounts FOR EACH ROW
+      WHEN ((NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved)
+        IS DISTINCT FROM (0::numeric, 0::numeric, 0::numeric, 0::numeric))
+      EXECUTE FUNCTION only_the_ledger_moves_money();
+    CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
+      WHEN (OLD.used IS DISTINCT FROM NEW.used) EXECUTE FUNCTION only_the_ledger_moves_money();
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw(/* sql */ `
+    DROP TRIGGER api_keys_usage ON api_keys;
+    DROP TRIGGER accounts_start_empty ON accounts;
+    DROP TRIGGER accounts_balances ON accounts;
+    DROP TABLE top_ups; DROP TABLE transfers;
+    DROP FUNCTION only_the_ledger_moves_money; DROP FUNCTION move_balances; DROP FUNCTION check_resolution;
+  `);
+}

@@ -1,0 +1,137 @@
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export interface ApiKey {
+  readonly id: string;
+  readonly accountId: string;
+  readonly name: string;
+  /** The last characters of the key, for people to recognise it. */
+  readonly hint: string;
+  readonly usageLimit: PicoUsd | null;
+  /** Charged and reserved so far. */
+  readonly used: PicoUsd;
+  /** The models the key may call; null means all. */
+  readonly models: readonly string[] | null;
+  /** Addresses and CIDR ranges the key may be used from; null means all. */
+  readonly ipAllowlist: readonly string[] | null;
+  readonly rateLimitRpm: number | null;
+  readonly expiresAt: Date | null;
+  readonly disabledAt: Date | null;
+  readonly createdAt: Date;
+}
+
+/** A key together with what a request needs to know about its account. */
+export interface Caller {
+  readonly key: ApiKey;
+  readonly account: { readonly id: string; readonly toppedUpAt: Date | null };
+}
+
+/** What an operator may set on a key. */
+export interface KeySettings {
+  readonly name?: string | undefined;
+  readonly usageLimit?: PicoUsd | null | undefined;
+  readonly models?: readonly string[] | null | undefined;
+  readonly ipAllowlist?: readonly string[] | null | undefined;
+  readonly rateLimitRpm?: number | null | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
+interface KeyRow {
+  id: string;
+  account_id: string;
+  name: string;
+  hint: string;
+  usage_limit: string | null;
+  used: string;
+  models: string[] | null;
+  ip_allowlist: string[] | null;
+  rate_limit_rpm: number | null;
+  expires_at: Date | null;
+  disabled_at: Date | null;
+  created_at: Date;
+}
+
+/** @param digest the HMAC-SHA-256 of the key; the key itself is never stored */
+export async function insertApiKey(
+  database: Database,
+  {
+    id,
+    accountId,
+    digest,
+    hint,
+    settings,
+  }: { id: string; accountId: string; digest: Buffer; hint: string; settings: KeySettings },
+): Promise<ApiKey> {
+  const [row] = await database('api_keys')
+    .insert({ id, account_id: accountId, digest, hint, ...toColumns(settings) })
+    .returning<KeyRow[]>('*');
+  if (!row) throw new Error('an insert always returns its row');
+  return toApiKey(row);
+}
+
+/** The key with that digest and its account, unless it was deleted. */
+export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
+  const row = await database<KeyRow & { topped_up_at: Date | null }>('api_keys')
+    .join('accounts', 'accounts.id', 'api_keys.account_id')
+    .where('api_keys.digest', digest)
+    .whereNull('api_keys.deleted_at')
+    .first('api_keys.*', 'accounts.topped_up_at');
+  return row ? { key: toApiKey(row), account: { id: row.account_id, toppedUpAt: row.topped_up_at } } : null;
+}
+
+export async function findApiKey(database: Database, keyId: string): Promise<ApiKey | null> {
+  const row = await database<KeyRow>('api_keys').where({ id: keyId }).whereNull('deleted_at').first();
+  return row ? toApiKey(row) : null;
+}
+
+/** Changes what is given and leaves the rest. @returns null when there is no such key */
+export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
+  const columns = toColumns(settings);
+  if (Object.keys(columns).length === 0) return findApiKey(database, keyId);
+  const [row] = await database('api_keys')
+    .where({ id: keyId })
+    .whereNull('deleted_at')
+    .update(columns)
+    .returning<KeyRow[]>('*');
+  return row ? toApiKey(row) : null;
+}
+
+/** The key stops working at once, in every process. @returns false when there was no such key */
+export async function deleteApiKey(database: Database, keyId: string): Promise<boolean> {
+  const deleted = await database('api_keys')
+    .where({ id: keyId })
+    .whereNull('deleted_at')
+    .update({ deleted_at: database.fn.now() });
+  return deleted > 0;
+}
+
+function toColumns(settings: KeySettings): Record<string, unknown> {
+  const columns: Record<string, unknown> = {
+    name: settings.name,
+    usage_limit: settings.usageLimit?.toString() ?? settings.usageLimit,
+    models: settings.models,
+    ip_allowlist: settings.ipAllowlist,
+    rate_limit_rpm: settings.rateLimitRpm,
+    expires_at: settings.expiresAt,
+    disabled_at: settings.disabled === undefined ? undefined : settings.disabled ? new Date() : null,
+  };
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
+}
+
+function toApiKey(row: KeyRow): ApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    hint: row.hint,
+    usageLimit: row.usage_limit === null ? null : picoUsd(row.usage_limit),
+    used: picoUsd(row.used),
+    models: row.models,
+    ipAllowlist: row.ip_allowlist,
+    rateLimitRpm: row.rate_limit_rpm,
+    expiresAt: row.expires_at,
+    disabledAt: row.disabled_at,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,96 @@
+/** Money that enters or leaves an account by itself: top-ups, signup credit and adjustments. Tasks have their own file. */
+import { newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { Database } from '../database.ts';
+import { insertTransfer } from './transfers.ts';
+
+export interface TopUp {
+  readonly transferId: string;
+  readonly amount: PicoUsd;
+  readonly createdAt: Date;
+  /** False when the reference had been used before and nothing was credited now. */
+  readonly applied: boolean;
+}
+
+interface TopUpRow {
+  account_id: string;
+  reference: string;
+  amount: string;
+  transfer_id: string;
+  created_at: Date;
+}
+
+/**
+ * Credits an account once for each reference, however often it is called.
+ *
+ * @param reference the payer's or payment service's own name of the payment, 1 to 255 characters
+ * @returns the top-up of that reference: this one, or the first one, whose amount may differ
+ */
+export async function topUp(
+  database: Database,
+  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
+): Promise<TopUp> {
+  return database.transaction(async (transaction) => {
+    const transferId = newId('transfer');
+    const createdAt = new Date();
+    const inserted = await transaction('top_ups')
+      .insert({
+        account_id: accountId,
+        reference,
+        amount: amount.toString(),
+        transfer_id: transferId,
+        created_at: createdAt,
+      })
+      .onConflict(['account_id', 'reference'])
+      .ignore()
+      .returning('transfer_id');
+    if (inserted.length === 0) return findTopUp(transaction, accountId, reference);
+    await insertTransfer(transaction, { id: transferId, kind: 'topup', accountId, amount, createdAt, reference });
+    return { transferId, amount, createdAt, applied: true };
+  });
+}
+
+async function findTopUp(database: Database, accountId: string, reference: string): Promise<TopUp> {
+  const row = await database<TopUpRow>('top_ups').where({ account_id: accountId, reference }).first();
+  if (!row) throw new Error(`top-up ${reference} of ${accountId} cannot have disappeared`);
+  return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
+}
+
+/** Gives signup credit. @returns the id of the transfer */
+export async function grantSignupCredit(database: Database, accountId: string, amount: PicoUsd): Promise<string> {
+  const id = newId('transfer');
+  await insertTransfer(database, {
+    id,
+    kind: 'signup_grant',
+    accountId,
+    amount,
+    signupAmount: amount,
+    createdAt: new Date(),
+  });
+  return id;
+}
+
+/**
+ * Corrects a balance by a new transfer; nothing is ever edited.
+ *
+ * @param amount funded credit to add, or to take when negative; never zero
+ * @returns the id of the transfer
+ * @throws a check violation when the account has less than is to be taken
+ */
+export async function adjust(
+  database: Database,
+  { accountId, amount, author, reason }: { accountId: string; amount: PicoUsd; author: string; reason: string },
+): Promise<string> {
+  const id = newId('transfer');
+  await insertTransfer(database, {
+    id,
+    kind: 'adjustment',
+    taken: amount < 0n,
+    accountId,
+    amount: amount < 0n ? -amount : amount,
+    createdAt: new Date(),
+    author,
+    reason,
+  });
+  return id;
+}

@@ -1,0 +1,105 @@
+/** Claims on idempotency keys: specification section 4.1. Completing a claim belongs to the transaction that it protects. */
+import type { Database } from '../database.ts';
+
+/** What a request that brings an idempotency key meets. */
+export type Claim =
+  /** The key is this request's until the lease ends. */
+  | { readonly outcome: 'claimed'; readonly claimToken: string }
+  /** The same request was answered before; this is its sealed response. */
+  | { readonly outcome: 'replay'; readonly status: number; readonly sealedBody: Buffer }
+  /** The same request is still being processed. */
+  | { readonly outcome: 'in_progress' }
+  /** The key belongs to another request. */
+  | { readonly outcome: 'different_request' };
+
+interface KeyRow {
+  account_id: string;
+  key: string;
+  request_digest: Buffer;
+  claim_token: string;
+  completed_at: Date | null;
+  status: number | null;
+  sealed_body: Buffer | null;
+}
+
+/**
+ * Claims a key, takes over a claim whose lease has ended or an entry that has expired, or tells what stands in the way.
+ *
+ * @param requestDigest SHA-256 over method, path and canonical body
+ * @param leaseSeconds how long the claim lasts if its holder dies
+ */
+export async function claimIdempotencyKey(
+  database: Database,
+  {
+    accountId,
+    key,
+    requestDigest,
+    leaseSeconds,
+  }: { accountId: string; key: string; requestDigest: Buffer; leaseSeconds: number },
+): Promise<Claim> {
+  const claimToken = crypto.randomUUID();
+  const claimed = await database.raw<{ rows: unknown[] }>(
+    /* sql */ `
+    INSERT INTO idempotency_keys AS held (account_id, key, request_digest, claim_token, lease_until)
+    VALUES (:accountId, :key, :requestDigest, :claimToken, now() + make_interval(secs => :leaseSeconds))
+    ON CONFLICT (account_id, key) DO UPDATE SET
+      request_digest = EXCLUDED.request_digest, claim_token = EXCLUDED.claim_token, lease_until = EXCLUDED.lease_until,
+      completed_at = NULL, expires_at = NULL, status = NULL, sealed_body = NULL
+    WHERE held.expires_at <= now() OR (held.completed_at IS NULL AND held.lease_until <= now())
+    RETURNING 1`,
+    { accountId, key, requestDigest, claimToken, leaseSeconds },
+  );
+  if (claimed.rows.length > 0) return { outcome: 'claimed', claimToken };
+
+  const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
+  // Released between the two statements: its holder failed, so the caller may as well be told to try again.
+  if (!row) return { outcome: 'in_progress' };
+  if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
+  if (row.status === null || row.sealed_body === null) return { outcome: 'in_progress' };
+  return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
+}
+
+/** Gives a claim back after a response that is not stored, so that a retry runs again. */
+export async function releaseIdempotencyKey(
+  database: Database,
+  { accountId, key, claimToken }: { accountId: string; key: string; claimToken: string },
+): Promise<void> {
+  await database('idempotency_keys')
+    .where({ account_id: accountId, key, claim_token: claimToken })
+    .whereNull('completed_at')
+    .delete();
+}
+
+/**
+ * Stores the response of a claim, inside the transaction that it protects.
+ *
+ * @returns false when the claim was lost: the transaction must be rolled back
+ */
+export async function completeIdempotencyKey(
+  transaction: Database,
+  {
+    accountId,
+    key,
+    claimToken,
+    status,
+    sealedBody,
+  }: { accountId: string; key: string; claimToken: string; status: number; sealedBody: Buffer },
+): Promise<boolean> {
+  const completed = await transaction('idempotency_keys')
+    .where({ account_id: accountId, key, claim_token: claimToken })
+    .whereNull('completed_at')
+    .update({
+      completed_at: transaction.fn.now(),
+      expires_at: transaction.raw(`now() + interval '24 hours'`),
+      status,
+      sealed_body: sealedBody,
+    });
+  return completed > 0;
+}
+
+/** Removes entries that nobody can replay any more. @returns how many */
+export async function deleteExpiredIdempotencyKeys(database: Database): Promise<number> {
+  return database('idempotency_keys')
+    .whereRaw(`coalesce(expires_at, lease_until) < now() - interval '1 hour'`)
+    .delete();
+}

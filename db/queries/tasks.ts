@@ -1,0 +1,260 @@
+import { createdAtMsOf, isId } from '../../domain/ids.ts';
+import type { GeneratedMedia, RenderInputs, Task, TaskKind, TaskStatus } from '../../domain/task.ts';
+import { isTaskErrorCode } from '../../domain/errors.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export interface NewTask {
+  readonly id: string;
+  readonly reservationId: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  readonly kind: TaskKind;
+  readonly model: string;
+  readonly capabilityVersion: number | null;
+  readonly provider: string;
+  readonly request: RenderInputs;
+  readonly price: bigint;
+  readonly billableDurationSeconds: number | null;
+  readonly requestId: string;
+  readonly createdAt: Date;
+  readonly deadlineAt: Date;
+  /** From when on the relay starts the workflow, if nobody else has. */
+  readonly nextStartAt: Date;
+  /** Tasks that may run at once, unless the account says otherwise. */
+  readonly maxConcurrentTasks: number;
+  readonly idempotency: {
+    readonly key: string;
+    readonly claimToken: string;
+    readonly status: number;
+    readonly sealedBody: Buffer;
+  } | null;
+}
+
+const CREATE_OUTCOMES = [
+  'created',
+  'claim_lost',
+  'key_deleted',
+  'key_disabled',
+  'key_expired',
+  'key_exhausted',
+  'key_limit',
+  'never_topped_up',
+  'insufficient_credits',
+  'too_many_tasks',
+] as const;
+
+/** What became of a task that was to be created; everything but `created` left nothing behind. */
+export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
+
+export interface TaskRow {
+  id: string;
+  created_at: Date;
+  account_id: string;
+  api_key_id: string;
+  kind: TaskKind;
+  model: string;
+  capability_version: number | null;
+  provider: string;
+  request: RenderInputs;
+  price: string;
+  billable_duration_seconds: number | null;
+  request_id: string;
+  status: TaskStatus;
+  reservation_id: string;
+  resolution_id: string | null;
+  provider_job_id: string | null;
+  output: GeneratedMedia[] | null;
+  error_code: string | null;
+  error_message: string | null;
+  updated_at: Date;
+  completed_at: Date | null;
+  deadline_at: Date;
+}
+
+/** Creates many tasks in one transaction: see migration 0007. @returns an outcome for each, in their order */
+export async function createTasks(database: Database, tasks: readonly NewTask[]): Promise<readonly CreateOutcome[]> {
+  const { rows } = await database.raw<{ rows: { id: string; outcome: string }[] }>(
+    'SELECT id, outcome FROM create_tasks(?::jsonb)',
+    [JSON.stringify(tasks.map(toItem))],
+  );
+  const outcomes = new Map(rows.map((row) => [row.id, row.outcome]));
+  return tasks.map((task) => {
+    const outcome = CREATE_OUTCOMES.find((known) => known === outcomes.get(task.id));
+    if (!outcome) throw new Error(`create_tasks said ${outcomes.get(task.id)} of ${task.id}`);
+    return outcome;
+  });
+}
+
+/** The account's task of that id; null also when the task is another account's. */
+export async function findAccountTask(database: Database, accountId: string, taskId: string): Promise<Task | null> {
+  const row = await taskById(database, taskId)?.where({ account_id: accountId }).first();
+  return row ? toTask(row) : null;
+}
+
+/** The task of that id, whoever owns it: for the worker and for operators. */
+export async function findTask(database: Database, taskId: string): Promise<Task | null> {
+  const row = await taskById(database, taskId)?.first();
+  return row ? toTask(row) : null;
+}
+
+export interface TaskFilter {
+  readonly accountId?: string | undefined;
+  readonly status?: TaskStatus | undefined;
+  readonly model?: string | undefined;
+  readonly kind?: TaskKind | undefined;
+  /** Earliest creation, inclusive. */
+  readonly from?: Date | undefined;
+  /** Latest creation, exclusive. */
+  readonly to?: Date | undefined;
+  /** The id of the last task of the previous page. */
+  readonly before?: string | undefined;
+  readonly limit: number;
+}
+
+/** Tasks, newest first. */
+export async function listTasks(database: Database, filter: TaskFilter): Promise<readonly Task[]> {
+  const query = database<TaskRow>('tasks');
+  if (filter.accountId !== undefined) void query.where('account_id', filter.accountId);
+  if (filter.status !== undefined) void query.where('status', filter.status);
+  if (filter.model !== undefined) void query.where('model', filter.model);
+  if (filter.kind !== undefined) void query.where('kind', filter.kind);
+  if (filter.from) void query.where('created_at', '>=', filter.from);
+  if (filter.to) void query.where('created_at', '<', filter.to);
+  if (filter.before !== undefined) {
+    // The id carries the time, which spares the newer partitions.
+    void query.where('id', '<', filter.before).where('created_at', '<=', createdAtOf(filter.before));
+  }
+  return (await query.orderBy('id', 'desc').limit(filter.limit)).map(toTask);
+}
+
+/**
+ * Records that the provider has the job. No-op on a task that is final.
+ *
+ * @returns the task as it stands now
+ */
+export async function markProcessing(database: Database, taskId: string, providerJobId: string): Promise<Task | null> {
+  await database('tasks')
+    .where({ id: taskId, created_at: createdAtOf(taskId) })
+    .whereIn('status', ['queued', 'processing'])
+    .update({ status: 'processing', provider_job_id: providerJobId, updated_at: database.fn.now() });
+  return findTask(database, taskId);
+}
+
+/** Records that Temporal has accepted the workflows of these tasks. */
+export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
+  await database('tasks')
+    .whereIn(
+      ['id', 'created_at'],
+      taskIds.map((id) => [id, createdAtOf(id)]),
+    )
+    .whereNull('workflow_started_at')
+    .update({ workflow_started_at: database.fn.now() });
+}
+
+/** A task whose workflow nobody is known to have started. */
+export interface TaskToStart {
+  readonly id: string;
+  readonly accountId: string;
+  readonly model: string;
+  readonly kind: TaskKind;
+  readonly deadlineAt: Date;
+  readonly requestId: string;
+}
+
+/**
+ * Takes tasks whose start is due, for this caller alone: another caller gets others, and these come up again after
+ * `retryAfterSeconds` should this caller die.
+ */
+export async function claimTasksToStart(
+  database: Database,
+  { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
+): Promise<readonly TaskToStart[]> {
+  const { rows } = await database.raw<{
+    rows: { id: string; account_id: string; model: string; kind: TaskKind; deadline_at: Date; request_id: string }[];
+  }>(
+    /* sql */ `
+    UPDATE tasks SET next_start_at = now() + make_interval(secs => ?), start_attempts = start_attempts + 1
+    WHERE (id, created_at) IN (
+      SELECT id, created_at FROM tasks
+      WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
+      ORDER BY next_start_at LIMIT ? FOR UPDATE SKIP LOCKED)
+    RETURNING id, account_id, model, kind, deadline_at, request_id`,
+    [retryAfterSeconds, limit],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    accountId: row.account_id,
+    model: row.model,
+    kind: row.kind,
+    deadlineAt: row.deadline_at,
+    requestId: row.request_id,
+  }));
+}
+
+/** The creation time of a task, which is also the `opened_at` of its transfers. */
+export function createdAtOf(taskId: string): Date {
+  return new Date(createdAtMsOf('task', taskId));
+}
+
+function taskById(database: Database, taskId: string) {
+  if (!isId('task', taskId)) return null;
+  return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
+}
+
+function toItem(task: NewTask): Record<string, unknown> {
+  return {
+    id: task.id,
+    reservation_id: task.reservationId,
+    account_id: task.accountId,
+    api_key_id: task.apiKeyId,
+    kind: task.kind,
+    model: task.model,
+    capability_version: task.capabilityVersion,
+    provider: task.provider,
+    request: task.request,
+    price: task.price.toString(),
+    billable_duration_seconds: task.billableDurationSeconds,
+    request_id: task.requestId,
+    created_at: task.createdAt,
+    deadline_at: task.deadlineAt,
+    next_start_at: task.nextStartAt,
+    max_concurrent_tasks: task.maxConcurrentTasks,
+    ...(task.idempotency && {
+      idempotency: {
+        key: task.idempotency.key,
+        claim_token: task.idempotency.claimToken,
+        status: task.idempotency.status,
+        sealed_body: task.idempotency.sealedBody.toString('base64'),
+      },
+    }),
+  };
+}
+
+export function toTask(row: TaskRow): Task {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    apiKeyId: row.api_key_id,
+    kind: row.kind,
+    model: row.model,
+    capabilityVersion: row.capability_version,
+    provider: row.provider,
+    request: row.request,
+    price: picoUsd(row.price),
+    billableDurationSeconds: row.billable_duration_seconds,
+    requestId: row.request_id,
+    status: row.status,
+    reservationId: row.reservation_id,
+    resolutionId: row.resolution_id,
+    providerJobId: row.provider_job_id,
+    output: row.output,
+    failure:
+      row.error_code !== null && isTaskErrorCode(row.error_code)
+        ? { code: row.error_code, message: row.error_message ?? '' }
+        : null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    completedAt: row.completed_at,
+    deadlineAt: row.deadline_at,
+  };
+}

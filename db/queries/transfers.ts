@@ -1,0 +1,165 @@
+/** The ledger's rows. The database moves the balances as each row is inserted; see migration 0003. */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export type TransferKind =
+  'topup' | 'signup_grant' | 'reservation' | 'settlement' | 'refund' | 'excess' | 'absorbed_loss' | 'adjustment';
+
+/** From which book to which each kind moves money; an adjustment that takes goes the other way round. */
+const BOOKS: Readonly<Record<TransferKind, readonly [debit: string, credit: string]>> = {
+  topup: ['payments', 'available'],
+  signup_grant: ['signup_credit', 'available'],
+  reservation: ['available', 'reserved'],
+  settlement: ['reserved', 'revenue'],
+  refund: ['reserved', 'available'],
+  excess: ['available', 'revenue'],
+  absorbed_loss: ['absorbed_loss', 'revenue'],
+  adjustment: ['adjustments', 'available'],
+};
+
+export interface NewTransfer {
+  readonly id: string;
+  readonly kind: TransferKind;
+  readonly accountId: string;
+  readonly amount: PicoUsd;
+  /** The part of `amount` that is signup credit. */
+  readonly signupAmount?: PicoUsd;
+  readonly createdAt: Date;
+  /** The reservation that this transfer resolves, and when that one was made. */
+  readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
+  readonly apiKeyId?: string | null;
+  readonly taskId?: string | null;
+  readonly reference?: string;
+  readonly author?: string;
+  readonly reason?: string;
+  /** An adjustment that takes money from the account. */
+  readonly taken?: boolean;
+}
+
+/** A row of the ledger. */
+export interface Transfer {
+  readonly id: string;
+  readonly openedAt: Date;
+  readonly createdAt: Date;
+  readonly kind: string;
+  readonly debit: string;
+  readonly credit: string;
+  readonly amount: PicoUsd;
+  readonly signupAmount: PicoUsd;
+  readonly released: PicoUsd;
+  readonly pendingId: string | null;
+  readonly accountId: string;
+  readonly apiKeyId: string | null;
+  readonly taskId: string | null;
+  readonly textRequestId: string | null;
+  readonly reference: string | null;
+  readonly author: string | null;
+  readonly reason: string | null;
+}
+
+interface TransferRow {
+  id: string;
+  opened_at: Date;
+  created_at: Date;
+  kind: string;
+  debit: string;
+  credit: string;
+  amount: string;
+  signup_amount: string;
+  released: string;
+  pending_id: string | null;
+  account_id: string;
+  api_key_id: string | null;
+  task_id: string | null;
+  text_request_id: string | null;
+  reference: string | null;
+  author: string | null;
+  reason: string | null;
+}
+
+/** Writes one row and, by the database's trigger, moves the balances. */
+export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
+  const [from, to] = BOOKS[transfer.kind];
+  const [debit, credit] = transfer.taken ? [to, from] : [from, to];
+  await database('transfers').insert({
+    id: transfer.id,
+    opened_at: transfer.resolves?.openedAt ?? transfer.createdAt,
+    created_at: transfer.createdAt,
+    kind: transfer.kind,
+    debit,
+    credit,
+    amount: transfer.amount.toString(),
+    signup_amount: (transfer.signupAmount ?? 0n).toString(),
+    pending_id: transfer.resolves?.reservationId ?? null,
+    account_id: transfer.accountId,
+    api_key_id: transfer.apiKeyId ?? null,
+    task_id: transfer.taskId ?? null,
+    reference: transfer.reference ?? null,
+    author: transfer.author ?? null,
+    reason: transfer.reason ?? null,
+  });
+}
+
+/** @param openedAt when the chain began: for a task's transfers, the task's `createdAt` */
+export async function findTransfer(database: Database, id: string, openedAt: Date): Promise<Transfer | null> {
+  const row = await database<TransferRow>('transfers').where({ id, opened_at: openedAt }).first();
+  return row ? toTransfer(row) : null;
+}
+
+/**
+ * A page of an account's transfers, newest first.
+ *
+ * @param from the earliest `createdAt`, inclusive
+ * @param to the latest `createdAt`, exclusive
+ * @param before the position of the last row of the previous page
+ */
+export async function listTransfers(
+  database: Database,
+  {
+    accountId,
+    from,
+    to,
+    before,
+    limit,
+  }: {
+    accountId: string;
+    from?: Date | undefined;
+    to?: Date | undefined;
+    before?: { createdAt: Date; id: string } | undefined;
+    limit: number;
+  },
+): Promise<readonly Transfer[]> {
+  const query = database<TransferRow>('transfers').where({ account_id: accountId });
+  if (from) void query.where('created_at', '>=', from);
+  if (to) void query.where('created_at', '<', to);
+  if (before) void query.whereRaw('(created_at, id) < (?, ?)', [before.createdAt, before.id]);
+  const rows = await query
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(limit);
+  return rows.map(toTransfer);
+}
+
+function toTransfer(row: TransferRow): Transfer {
+  return {
+    id: row.id,
+    openedAt: row.opened_at,
+    createdAt: row.created_at,
+    kind: row.kind,
+    debit: row.debit,
+    credit: row.credit,
+    amount: picoUsd(row.amount),
+    signupAmount: picoUsd(row.signup_amount),
+    released: picoUsd(row.released),
+    pendingId: row.pending_id,
+    accountId: row.account_id,
+    apiKeyId: row.api_key_id,
+    taskId: row.task_id,
+    textRequestId: row.text_request_id,
+    reference: row.reference,
+    author: row.author,
+    reason: row.reason,
+  };
+}
