@@ -1,0 +1,151 @@
+/** Reads the catalogue at start. A process must not run with a catalogue that is wrong, so every fault is an error. */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
+import {
+  type CatalogueFile,
+  type FamilyEntry,
+  type ImageEntry,
+  type TextEntry,
+  type TextRouteEntry,
+  type VideoEntry,
+  catalogueSchema,
+} from './schema.ts';
+import { toTextPricing } from './text-pricing.ts';
+import type { Catalogue, ImageModel, TextModel, TextRoute, VideoModel } from './types.ts';
+
+/** The catalogue file is wrong: the message names the file and the path of each field to correct. */
+export class CatalogueError extends Error {
+  override readonly name = 'CatalogueError';
+}
+
+const DEFAULT_PATH = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
+
+/**
+ * Reads and checks a catalogue file.
+ *
+ * @param path the file; the one beside this module when omitted
+ * @throws CatalogueError when it cannot be read or is wrong
+ */
+export function loadCatalogue(path: string = DEFAULT_PATH): Catalogue {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new CatalogueError(`cannot read the catalogue ${path}: ${messageOf(error)}`, { cause: error });
+  }
+  return parseCatalogue(text, path);
+}
+
+/**
+ * Checks the text of a catalogue file.
+ *
+ * @param text YAML, as `catalogue.yaml` explains it
+ * @param name what errors call the file
+ * @throws CatalogueError
+ */
+export function parseCatalogue(text: string, name: string): Catalogue {
+  let document: unknown;
+  try {
+    document = parse(text, { merge: true });
+  } catch (error) {
+    throw new CatalogueError(`${name} is not YAML: ${messageOf(error)}`, { cause: error });
+  }
+  const { error, value } = catalogueSchema.validate(document, { abortEarly: false, convert: false });
+  if (error) {
+    throw new CatalogueError([`${name} is wrong:`, ...error.details.map(({ message }) => message)].join('\n  '));
+  }
+  assertUniqueIds(value, name);
+  return buildCatalogue(value);
+}
+
+function buildCatalogue({ version, media, text }: CatalogueFile): Catalogue {
+  const unsupportedFields = new Set(media.unsupported_fields);
+  return {
+    version,
+    videoModels: byId(media.videos.map((entry) => toVideoModel(entry, unsupportedFields))),
+    imageModels: byId(media.images.map((entry) => toImageModel(entry, unsupportedFields))),
+    textModels: byId(
+      text.families.flatMap((family) =>
+        family.models.map((entry) => toTextModel(family, entry, text.assumed_output_tokens)),
+      ),
+    ),
+    claudeStylePrefixes: text.claude_style_prefixes,
+  };
+}
+
+function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>): VideoModel {
+  return {
+    kind: 'video',
+    id: entry.id,
+    capabilityVersion: entry.capability_version,
+    route: entry.route,
+    images: entry.images,
+    aspectRatios: entry.aspect_ratios,
+    defaultAspectRatio: entry.default_aspect_ratio,
+    unsupportedFields,
+    promptCharacters: entry.prompt_characters,
+    maxReferenceVideos: entry.max_reference_videos,
+    maxReferenceAudios: entry.max_reference_audios,
+    durationSeconds: entry.duration_seconds,
+    pricePerSecond: new Map(Object.entries(entry.usd_per_second)),
+    defaultResolution: entry.default_resolution,
+  };
+}
+
+function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>): ImageModel {
+  return {
+    kind: 'image',
+    id: entry.id,
+    capabilityVersion: entry.capability_version,
+    route: entry.route,
+    images: entry.images,
+    aspectRatios: entry.aspect_ratios,
+    defaultAspectRatio: entry.default_aspect_ratio,
+    unsupportedFields,
+    backgrounds: entry.backgrounds,
+    defaultBackground: entry.default_background,
+    pricePerTier: entry.usd_per_image,
+    defaultResolution: entry.default_resolution,
+  };
+}
+
+function toTextModel(family: FamilyEntry, entry: TextEntry, assumedOutputTokens: number): TextModel {
+  const toRoute = ({ provider, format, model = entry.id }: TextRouteEntry): TextRoute => ({ provider, format, model });
+  const [first, ...others] = entry.routes ?? family.routes;
+  return {
+    id: entry.id,
+    family: family.family,
+    contextTokens: entry.context_tokens,
+    maxOutputTokens: entry.max_output_tokens,
+    assumedOutputTokens: entry.assumed_output_tokens ?? assumedOutputTokens,
+    reasoning: entry.reasoning,
+    reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
+    responsesFields: family.responses_fields,
+    formats: family.formats,
+    routes: [toRoute(first), ...others.map(toRoute)],
+    pricing: toTextPricing(entry),
+    free: entry.free ?? false,
+    fundedOnly: entry.funded_only,
+    requiresTopUp: entry.requires_top_up,
+    legacy: entry.legacy,
+  };
+}
+
+/** An id names one model over all kinds: the same id in two places would make one of them unreachable. */
+function assertUniqueIds(file: CatalogueFile, name: string): void {
+  const entries = [...file.media.videos, ...file.media.images, ...file.text.families.flatMap(({ models }) => models)];
+  const known = new Set<string>();
+  for (const { id } of entries) {
+    if (known.has(id)) throw new CatalogueError(`${name} is wrong:\n  the model id "${id}" stands there twice`);
+    known.add(id);
+  }
+}
+
+function byId<Model extends { readonly id: string }>(models: readonly Model[]): ReadonlyMap<string, Model> {
+  return new Map(models.map((model) => [model.id, model]));
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

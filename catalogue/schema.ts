@@ -1,0 +1,237 @@
+/** The form of a catalogue file. Prices, factors and clock times come out of the check as the numbers they stand for. */
+import Joi from 'joi';
+import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
+import { type PicoUsd, parseUsd } from '../domain/money.ts';
+import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
+import { videoSizeFor } from '../domain/video-size.ts';
+import { type PricingEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
+import { type MediaRoute, TEXT_FORMATS, type TextFormat } from './types.ts';
+
+export interface CatalogueFile {
+  readonly version: string;
+  readonly media: {
+    readonly unsupported_fields: readonly string[];
+    readonly videos: readonly VideoEntry[];
+    readonly images: readonly ImageEntry[];
+  };
+  readonly text: {
+    readonly assumed_output_tokens: number;
+    readonly claude_style_prefixes: readonly string[];
+    readonly families: readonly FamilyEntry[];
+  };
+}
+
+interface MediaEntry {
+  readonly id: string;
+  readonly capability_version: number | null;
+  readonly images: { readonly max: number; readonly required: boolean };
+  readonly aspect_ratios: readonly string[];
+  readonly default_aspect_ratio: string;
+  readonly route: MediaRoute;
+}
+
+export interface VideoEntry extends MediaEntry {
+  readonly prompt_characters: { readonly min: number; readonly max: number };
+  readonly max_reference_videos: number | null;
+  readonly max_reference_audios: number | null;
+  readonly duration_seconds: { readonly min: number; readonly max: number; readonly default: number };
+  readonly usd_per_second: Readonly<Record<string, PicoUsd>>;
+  readonly default_resolution: string;
+}
+
+export interface ImageEntry extends MediaEntry {
+  readonly backgrounds: readonly string[];
+  readonly default_background: string;
+  readonly usd_per_image: Readonly<Record<ImageTier, PicoUsd>>;
+  readonly default_resolution: ImageTier;
+}
+
+export interface FamilyEntry {
+  readonly family: string;
+  readonly formats: readonly TextFormat[];
+  readonly routes: readonly [TextRouteEntry, ...TextRouteEntry[]];
+  readonly responses_fields: readonly string[];
+  readonly reasoning_efforts: readonly string[];
+  readonly models: readonly TextEntry[];
+}
+
+export interface TextRouteEntry {
+  readonly provider: string;
+  readonly format: TextFormat;
+  readonly model?: string;
+}
+
+export interface TextEntry extends PricingEntry {
+  readonly id: string;
+  readonly context_tokens: number | null;
+  readonly max_output_tokens: number | null;
+  readonly assumed_output_tokens?: number;
+  readonly reasoning: boolean;
+  readonly reasoning_efforts?: readonly string[];
+  readonly routes?: readonly [TextRouteEntry, ...TextRouteEntry[]];
+  readonly free?: true;
+  readonly funded_only: boolean;
+  readonly requires_top_up: boolean;
+  readonly legacy: boolean;
+}
+
+/** A quoted text that `parse` turns into what it stands for, or throws at. */
+const parsed = (parse: (text: string) => unknown): Joi.StringSchema =>
+  Joi.string()
+    .required()
+    .custom(parse)
+    .messages({ 'string.base': '{{#label}} must be quoted', 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
+
+const name = Joi.string().min(1);
+const names = Joi.array().items(name).unique();
+const count = Joi.number().integer().min(1);
+const published = count.allow(null).default(null);
+const flag = Joi.boolean().default(false);
+const usd = parsed(parsePrice);
+const factor = parsed(parseFactor);
+const clockTime = parsed(parseClockTime);
+
+const mediaKeys = {
+  id: name.required(),
+  capability_version: count.allow(null).required(),
+  images: Joi.object({ max: count.required(), required: Joi.boolean().required() }).required(),
+  aspect_ratios: names.min(1).required(),
+  default_aspect_ratio: Joi.valid(Joi.in('aspect_ratios')).required(),
+  route: Joi.object({ provider: name.required(), model: name.required() }).required(),
+};
+
+const video = Joi.object<VideoEntry>({
+  ...mediaKeys,
+  prompt_characters: Joi.object({ min: count.required(), max: count.min(Joi.ref('min')).required() }).required(),
+  max_reference_videos: count.allow(null).required(),
+  max_reference_audios: count.allow(null).required(),
+  duration_seconds: Joi.object({
+    min: count.required(),
+    max: count.min(Joi.ref('min')).required(),
+    default: count.min(Joi.ref('min')).max(Joi.ref('max')).required(),
+  }).required(),
+  usd_per_second: Joi.object().pattern(name, usd).min(1).required(),
+  default_resolution: name.required(),
+}).custom(assertRenderableVideo);
+
+const image = Joi.object<ImageEntry>({
+  ...mediaKeys,
+  backgrounds: names.min(1).required(),
+  default_background: Joi.valid(Joi.in('backgrounds')).required(),
+  usd_per_image: Joi.object(Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, usd]))).required(),
+  default_resolution: Joi.valid(...IMAGE_TIERS).required(),
+}).custom(assertRenderableImage);
+
+const textRoutes = Joi.array()
+  .items({ provider: name.required(), format: Joi.valid(...TEXT_FORMATS).required(), model: name })
+  .min(1);
+
+const tokenPrice = parsed(parsePricePerMillionTokens);
+
+const textModel = Joi.object<TextEntry>({
+  id: name.required(),
+  context_tokens: published,
+  max_output_tokens: published,
+  assumed_output_tokens: count,
+  reasoning: Joi.boolean().required(),
+  reasoning_efforts: names,
+  routes: textRoutes,
+  prices: Joi.object({ input: tokenPrice, output: tokenPrice, cached_input: tokenPrice, cache_write: tokenPrice }),
+  tiers: Joi.array()
+    .items({ threshold_tokens: count.required(), applies: Joi.valid('over', 'at_or_over').required(), factor })
+    .default([]),
+  peaks: Joi.array()
+    .items({
+      utc_offset: parsed(parseUtcOffset),
+      days: Joi.array()
+        .items(Joi.valid(...WEEKDAYS))
+        .unique()
+        .min(1)
+        .required(),
+      windows: Joi.array().items({ from: clockTime, to: clockTime }).min(1).required(),
+      factor,
+    })
+    .default([]),
+  free: Joi.valid(true),
+  funded_only: flag,
+  requires_top_up: flag,
+  legacy: flag,
+})
+  .xor('prices', 'free')
+  .custom(assertExactPrices);
+
+/** Every fault's message names the path of the field. */
+export const catalogueSchema = Joi.object<CatalogueFile>({
+  version: name.required(),
+  media: Joi.object({
+    unsupported_fields: names.required(),
+    videos: Joi.array().items(video).min(1).required(),
+    images: Joi.array().items(image).min(1).required(),
+  }).required(),
+  text: Joi.object({
+    assumed_output_tokens: count.required(),
+    claude_style_prefixes: names.required(),
+    families: Joi.array()
+      .items({
+        family: name.required(),
+        formats: Joi.array()
+          .items(Joi.valid(...TEXT_FORMATS))
+          .unique()
+          .min(1)
+          .required(),
+        routes: textRoutes.required(),
+        responses_fields: names.default([]),
+        reasoning_efforts: names.default([]),
+        models: Joi.array().items(textModel).min(1).required(),
+      })
+      .unique('family')
+      .required(),
+  }).required(),
+})
+  .required()
+  .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
+
+function parsePrice(text: string): PicoUsd {
+  const price = parseUsd(text);
+  if (price < 0n) throw new RangeError(`a price must not be negative: ${text}`);
+  return price;
+}
+
+/** @returns minutes since midnight; `24:00` is the midnight that ends the day */
+function parseClockTime(text: string): number {
+  const match = /^(\d{2}):([0-5]\d)$/.exec(text);
+  const minutes = match ? Number(match[1]) * 60 + Number(match[2]) : Number.NaN;
+  if (!(minutes <= 24 * 60)) throw new RangeError(`not a time from 00:00 to 24:00: ${text}`);
+  return minutes;
+}
+
+/** @returns minutes to add to UTC */
+function parseUtcOffset(text: string): number {
+  const match = /^([+-])(0\d|1[0-4]):([0-5]\d)$/.exec(text);
+  if (!match) throw new RangeError(`not an offset from UTC such as +08:00: ${text}`);
+  const minutes = Number(match[2]) * 60 + Number(match[3]);
+  return match[1] === '-' ? -minutes : minutes;
+}
+
+function assertRenderableVideo(entry: VideoEntry): VideoEntry {
+  const resolutions = Object.keys(entry.usd_per_second);
+  if (!resolutions.includes(entry.default_resolution)) {
+    throw new RangeError('default_resolution has no price in usd_per_second');
+  }
+  for (const resolution of resolutions) {
+    for (const aspectRatio of entry.aspect_ratios) videoSizeFor(resolution, aspectRatio);
+  }
+  return entry;
+}
+
+function assertRenderableImage(entry: ImageEntry): ImageEntry {
+  for (const tier of IMAGE_TIERS) {
+    for (const aspectRatio of entry.aspect_ratios) imageSizeFor(tier, aspectRatio);
+  }
+  return entry;
+}
+
+function assertExactPrices(entry: TextEntry): TextEntry {
+  toTextPricing(entry);
+  return entry;
+}

@@ -1,0 +1,129 @@
+/**
+ * What Genway sells: its models with their limits, prices and routes, as data. `load.ts` makes a {@link Catalogue} from a
+ * file; nothing here reads anything.
+ */
+import type { ImageTier } from '../domain/image-size.ts';
+import type { PicoUsd } from '../domain/money.ts';
+import type { TextPricing } from '../domain/pricing.ts';
+
+export interface Catalogue {
+  /** Names this edition of the prices; kept with every charge, so that it can be recomputed. */
+  readonly version: string;
+  /** By model id, in the order of the file. */
+  readonly videoModels: ReadonlyMap<string, VideoModel>;
+  readonly imageModels: ReadonlyMap<string, ImageModel>;
+  readonly textModels: ReadonlyMap<string, TextModel>;
+  /** Ids that start so belong to a family that the responses format does not answer (specification section 4.8). */
+  readonly claudeStylePrefixes: readonly string[];
+}
+
+/** Which upstream renders a media model, and what the model is called there. */
+export interface MediaRoute {
+  readonly provider: string;
+  readonly model: string;
+}
+
+interface MediaModelBase {
+  readonly id: string;
+  /** Contract version, shown on every task of the model; null when it has none. */
+  readonly capabilityVersion: number | null;
+  readonly route: MediaRoute;
+  readonly images: { readonly max: number; readonly required: boolean };
+  readonly aspectRatios: readonly string[];
+  readonly defaultAspectRatio: string;
+  /** Fields of other media models. A request with one that this model does not take is told so; any other is unknown. */
+  readonly unsupportedFields: ReadonlySet<string>;
+}
+
+/** Specification sections 2.5 and 4.2. */
+export interface VideoModel extends MediaModelBase {
+  readonly kind: 'video';
+  /** Code points. */
+  readonly promptCharacters: { readonly min: number; readonly max: number };
+  /** The most reference inputs of each sort; null where the model takes none. */
+  readonly maxReferenceVideos: number | null;
+  readonly maxReferenceAudios: number | null;
+  readonly durationSeconds: { readonly min: number; readonly max: number; readonly default: number };
+  /** Pico-USD, by resolution; its keys are the resolutions on offer. */
+  readonly pricePerSecond: ReadonlyMap<string, PicoUsd>;
+  readonly defaultResolution: string;
+}
+
+/** Specification sections 2.5 and 4.3. */
+export interface ImageModel extends MediaModelBase {
+  readonly kind: 'image';
+  readonly backgrounds: readonly string[];
+  readonly defaultBackground: string;
+  /** Pico-USD for one image; its keys are the values of `resolution`. */
+  readonly pricePerTier: Readonly<Record<ImageTier, PicoUsd>>;
+  readonly defaultResolution: ImageTier;
+}
+
+export type MediaModel = VideoModel | ImageModel;
+
+export const TEXT_FORMATS = ['chat-completions', 'responses', 'messages', 'generate-content'] as const;
+export type TextFormat = (typeof TEXT_FORMATS)[number];
+
+/** An upstream that serves a text model, the format it speaks, and what the model is called there. */
+export interface TextRoute {
+  readonly provider: string;
+  readonly format: TextFormat;
+  readonly model: string;
+}
+
+/** Specification section 2.6. */
+export interface TextModel {
+  readonly id: string;
+  readonly family: string;
+  /** Null when no number is published. */
+  readonly contextTokens: number | null;
+  readonly maxOutputTokens: number | null;
+  /** Output tokens to hold the price of when a request sets no bound of its own. */
+  readonly assumedOutputTokens: number;
+  /** Whether the model may think before it answers. */
+  readonly reasoning: boolean;
+  /** The values of `reasoning.effort`; empty when the model takes none. */
+  readonly reasoningEfforts: readonly string[];
+  /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
+  readonly responsesFields: readonly string[];
+  /** The formats that answer for the model. */
+  readonly formats: readonly TextFormat[];
+  /** In the order in which they are tried; never empty. */
+  readonly routes: readonly [TextRoute, ...TextRoute[]];
+  readonly pricing: TextPricing;
+  /** No cost per token; its own rate limit (specification section 8). */
+  readonly free: boolean;
+  /** Signup credit does not pay for it. */
+  readonly fundedOnly: boolean;
+  /** Refused on an account that never topped up. */
+  readonly requiresTopUp: boolean;
+  /** An older id that still works (specification section 9). */
+  readonly legacy: boolean;
+}
+
+/** Ids are exact and case-sensitive in all of these. */
+export function findVideoModel(catalogue: Catalogue, id: string): VideoModel | undefined {
+  return catalogue.videoModels.get(id);
+}
+
+export function findImageModel(catalogue: Catalogue, id: string): ImageModel | undefined {
+  return catalogue.imageModels.get(id);
+}
+
+export function findMediaModel(catalogue: Catalogue, id: string): MediaModel | undefined {
+  return findVideoModel(catalogue, id) ?? findImageModel(catalogue, id);
+}
+
+export function findTextModel(catalogue: Catalogue, id: string): TextModel | undefined {
+  return catalogue.textModels.get(id);
+}
+
+/** Whether the responses format refuses the id with 400, in the catalogue or not (specification section 4.8). */
+export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
+  return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));
+}
+
+/** Whether the model is answered on that format. */
+export function answersFormat(model: TextModel, format: TextFormat): boolean {
+  return model.formats.includes(format);
+}
