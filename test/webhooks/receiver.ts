@@ -1,0 +1,55 @@
+/** Real servers on this machine for tests of outbound requests. */
+import { readFileSync } from 'node:fs';
+import { createServer as createHttpServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+
+export interface Receiver {
+  readonly port: number;
+  /** `http://127.0.0.1:<port>`, or `https://receiver.example:<port>` with a certificate for that name. */
+  readonly url: string;
+  /** Number of connections accepted so far. */
+  connections(): number;
+  /** Waits until every connection accepted so far has been closed. */
+  allClosed(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The authority that signed the certificate of {@link startTlsReceiver}. */
+export const RECEIVER_AUTHORITY = readFixture('receiver-certificate.pem');
+export const RECEIVER_NAME = 'receiver.example';
+
+export async function startReceiver(listener: RequestListener): Promise<Receiver> {
+  return listen(createHttpServer(listener), (port) => `http://127.0.0.1:${port}`);
+}
+
+export async function startTlsReceiver(listener: RequestListener): Promise<Receiver> {
+  const server = createHttpsServer({ cert: RECEIVER_AUTHORITY, key: readFixture('receiver-key.pem') }, listener);
+  return listen(server, (port) => `https://${RECEIVER_NAME}:${port}`);
+}
+
+async function listen(server: Server, urlOf: (port: number) => string): Promise<Receiver> {
+  const ends: Promise<void>[] = [];
+  server.on('connection', (socket: Socket) => {
+    ends.push(new Promise((resolve) => socket.once('close', () => resolve())));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
+  return {
+    port: address.port,
+    url: urlOf(address.port),
+    connections: () => ends.length,
+    allClosed: async () => void (await Promise.all(ends)),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function readFixture(name: string): string {
+  return readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
+}

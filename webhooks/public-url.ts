@@ -1,0 +1,89 @@
+/** Which links a client may give Genway: the part of the address guard that looks at the text alone. */
+import { isIP } from 'node:net';
+import { isLoopbackAddress, isPublicAddress } from './public-address.ts';
+
+/** How strict the guard is. */
+export interface AddressPolicy {
+  /** Tests only: also permits `http:` and addresses of this machine. Other private addresses stay refused. */
+  readonly allowPrivateAddresses: boolean;
+}
+
+export const PUBLIC_ONLY: AddressPolicy = { allowPrivateAddresses: false };
+
+/** The link, a name it resolves to or the machine it reached is not on the public internet. */
+export class AddressRefusedError extends Error {
+  override readonly name = 'AddressRefusedError';
+}
+
+/** Names that never lead to the public internet: RFC 6761, RFC 6762 with its appendix G, RFC 8375 and ICANN's `internal`. */
+const PRIVATE_NAMES = [
+  'localhost',
+  'localdomain',
+  'local',
+  'internal',
+  'intranet',
+  'private',
+  'corp',
+  'home',
+  'lan',
+  'home.arpa',
+] as const;
+
+/** A link whose host is cut out before any parser rewrites it; credentials have no place in it. */
+const LINK_PATTERN = /^https?:\/\/(\[[^\]/?#]*\]|[^[\]:/?#@]+)(?::\d*)?(?:[/?#]|$)/i;
+
+/**
+ * Checks, without asking the network, that `text` is a link to the public internet: `https`, no user name or password, a
+ * host that is a full name or a public address. A host must be written the way it is read: an address in decimal, octal,
+ * hexadecimal or short form, or in characters that only become digits or letters once normalised, is refused whatever it
+ * stands for, because the next reader of the link (an upstream) may take it for another address.
+ *
+ * Passing says nothing about what the name resolves to; only a request through the guarded client is safe.
+ *
+ * @returns the parsed link
+ * @throws AddressRefusedError with the reason, e.g. `the address 127.0.0.1 is not public`
+ */
+export function assertPublicHttpsUrl(text: string, policy: AddressPolicy = PUBLIC_ONLY): URL {
+  const written = LINK_PATTERN.exec(text);
+  if (written === null || hasUnsafeCharacter(text) || !URL.canParse(text)) {
+    throw new AddressRefusedError('not a full link with a scheme and a host and without credentials');
+  }
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && !policy.allowPrivateAddresses) throw new AddressRefusedError('not an https link');
+  if (!isWrittenAsRead(written[1] ?? '', url.hostname)) {
+    throw new AddressRefusedError('the host is not written in its plain form');
+  }
+  assertPublicHost(withoutBrackets(url.hostname), policy);
+  return url;
+}
+
+/** The host of a link as resolvers take it: `[::1]` becomes `::1`. */
+export function withoutBrackets(hostname: string): string {
+  return hostname.replace(/^\[(.*)\]$/, '$1');
+}
+
+/** Whether the policy lets a connection go to `address`, given in canonical text. */
+export function permitsAddress(address: string, policy: AddressPolicy): boolean {
+  return isPublicAddress(address) || (policy.allowPrivateAddresses && isLoopbackAddress(address));
+}
+
+function assertPublicHost(host: string, policy: AddressPolicy): void {
+  if (isIP(host) !== 0) {
+    if (!permitsAddress(host, policy)) throw new AddressRefusedError(`the address ${host} is not public`);
+    return;
+  }
+  if (policy.allowPrivateAddresses) return;
+  const name = host.replace(/\.$/, '');
+  const isPrivate = PRIVATE_NAMES.some((suffix) => name === suffix || name.endsWith(`.${suffix}`));
+  if (isPrivate || !name.includes('.')) throw new AddressRefusedError(`the name ${name} is not public`);
+}
+
+/** Letter case aside, only an international name may differ from its parsed form, which is then its `xn--` spelling. */
+function isWrittenAsRead(written: string, read: string): boolean {
+  return written.toLowerCase() === read || (/[^\0-\x7f]/.test(written) && /(^|\.)xn--/.test(read));
+}
+
+/** White space and control characters, which parsers drop, and the backslash, which they take for a slash. */
+function hasUnsafeCharacter(text: string): boolean {
+  return /[\s\\\p{Cc}]/u.test(text);
+}

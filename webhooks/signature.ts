@@ -1,0 +1,84 @@
+/**
+ * Signatures of webhook deliveries: the service's own (specification section 6) and, beside it, that of Standard Webhooks
+ * (https://www.standardwebhooks.com), so that receivers may use either.
+ */
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+
+const SECRET_PREFIX = 'whsec_';
+const SECRET_BYTES = 32;
+
+/** Receivers refuse deliveries whose timestamp is further away than this: specification sections 6 and 8. */
+export const TIMESTAMP_TOLERANCE_SECONDS = 300;
+
+/** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
+export function newWebhookSecret(): string {
+  return SECRET_PREFIX + randomBytes(SECRET_BYTES).toString('base64');
+}
+
+interface SignedContent {
+  /** The endpoint secret, exactly as its owner was shown it. */
+  readonly secret: string;
+  /** Unix seconds. */
+  readonly timestampSeconds: number;
+  /** The raw body, byte for byte as it is sent. */
+  readonly body: string | Uint8Array;
+}
+
+/** The value of `x-svc-signature`: hex HMAC-SHA256 over timestamp, a full stop and the raw body. */
+export function signDelivery({ secret, timestampSeconds, body }: SignedContent): string {
+  return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest('hex');
+}
+
+/**
+ * Checks a delivery as its receiver should: the signature in constant time, and a timestamp within 5 minutes of now.
+ *
+ * @param delivery what was received; `timestamp` and `signature` are the headers' text
+ */
+export function verifySignature(delivery: {
+  readonly secret: string;
+  readonly timestamp: string;
+  readonly signature: string;
+  readonly body: string | Uint8Array;
+  readonly nowSeconds: number;
+}): boolean {
+  const { secret, timestamp, signature, body, nowSeconds } = delivery;
+  if (!/^\d{1,12}$/.test(timestamp)) return false;
+  const timestampSeconds = Number(timestamp);
+  if (Math.abs(nowSeconds - timestampSeconds) > TIMESTAMP_TOLERANCE_SECONDS) return false;
+  const expected = Buffer.from(signDelivery({ secret, timestampSeconds, body }));
+  const received = Buffer.from(signature);
+  return received.length === expected.length && timingSafeEqual(received, expected);
+}
+
+/** One delivery of an event to an endpoint, at the moment it is sent. */
+export interface Delivery extends SignedContent {
+  /** Names the message; the same in every attempt, so that receivers can drop repeats. */
+  readonly messageId: string;
+  /** `task.succeeded` or `task.failed`. */
+  readonly event: string;
+}
+
+/** All headers of a delivery. Sign each attempt anew: receivers refuse old timestamps. */
+export function deliveryHeaders(delivery: Delivery): Record<string, string> {
+  const timestamp = String(delivery.timestampSeconds);
+  return {
+    'content-type': 'application/json',
+    'user-agent': 'Genway-Webhooks/1',
+    'x-svc-event': delivery.event,
+    'x-svc-timestamp': timestamp,
+    'x-svc-signature': signDelivery(delivery),
+    'webhook-id': delivery.messageId,
+    'webhook-timestamp': timestamp,
+    'webhook-signature': signStandardWebhook(delivery),
+  };
+}
+
+/**
+ * The value of `webhook-signature`: `v1,` and the base64 HMAC-SHA256 over id, timestamp and body, joined by full stops and
+ * keyed with the bytes that the secret's base64 stands for.
+ */
+function signStandardWebhook({ secret, messageId, timestampSeconds, body }: Delivery): string {
+  const key = Buffer.from(secret.replace(SECRET_PREFIX, ''), 'base64');
+  const digest = createHmac('sha256', key).update(`${messageId}.${timestampSeconds}.`).update(body).digest('base64');
+  return `v1,${digest}`;
+}
