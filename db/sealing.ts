@@ -1,0 +1,73 @@
+/**
+ * Encryption of what the database keeps but must not show: endpoint secrets, stored responses. AES-256-GCM, so that a
+ * changed or exchanged value is noticed. A sealed value is one version byte, a nonce of 12 bytes, the ciphertext and a tag
+ * of 16 bytes: https://csrc.nist.gov/pubs/sp/800/38/d/final
+ */
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+const ALGORITHM = 'aes-256-gcm';
+const VERSION = 1;
+const KEY_BYTES = 32;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEADER_BYTES = 1 + NONCE_BYTES;
+
+export interface Sealer {
+  /**
+   * Encrypts a text, differently each time.
+   *
+   * @param context names what the text belongs to, such as a row's id; opening it needs the same, so that a value copied to
+   *   another row does not open
+   */
+  seal(text: string, context?: string): Buffer;
+  /**
+   * Decrypts what {@link Sealer.seal} made.
+   *
+   * @throws SealBrokenError when it was made with another key or context, was changed, or is no sealed value at all
+   */
+  open(sealed: Uint8Array, context?: string): string;
+}
+
+/** A value does not open. The message holds nothing of it. */
+export class SealBrokenError extends Error {
+  override readonly name = 'SealBrokenError';
+}
+
+/**
+ * @param encryptionKey 32 bytes
+ * @throws RangeError for a key of another length
+ */
+export function createSealer(encryptionKey: Uint8Array): Sealer {
+  if (encryptionKey.byteLength !== KEY_BYTES) {
+    throw new RangeError(`an encryption key has ${KEY_BYTES} bytes, not ${encryptionKey.byteLength}`);
+  }
+  const options = { authTagLength: TAG_BYTES };
+  return {
+    seal(text, context = '') {
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(ALGORITHM, encryptionKey, nonce, options).setAAD(authenticated(context));
+      const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+      return Buffer.concat([Buffer.of(VERSION), nonce, ciphertext, cipher.getAuthTag()]);
+    },
+
+    open(sealed, context = '') {
+      if (sealed.byteLength < HEADER_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
+        throw new SealBrokenError('not a sealed value of a known version');
+      }
+      const nonce = sealed.subarray(1, HEADER_BYTES);
+      const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);
+      const decipher = createDecipheriv(ALGORITHM, encryptionKey, nonce, options).setAAD(authenticated(context));
+      decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+      try {
+        return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
+      } catch {
+        throw new SealBrokenError('a sealed value does not open: another encryption key made it, or it was changed');
+      }
+    },
+  };
+}
+
+/** What is authenticated beside the ciphertext: the version, and what the value belongs to. */
+function authenticated(context: string): Buffer {
+  return Buffer.concat([Buffer.of(VERSION), Buffer.from(context)]);
+}
