@@ -1,0 +1,57 @@
+/**
+ * Directives: `[sim:name=value,name]` anywhere in a prompt or message tells the simulator how to behave. All formats share
+ * the syntax; each obeys the names that it knows and ignores the others.
+ */
+
+/** Names and values as written; the value of a name that stands alone is the empty string. */
+export type Directives = ReadonlyMap<string, string>;
+
+/** A directive whose value makes no sense. Silently ignoring it would make a test pass for the wrong reason. */
+export class BadDirectiveError extends Error {
+  override readonly name = 'BadDirectiveError';
+}
+
+const DIRECTIVES = /\[sim:([^\][]{0,4000})\]/g;
+
+/** Collects the directives of a text; of two with the same name the later one counts. */
+export function parseDirectives(text: string): Directives {
+  const directives = new Map<string, string>();
+  for (const [, list = ''] of text.matchAll(DIRECTIVES)) {
+    for (const item of list.split(',')) {
+      const [name = '', ...value] = item.split('=');
+      if (name.trim() !== '') directives.set(name.trim(), value.join('=').trim());
+    }
+  }
+  return directives;
+}
+
+/**
+ * The value of a directive that is a whole number from 0.
+ *
+ * @returns undefined when the directive is not there
+ * @throws BadDirectiveError when its value is something else
+ */
+export function wholeNumber(directives: Directives, name: string): number | undefined {
+  const value = directives.get(name);
+  if (value === undefined) return undefined;
+  if (!/^\d{1,9}$/.test(value)) throw new BadDirectiveError(`directive "${name}" needs a whole number`);
+  return Number(value);
+}
+
+/**
+ * The value of a directive that is one of a few words.
+ *
+ * @returns undefined when the directive is not there
+ * @throws BadDirectiveError when its value is another word
+ */
+export function oneOf<Word extends string>(
+  directives: Directives,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const value = directives.get(name);
+  if (value === undefined) return undefined;
+  const word = words.find((candidate) => candidate === value);
+  if (word === undefined) throw new BadDirectiveError(`directive "${name}" must be one of: ${words.join(', ')}`);
+  return word;
+}

@@ -1,0 +1,99 @@
+/** A simulated job. Nothing runs while it "renders": its state follows from the clock. */
+import { randomUUID } from 'node:crypto';
+import type { Submission } from './submission.ts';
+
+export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
+
+export interface Job {
+  readonly id: string;
+  /** The idempotency key of the submission: the task's id. */
+  readonly key: string;
+  readonly submission: Submission;
+  readonly createdAtMs: number;
+  /** When the render ends; infinite when it never does. */
+  readonly rendersUntilMs: number;
+  /** How often the job was submitted with the same key. */
+  submissions: number;
+  cancelledAtMs: number | undefined;
+  pollErrorsLeft: number;
+}
+
+/** The share of the render that the job waits before it starts. */
+const QUEUED_SHARE = 0.1;
+const STUCK_PERCENT = 42;
+const RESULT_INDEX = '0';
+
+/** @param defaultRenderMs how long the render takes unless a directive says so */
+export function createJob(key: string, submission: Submission, nowMs: number, defaultRenderMs: number): Job {
+  const { renderMs, isStuck, pollErrors } = submission.directives;
+  return {
+    id: `job_${randomUUID()}`,
+    key,
+    submission,
+    createdAtMs: nowMs,
+    rendersUntilMs: isStuck ? Infinity : nowMs + (renderMs ?? defaultRenderMs),
+    submissions: 1,
+    cancelledAtMs: undefined,
+    pollErrorsLeft: pollErrors,
+  };
+}
+
+export function statusOf(job: Job, nowMs: number): JobStatus {
+  if (job.cancelledAtMs !== undefined) return 'cancelled';
+  if (nowMs >= job.rendersUntilMs) return job.submission.directives.fail === undefined ? 'succeeded' : 'failed';
+  return progressShare(job, nowMs) < QUEUED_SHARE ? 'queued' : 'running';
+}
+
+export function hasEnded(job: Job, nowMs: number): boolean {
+  return job.cancelledAtMs !== undefined || nowMs >= job.rendersUntilMs;
+}
+
+/** Stops the job; one that has ended stays as it is. */
+export function cancelJob(job: Job, nowMs: number): void {
+  if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
+}
+
+/** Whether that is the number of a file that the job has made. */
+export function hasResult(job: Job, index: string, nowMs: number): boolean {
+  return statusOf(job, nowMs) === 'succeeded' && index === RESULT_INDEX;
+}
+
+/** The job as the protocol shows it. */
+export function presentJob(job: Job, nowMs: number): object {
+  const status = statusOf(job, nowMs);
+  const shown = { id: job.id, key: job.key, status };
+  if (status === 'running') {
+    const percent = Math.floor(progressShare(job, nowMs) * 100);
+    return { ...shown, progress_percent: percent, detail: `drawing, ${percent}% done` };
+  }
+  if (status === 'succeeded') return { ...shown, results: [presentResult(job)] };
+  if (status === 'failed') {
+    return { ...shown, error: { code: job.submission.directives.fail, message: 'The prompt asked for this failure.' } };
+  }
+  return shown;
+}
+
+function presentResult(job: Job): object {
+  const mimeType = job.submission.rendering.kind === 'video' ? 'video/mp4' : 'image/png';
+  return { url: `v1/jobs/${job.id}/results/${RESULT_INDEX}`, mime_type: mimeType };
+}
+
+/** The job as tests and people see it: without the prompt, with how often it was submitted. */
+export function summariseJob(job: Job, nowMs: number): object {
+  const { model, rendering, inputs } = job.submission;
+  const endedAtMs = job.cancelledAtMs ?? job.rendersUntilMs;
+  return {
+    id: job.id,
+    key: job.key,
+    status: statusOf(job, nowMs),
+    submissions: job.submissions,
+    summary: { model, ...rendering, ...inputs },
+    created_at: new Date(job.createdAtMs).toISOString(),
+    ended_at: hasEnded(job, nowMs) ? new Date(endedAtMs).toISOString() : null,
+  };
+}
+
+function progressShare(job: Job, nowMs: number): number {
+  if (job.rendersUntilMs === Infinity) return STUCK_PERCENT / 100;
+  return (nowMs - job.createdAtMs) / (job.rendersUntilMs - job.createdAtMs);
+}

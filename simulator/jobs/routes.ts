@@ -1,0 +1,127 @@
+/** The HTTP job protocol (docs/provider-protocol.md), as an upstream speaks it. */
+import type { IncomingHttpHeaders } from 'node:http';
+import { dropConnection, parseJson, Refusal, sendJson, type Route, type SimulatorRequest } from '../router.ts';
+import type { CallbackSender } from './callback.ts';
+import { cancelJob, createJob, hasResult, presentJob, type Job } from './job.ts';
+import { createResultSender } from './results.ts';
+import type { JobStore } from './store.ts';
+import { parseSubmission } from './submission.ts';
+
+const MAX_KEY_LENGTH = 255;
+
+export interface JobRoutesOptions {
+  readonly store: JobStore;
+  /** The bearer token that clients must send; any token will do when it is undefined. */
+  readonly apiKey: string | undefined;
+  /** No callbacks are sent when it is undefined. */
+  readonly callbacks: CallbackSender | undefined;
+  readonly renderMs: number;
+}
+
+export function jobRoutes({ store, apiKey, callbacks, renderMs }: JobRoutesOptions): readonly Route[] {
+  const results = createResultSender();
+
+  const jobOf = (request: SimulatorRequest): Job => {
+    const job = store.byId(request.parameters['id'] ?? '');
+    if (!job) throw new Refusal(404, 'not_found', 'no such job');
+    return job;
+  };
+
+  const announce = (job: Job, delayMs: number): void => {
+    const url = job.submission.callbackUrl;
+    if (url === undefined || !Number.isFinite(delayMs)) return;
+    callbacks?.schedule(url, delayMs, () => presentJob(job, Date.now()));
+  };
+
+  const accept = (key: string, request: SimulatorRequest): Job => {
+    const submission = parseSubmission(parseJson(request));
+    const { reject } = submission.directives;
+    if (reject !== undefined) throw new Refusal(422, reject, 'The prompt asked for this refusal.');
+    const job = createJob(key, submission, Date.now(), renderMs);
+    store.add(job);
+    announce(job, job.rendersUntilMs - job.createdAtMs);
+    return job;
+  };
+
+  const routes: readonly Route[] = [
+    {
+      method: 'POST',
+      path: '/v1/jobs',
+      handle(request, response) {
+        const key = idempotencyKey(request.headers);
+        const known = store.byKey(key);
+        if (known) {
+          known.submissions += 1;
+          return sendJson(response, 200, presentJob(known, Date.now()));
+        }
+        const job = accept(key, request);
+        if (job.submission.directives.dropSubmit) return dropConnection(response);
+        sendJson(response, 201, presentJob(job, Date.now()));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/jobs',
+      handle(request, response) {
+        const job = store.byKey(request.url.searchParams.get('key') ?? '');
+        sendJson(response, 200, { data: job ? [presentJob(job, Date.now())] : [] });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/jobs/{id}',
+      handle(request, response) {
+        const job = jobOf(request);
+        if (job.pollErrorsLeft > 0) {
+          job.pollErrorsLeft -= 1;
+          throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
+        }
+        sendJson(response, 200, presentJob(job, Date.now()));
+      },
+    },
+    {
+      method: 'POST',
+      path: '/v1/jobs/{id}/cancel',
+      handle(request, response) {
+        const job = jobOf(request);
+        const before = job.cancelledAtMs;
+        cancelJob(job, Date.now());
+        if (job.cancelledAtMs !== before) announce(job, 0);
+        sendJson(response, 200, presentJob(job, Date.now()));
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/jobs/{id}/results/{index}',
+      async handle(request, response) {
+        const job = jobOf(request);
+        if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
+          throw new Refusal(404, 'not_found', 'the job has no such file');
+        }
+        await results.send(job, response);
+      },
+    },
+  ];
+  return routes.map((route) => withCredential(route, apiKey));
+}
+
+function withCredential(route: Route, apiKey: string | undefined): Route {
+  return {
+    ...route,
+    handle(request, response) {
+      const [, token] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
+      if (token === undefined || (apiKey !== undefined && token !== apiKey)) {
+        throw new Refusal(401, 'unauthorized', 'send the credential as "Authorization: Bearer …"');
+      }
+      return route.handle(request, response);
+    },
+  };
+}
+
+function idempotencyKey(headers: IncomingHttpHeaders): string {
+  const key = headers['idempotency-key'];
+  if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_LENGTH) {
+    throw new Refusal(422, 'bad_request', `"Idempotency-Key" must have 1 to ${MAX_KEY_LENGTH} characters`);
+  }
+  return key;
+}

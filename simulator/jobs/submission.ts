@@ -1,0 +1,137 @@
+/** What a submission asks for: `POST /v1/jobs` of the HTTP job protocol, checked. */
+import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
+import { isObject } from '../json.ts';
+import { Refusal } from '../router.ts';
+
+const SHORT_EDGES: Readonly<Record<string, number>> = { '720p': 720, '1080p': 1080 };
+/** Width and height. */
+const ASPECT_RATIOS: Readonly<Record<string, readonly [number, number]>> = {
+  '16:9': [16, 9],
+  '9:16': [9, 16],
+  '1:1': [1, 1],
+  '4:3': [4, 3],
+  '3:4': [3, 4],
+};
+const MAX_DURATION_SECONDS = 30;
+const MAX_EDGE_PIXELS = 3840;
+const MAX_PIXELS = 8_294_400;
+const INPUT_LISTS = ['images', 'reference_videos', 'reference_audios'] as const;
+const RESULT_FAULTS = ['missing', 'truncated', 'wrong_type', 'slow'] as const;
+
+/** What to draw. */
+export type Rendering =
+  | { readonly kind: 'video'; readonly width: number; readonly height: number; readonly durationSeconds: number }
+  | { readonly kind: 'image'; readonly width: number; readonly height: number; readonly transparent: boolean };
+
+/** What the directives in the prompt ask for. */
+export interface MediaDirectives {
+  readonly renderMs: number | undefined;
+  /** The code with which the job ends. */
+  readonly fail: string | undefined;
+  /** The code with which the submission is refused. */
+  readonly reject: string | undefined;
+  readonly isStuck: boolean;
+  readonly dropSubmit: boolean;
+  readonly pollErrors: number;
+  readonly result: (typeof RESULT_FAULTS)[number] | undefined;
+}
+
+export interface Submission {
+  readonly model: string;
+  readonly rendering: Rendering;
+  readonly directives: MediaDirectives;
+  /** How many links each list of inputs holds. */
+  readonly inputs: Readonly<Record<string, number>>;
+  readonly callbackUrl: string | undefined;
+}
+
+/**
+ * Reads a submission. The prompt itself is not kept.
+ *
+ * @throws Refusal 422 `bad_request`, naming the field
+ */
+export function parseSubmission(body: unknown): Submission {
+  if (!isObject(body)) throw refuse('the body must be an object');
+  const prompt = body['prompt'];
+  if (typeof prompt !== 'string' || prompt === '') throw refuse('"prompt" is required');
+  const callbackUrl = body['callback_url'];
+  if (callbackUrl !== undefined && (typeof callbackUrl !== 'string' || !URL.canParse(callbackUrl))) {
+    throw refuse('"callback_url" must be a URL');
+  }
+  return {
+    model: typeof body['model'] === 'string' ? body['model'] : '',
+    rendering: parseRendering(body),
+    directives: parseMediaDirectives(prompt),
+    inputs: Object.fromEntries(INPUT_LISTS.map((name) => [name, countLinks(name, body[name])])),
+    callbackUrl,
+  };
+}
+
+function parseRendering(body: Readonly<Record<string, unknown>>): Rendering {
+  if (body['kind'] === 'video') {
+    const durationSeconds = integer(body, 'duration_seconds', MAX_DURATION_SECONDS);
+    return { kind: 'video', ...frameSize(body), durationSeconds };
+  }
+  if (body['kind'] !== 'image') throw refuse('"kind" must be one of: image, video');
+  const width = integer(body, 'width', MAX_EDGE_PIXELS);
+  const height = integer(body, 'height', MAX_EDGE_PIXELS);
+  if (width * height > MAX_PIXELS) throw refuse(`"width" times "height" must be at most ${MAX_PIXELS}`);
+  return { kind: 'image', width, height, transparent: body['background'] === 'transparent' };
+}
+
+/** The resolution names the short edge. */
+function frameSize(body: Readonly<Record<string, unknown>>): { readonly width: number; readonly height: number } {
+  const shortEdge = lookUp(SHORT_EDGES, body, 'resolution');
+  const [across, down] = lookUp(ASPECT_RATIOS, body, 'aspect_ratio');
+  const scale = shortEdge / Math.min(across, down);
+  return { width: across * scale, height: down * scale };
+}
+
+function parseMediaDirectives(prompt: string): MediaDirectives {
+  const directives = parseDirectives(prompt);
+  try {
+    return {
+      renderMs: wholeNumber(directives, 'render_ms'),
+      fail: directives.get('fail'),
+      reject: directives.get('reject'),
+      isStuck: directives.has('stuck'),
+      dropSubmit: directives.has('drop_submit'),
+      pollErrors: wholeNumber(directives, 'poll_errors') ?? 0,
+      result: oneOf(directives, 'result', RESULT_FAULTS),
+    };
+  } catch (error) {
+    if (error instanceof BadDirectiveError) throw refuse(error.message);
+    throw error;
+  }
+}
+
+function countLinks(name: string, links: unknown): number {
+  if (links === undefined) return 0;
+  if (!Array.isArray(links) || !links.every((link) => typeof link === 'string')) {
+    throw refuse(`"${name}" must be a list of URLs`);
+  }
+  return links.length;
+}
+
+function integer(body: Readonly<Record<string, unknown>>, name: string, maximum: number): number {
+  const value = body[name];
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 1 || value > maximum) {
+    throw refuse(`"${name}" must be a whole number from 1 to ${maximum}`);
+  }
+  return value;
+}
+
+function lookUp<Value>(
+  table: Readonly<Record<string, Value>>,
+  body: Readonly<Record<string, unknown>>,
+  name: string,
+): Value {
+  const word = body[name];
+  const value = typeof word === 'string' && Object.hasOwn(table, word) ? table[word] : undefined;
+  if (value === undefined) throw refuse(`"${name}" must be one of: ${Object.keys(table).join(', ')}`);
+  return value;
+}
+
+function refuse(message: string): Refusal {
+  return new Refusal(422, 'bad_request', message);
+}
