@@ -1,0 +1,44 @@
+/** What the create calls of videos and of images have in common. */
+import type { MediaModel } from '../catalogue/types.ts';
+import { badRequest } from '../domain/errors.ts';
+import type { PicoUsd } from '../domain/money.ts';
+import type { RenderRequest } from '../providers/media-provider.ts';
+import { requireObject } from './validation.ts';
+
+/** The surroundings of a check that is itself free of I/O. */
+export interface MediaRequestContext {
+  /** Whether a text is a link that upstreams and the gateway may follow, by its syntax alone. */
+  readonly isPublicHttpsUrl: (text: string) => boolean;
+}
+
+/** A create call that may go ahead: its model, its price, and what to render, with the defaults filled in. */
+export interface ValidatedMediaRequest<Model extends MediaModel> {
+  readonly model: Model;
+  readonly price: PicoUsd;
+  /** All of the render request that is known before the task has an id. */
+  readonly render: Omit<RenderRequest, 'taskId' | 'callbackUrl'>;
+}
+
+/**
+ * Picks what belongs to the model that a body names.
+ *
+ * @param choices by model id: what the endpoint serves
+ * @param elsewhere the models that another endpoint serves, and that endpoint
+ * @throws ServiceError `bad_request` when the body names no model of this endpoint
+ */
+export function chooseByModel<Choice>(
+  body: unknown,
+  choices: ReadonlyMap<string, Choice>,
+  elsewhere: { readonly models: ReadonlyMap<string, MediaModel>; readonly endpoint: string },
+): Choice {
+  const given = requireObject(body);
+  const id = Object.hasOwn(given, 'model') ? given['model'] : undefined;
+  if (id === undefined) throw badRequest('"model" is required');
+  if (typeof id !== 'string') throw badRequest('"model" must be a string');
+  if (elsewhere.models.has(id)) {
+    throw badRequest(`"model" ${id} is served by ${elsewhere.endpoint}, not this endpoint`);
+  }
+  const choice = choices.get(id);
+  if (choice === undefined) throw badRequest(`"model" must be one of: [${[...choices.keys()].join(' ')}]`);
+  return choice;
+}

@@ -1,0 +1,113 @@
+/** The body of `POST /v1/images/tasks`: specification section 4.3. */
+import Joi from 'joi';
+import type { Catalogue, ImageModel } from '../../../catalogue/types.ts';
+import {
+  IMAGE_SIZE_LIMITS,
+  IMAGE_SIZE_PATTERN,
+  IMAGE_TIERS,
+  type ImageTier,
+  type PixelSize,
+  imageSizeFor,
+  imageTierOf,
+  parseImageSize,
+} from '../../../domain/image-size.ts';
+import { priceImage } from '../../../domain/pricing.ts';
+import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
+import { choice, createValidator, freeText, linkList } from '../../validation.ts';
+
+/** The fields as clients send them, but for `size`, which has been read. */
+export interface ImageRequestBody {
+  readonly model: string;
+  readonly prompt: string;
+  readonly images?: readonly string[];
+  readonly aspect_ratio?: string;
+  readonly resolution?: ImageTier;
+  readonly size?: PixelSize;
+  readonly background?: string;
+}
+
+export interface ValidatedImageRequest extends ValidatedMediaRequest<ImageModel> {
+  /** What the price is based on. */
+  readonly tier: ImageTier;
+}
+
+const SIZE_SENTENCE =
+  `{{#label}} must be WIDTHxHEIGHT with both edges multiples of ${IMAGE_SIZE_LIMITS.edgeMultiple} ` +
+  `from ${IMAGE_SIZE_LIMITS.shortestEdge} to ${IMAGE_SIZE_LIMITS.longestEdge} pixels, ` +
+  `${IMAGE_SIZE_LIMITS.fewestPixels} to ${IMAGE_SIZE_LIMITS.mostPixels} pixels in total, ` +
+  `and a long edge of at most ${IMAGE_SIZE_LIMITS.longestToShortest} times the short edge`;
+
+/**
+ * The fields of one model, in the order in which their faults are told. Defaults are only described here: the model's own are
+ * filled in afterwards, when what was sent together has been judged.
+ */
+export function imageRequestSchema(
+  model: ImageModel,
+  context: MediaRequestContext,
+): Joi.ObjectSchema<ImageRequestBody> {
+  const images = linkList(model.images.max, context.isPublicHttpsUrl).description(
+    'Links to PNG, JPEG or WebP pictures to work from',
+  );
+  const size = Joi.string()
+    .custom((text: string, helpers) => parseImageSize(text) ?? helpers.error('size.refused'))
+    .messages({ 'string.empty': SIZE_SENTENCE, 'size.refused': SIZE_SENTENCE })
+    .meta({ openapi: { pattern: IMAGE_SIZE_PATTERN.source } });
+  return Joi.object<ImageRequestBody>({
+    model: Joi.valid(model.id).required().description('The model').example(model.id),
+    prompt: freeText({ min: 1 })
+      .required()
+      .description('What to draw, or what to change in the pictures')
+      .example('A lighthouse at dusk, in watercolour'),
+    images: model.images.required ? images.required() : images,
+    aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
+    resolution: choice(IMAGE_TIERS).default(model.defaultResolution).description('Tier of the number of pixels'),
+    size: size.description('Exact pixels, instead of resolution and aspect_ratio').example('1536x1024'),
+    background: choice(model.backgrounds)
+      .default(model.defaultBackground)
+      .description('`transparent` gives a PNG with alpha'),
+  })
+    .without('size', ['aspect_ratio', 'resolution'])
+    .prefs({ noDefaults: true });
+}
+
+/**
+ * Makes the check of create calls for images. The links in `render.images` have been judged by their syntax only; what they
+ * lead to is still to be looked at.
+ *
+ * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError `bad_request`
+ */
+export function createImageRequestParser(
+  catalogue: Catalogue,
+  context: MediaRequestContext,
+): (body: unknown) => ValidatedImageRequest {
+  const choices = new Map(
+    [...catalogue.imageModels].map(([id, model]) => {
+      const unsupported = { model: id, names: model.unsupportedFields };
+      return [id, { model, validate: createValidator(imageRequestSchema(model, context), unsupported) }];
+    }),
+  );
+  const elsewhere = { models: catalogue.videoModels, endpoint: 'POST /v1/videos/tasks' };
+  return (body) => {
+    const { model, validate } = chooseByModel(body, choices, elsewhere);
+    return complete(model, validate(body));
+  };
+}
+
+function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequest {
+  const tier = body.size ? imageTierOf(body.size) : (body.resolution ?? model.defaultResolution);
+  const { width, height } = body.size ?? imageSizeFor(tier, body.aspect_ratio ?? model.defaultAspectRatio);
+  return {
+    model,
+    price: priceImage(model.pricePerTier, tier),
+    tier,
+    render: {
+      kind: 'image',
+      model: model.route.model,
+      prompt: body.prompt,
+      ...(body.images && { images: body.images }),
+      width,
+      height,
+      background: body.background ?? model.defaultBackground,
+    },
+  };
+}

@@ -1,0 +1,106 @@
+/** The body of `POST /v1/videos/tasks`: specification section 4.2. */
+import Joi from 'joi';
+import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
+import { priceVideo } from '../../../domain/pricing.ts';
+import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
+import { choice, createValidator, freeText, linkList } from '../../validation.ts';
+
+/** The fields as clients send them. */
+export interface VideoRequestBody {
+  readonly model: string;
+  readonly prompt: string;
+  readonly images?: readonly string[];
+  readonly reference_videos?: readonly string[];
+  readonly reference_audios?: readonly string[];
+  readonly duration?: number;
+  readonly aspect_ratio?: string;
+  readonly resolution?: string;
+}
+
+export interface ValidatedVideoRequest extends ValidatedMediaRequest<VideoModel> {
+  /** The seconds that the price is based on. */
+  readonly billableDurationSeconds: number;
+}
+
+/**
+ * The fields of one model, in the order in which their faults are told. Defaults are only described here: the model's own are
+ * filled in afterwards, when what was sent together has been judged.
+ */
+export function videoRequestSchema(
+  model: VideoModel,
+  context: MediaRequestContext,
+): Joi.ObjectSchema<VideoRequestBody> {
+  const links = (maxItems: number): Joi.ArraySchema => linkList(maxItems, context.isPublicHttpsUrl);
+  const references = {
+    ...(model.maxReferenceVideos !== null && {
+      reference_videos: links(model.maxReferenceVideos).description('Links to videos to take motion or style from'),
+    }),
+    ...(model.maxReferenceAudios !== null && {
+      reference_audios: links(model.maxReferenceAudios).description('Links to sounds to take speech or rhythm from'),
+    }),
+  };
+  const images = links(model.images.max).description('Links to pictures, passed to the model in this order');
+  const { min, max, default: defaultSeconds } = model.durationSeconds;
+  const schema = Joi.object<VideoRequestBody>({
+    model: Joi.valid(model.id).required().description('The model').example(model.id),
+    prompt: freeText(model.promptCharacters)
+      .required()
+      .description('What the video shows')
+      .example('A lighthouse at dusk, waves breaking below'),
+    images: model.images.required ? images.required() : images,
+    ...references,
+    duration: Joi.number().integer().min(min).max(max).default(defaultSeconds).description('Whole seconds'),
+    aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
+    resolution: choice([...model.pricePerSecond.keys()])
+      .default(model.defaultResolution)
+      .description('Length of the short edge'),
+  }).prefs({ noDefaults: true });
+  const referenceFields = Object.keys(references);
+  if (referenceFields.length === 0) return schema;
+  return schema
+    .without('images', referenceFields)
+    .messages({ 'object.without': 'Cannot combine "images" with reference inputs in one task' });
+}
+
+/**
+ * Makes the check of create calls for videos.
+ *
+ * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError `bad_request`
+ */
+export function createVideoRequestParser(
+  catalogue: Catalogue,
+  context: MediaRequestContext,
+): (body: unknown) => ValidatedVideoRequest {
+  const choices = new Map(
+    [...catalogue.videoModels].map(([id, model]) => {
+      const unsupported = { model: id, names: model.unsupportedFields };
+      return [id, { model, validate: createValidator(videoRequestSchema(model, context), unsupported) }];
+    }),
+  );
+  const elsewhere = { models: catalogue.imageModels, endpoint: 'POST /v1/images/tasks' };
+  return (body) => {
+    const { model, validate } = chooseByModel(body, choices, elsewhere);
+    return complete(model, validate(body));
+  };
+}
+
+function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequest {
+  const durationSeconds = body.duration ?? model.durationSeconds.default;
+  const resolution = body.resolution ?? model.defaultResolution;
+  return {
+    model,
+    price: priceVideo(model.pricePerSecond, { resolution, durationSeconds }),
+    billableDurationSeconds: durationSeconds,
+    render: {
+      kind: 'video',
+      model: model.route.model,
+      prompt: body.prompt,
+      ...(body.images && { images: body.images }),
+      ...(body.reference_videos && { referenceVideos: body.reference_videos }),
+      ...(body.reference_audios && { referenceAudios: body.reference_audios }),
+      durationSeconds,
+      aspectRatio: body.aspect_ratio ?? model.defaultAspectRatio,
+      resolution,
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/**
+ * Checking of JSON request bodies. The rules are Joi schemas, from which the API description is generated as well; what a
+ * client is told comes from one table. Where a rule cannot be told from a schema's `describe()`, its `meta` holds what to add
+ * under `openapi`.
+ */
+import Joi from 'joi';
+import { badRequest } from '../domain/errors.ts';
+
+/** What each kind of fault is called, where its schema does not say otherwise: specification section 4.2. */
+const SENTENCES = {
+  'any.required': '{{#label}} is required',
+  'string.base': '{{#label}} must be a string',
+  'string.empty': '{{#label}} has an unsupported length',
+  'text.length': '{{#label}} has an unsupported length',
+  'text.unstorable': '{{#label}} must not contain NUL characters or unpaired surrogates',
+  'boolean.base': '{{#label}} must be true or false',
+  'number.base': '{{#label}} is outside its supported range',
+  'number.integer': '{{#label}} is outside its supported range',
+  'number.min': '{{#label}} is outside its supported range',
+  'number.max': '{{#label}} is outside its supported range',
+  'number.unsafe': '{{#label}} is outside its supported range',
+  'array.base': '{{#label}} must be an array',
+  'array.min': '{{#label}} requires at least {{#limit}} item',
+  'array.max': '{{#label}} accepts at most {{#limit}} items',
+  'link.refused': '"{{#key}}[{{#index}}]" must be a public HTTPS URL',
+  'object.without': 'Cannot combine "{{#main}}" with "{{#peer}}"',
+};
+
+/** Names that the API knows but this model does not take. */
+export interface UnsupportedFields {
+  readonly model: string;
+  readonly names: ReadonlySet<string>;
+}
+
+/**
+ * Makes the check of one kind of body. Of several faults the one whose field stands first in the schema is told; fields that
+ * are not in the schema come last, those of other models before unknown ones.
+ *
+ * @param schema an object whose keys are in the order in which their faults are told
+ * @param unsupported the fields that get a sentence of their own
+ * @returns a function that gives back the checked body, or throws ServiceError `bad_request`
+ */
+export function createValidator<Body>(
+  schema: Joi.ObjectSchema<Body>,
+  unsupported: UnsupportedFields = { model: '', names: new Set() },
+): (body: unknown) => Body {
+  const fields = Object.keys(schema.describe().keys ?? {});
+  return (body) => {
+    const given = requireObject(body);
+    // Joi sees only the fields it knows: it loses a field named __proto__, and describes each of a hundred thousand others.
+    const known = Object.fromEntries(
+      fields.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
+    );
+    const { error, value } = schema.validate(known, { abortEarly: false, convert: false, messages: SENTENCES });
+    if (error) throw badRequest(firstFault(error.details, fields).message);
+    refuseOtherFields(given, fields, unsupported);
+    return value;
+  };
+}
+
+/**
+ * The body as an object.
+ *
+ * @throws ServiceError `bad_request` when it is a list, a text, null, …
+ */
+export function requireObject(body: unknown): JsonObject {
+  if (!isJsonObject(body)) throw badRequest('The request body must be a JSON object');
+  return body;
+}
+
+/** One of a few texts; anything else, of whatever type, is told the list. */
+export function choice(values: readonly string[]): Joi.AnySchema {
+  return Joi.valid(...values).messages({ 'any.only': `{{#label}} must be one of: [${values.join(' ')}]` });
+}
+
+/**
+ * Free text, counted in code points: a CJK character or an emoji is one.
+ *
+ * @param length `max` is left out where nothing but the body's size limits the text
+ */
+export function freeText(length: { readonly min: number; readonly max?: number }): Joi.StringSchema {
+  const { min, max = Number.POSITIVE_INFINITY } = length;
+  return Joi.string()
+    .custom((text: string, helpers) => {
+      const characters = text.length > 2 * max ? text.length : Array.from(text).length;
+      if (characters < min || characters > max) return helpers.error('text.length');
+      return isStorable(text) ? text : helpers.error('text.unstorable');
+    })
+    .meta({ openapi: { minLength: min, ...(length.max !== undefined && { maxLength: length.max }) } });
+}
+
+/**
+ * A list of links to files that upstreams will read. The first bad one is told; to have Joi check item by item would describe
+ * all of a hundred thousand of them.
+ *
+ * @param isPublicHttpsUrl whether the text is a link that may be followed; judged by its syntax alone
+ */
+export function linkList(maxItems: number, isPublicHttpsUrl: (text: string) => boolean): Joi.ArraySchema {
+  const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isPublicHttpsUrl(item);
+  return Joi.array()
+    .min(1)
+    .max(maxItems)
+    .custom((items: unknown[], helpers) => {
+      const index = items.slice(0, maxItems).findIndex((item) => !isLink(item));
+      return index === -1 ? items : helpers.error('link.refused', { index });
+    })
+    .meta({ openapi: { items: { type: 'string', format: 'uri' } } });
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** PostgreSQL keeps neither NUL characters nor halves of surrogate pairs. */
+function isStorable(text: string): boolean {
+  return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
+}
+
+/** In the order of the fields; faults of one field stay in the order in which its rules found them. */
+function firstFault(faults: readonly Joi.ValidationErrorItem[], fields: readonly string[]): Joi.ValidationErrorItem {
+  // A rule between fields has no path: it belongs to the field that it is about, after that field's own faults.
+  const rank = ({ path, context }: Joi.ValidationErrorItem): number =>
+    path.length > 0 ? fields.indexOf(String(path[0])) : fields.indexOf(String(context?.['main'])) + 0.5;
+  return faults.reduce((first, fault) => (rank(fault) < rank(first) ? fault : first));
+}
+
+function refuseOtherFields(body: JsonObject, known: readonly string[], unsupported: UnsupportedFields): void {
+  const others = Object.keys(body).filter((field) => !known.includes(field));
+  const ofOtherModels = others.find((field) => unsupported.names.has(field));
+  if (ofOtherModels !== undefined) {
+    throw badRequest(`field "${ofOtherModels}" is not supported by model ${unsupported.model}`);
+  }
+  if (others[0] !== undefined) throw badRequest(`unknown field: ${others[0]}`);
+}
