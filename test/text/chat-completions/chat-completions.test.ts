@@ -1,0 +1,97 @@
+import { expect } from 'chai';
+import type { AnswerPart, FinishReason, JsonObject, TextRequest, TextResult } from '../../../text/canonical.ts';
+import { chatCompletions } from '../../../text/chat-completions/index.ts';
+import { compact } from '../../../text/read.ts';
+import { DONE, type ServerSentEvent } from '../../../text/sse.ts';
+import { arrayOf, objectOf, stringOf } from '../../../text/upstream-errors.ts';
+import { itKeepsTheLawsOfAFormat } from '../support.ts';
+
+interface FoldedCall {
+  id: unknown;
+  type: unknown;
+  function: { name: unknown; arguments: string };
+}
+
+interface FoldedMessage {
+  role?: unknown;
+  content: string | null;
+  reasoning_content?: string;
+  tool_calls?: FoldedCall[];
+}
+
+/** Accumulates chunks as the openai package does. */
+function foldStream(events: readonly ServerSentEvent[]): JsonObject {
+  expect(events.at(-1)?.data).to.equal(DONE);
+  const choices: { index: number; message: FoldedMessage; logprobs: null; finish_reason: unknown }[] = [];
+  let completion: JsonObject = {};
+  for (const event of events.slice(0, -1)) {
+    const chunk = objectOf(JSON.parse(event.data));
+    const { id, created, model, usage } = chunk;
+    completion = { id, object: 'chat.completion', created, model, choices, usage };
+    for (const item of arrayOf(chunk['choices'])) {
+      const { index, delta, finish_reason: finishReason } = objectOf(item);
+      const at = Number(index);
+      const choice = (choices[at] ??= { index: at, message: { content: null }, logprobs: null, finish_reason: null });
+      foldDelta(choice.message, objectOf(delta));
+      choice.finish_reason = finishReason;
+    }
+  }
+  return completion;
+}
+
+function foldDelta(message: FoldedMessage, delta: JsonObject): void {
+  if ('role' in delta) message.role = delta['role'];
+  if (typeof delta['content'] === 'string') message.content = (message.content ?? '') + delta['content'];
+  const reasoning = stringOf(delta['reasoning_content']);
+  if (reasoning !== '') message.reasoning_content = (message.reasoning_content ?? '') + reasoning;
+  for (const item of arrayOf(delta['tool_calls'])) {
+    const { index, id, type, function: called } = objectOf(item);
+    const { name, arguments: text } = objectOf(called);
+    const calls = (message.tool_calls ??= []);
+    const call = (calls[Number(index)] ??= { id, type, function: { name, arguments: '' } });
+    call.function.arguments += stringOf(text);
+  }
+}
+
+const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop', refusal: 'content-filter' };
+
+/** A message has one text and one piece of reasoning, without a signature, and its tool calls come last. */
+function expressibleParts(parts: readonly AnswerPart[]): AnswerPart[] {
+  const joined = (type: 'text' | 'reasoning'): AnswerPart[] => {
+    const text = parts.map((part) => (part.type === type ? part.text : '')).join('');
+    return text === '' ? [] : [{ type, text }];
+  };
+  return [...joined('reasoning'), ...joined('text'), ...parts.filter((part) => part.type === 'tool-call')];
+}
+
+function expressibleResult(result: TextResult): TextResult {
+  const choices = result.choices.map(({ parts, finish }) => ({
+    parts: expressibleParts(parts),
+    finish: { reason: REASONS[finish.reason] ?? finish.reason },
+  }));
+  return { ...result, choices };
+}
+
+/** Tool results come one to a message and without a name; a link's media type is not said. */
+function expressibleRequest(request: TextRequest): TextRequest {
+  const turns = request.turns.flatMap((turn): TextRequest['turns'] => {
+    if (turn.role === 'assistant') return [{ role: 'assistant', parts: expressibleParts(turn.parts) }];
+    if (turn.role === 'tool') {
+      return turn.parts.map(({ callId, content }) => ({
+        role: 'tool',
+        parts: [{ type: 'tool-result', callId, content }],
+      }));
+    }
+    if (turn.role === 'system') return [turn];
+    const parts = turn.parts.map((part) => {
+      if (part.type === 'text' || part.source.kind === 'base64') return part;
+      return { ...part, source: { kind: 'url', url: part.source.url } } as const;
+    });
+    return [{ role: 'user', parts }];
+  });
+  return compact({ ...request, turns, includeUsage: request.stream ? true : undefined });
+}
+
+describe('chat completions', () => {
+  itKeepsTheLawsOfAFormat(chatCompletions, { foldStream, expressibleResult, expressibleRequest, maximumChoices: 3 });
+});

@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { JsonObject } from '../../../text/canonical.ts';
+import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
+import { REQUEST_FIELDS } from '../../../text/chat-completions/types.ts';
+import { itDecidesEveryField } from '../support.ts';
+
+const base = { model: 'textc-M3', messages: [{ role: 'user', content: 'Hello' }] };
+
+const EXAMPLES = {
+  model: 'textd-v2.5',
+  messages: [{ role: 'user', content: 'Bye' }],
+  max_tokens: 10,
+  max_completion_tokens: 10,
+  stream: true,
+  stream_options: { include_usage: true },
+  temperature: 0.5,
+  top_p: 0.5,
+  top_k: 3,
+  stop: 'END',
+  tools: [{ type: 'function', function: { name: 'look', parameters: { type: 'object' }, strict: true } }],
+  tool_choice: { type: 'function', function: { name: 'look' } },
+  parallel_tool_calls: false,
+  n: 2,
+  seed: 1,
+  frequency_penalty: 1,
+  presence_penalty: 1,
+  response_format: { type: 'json_schema', json_schema: { name: 'place', schema: { type: 'object' } } },
+  reasoning_effort: 'high',
+  verbosity: 'low',
+  user: 'someone',
+};
+
+function refusal(body: unknown): string {
+  try {
+    parseRequest(body);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+function turnsOf(...messages: readonly JsonObject[]) {
+  return parseRequest({ ...base, messages }).turns;
+}
+
+describe('chat completions request', () => {
+  const { modalities, ...table } = REQUEST_FIELDS;
+  itDecidesEveryField(parseRequest, table, base, EXAMPLES);
+
+  it('takes no answers but text', () => {
+    expect(modalities).to.equal('mapped');
+    expect(refusal({ ...base, modalities: ['text'] })).to.equal('accepted');
+    expect(refusal({ ...base, modalities: ['audio'] })).to.equal('"modalities[0]" must be one of: [text]');
+  });
+
+  const refusals: readonly (readonly [unknown, string])[] = [
+    [[], 'the request body must be an object'],
+    [{ messages: base.messages }, '"model" is required'],
+    [{ ...base, model: 5 }, '"model" must be a string'],
+    [{ ...base, messages: [] }, '"messages" requires at least 1 item'],
+    [{ ...base, messages: 'Hello' }, '"messages" must be an array'],
+    [{ ...base, messages: [{ role: 'user', content: 5 }] }, '"messages[0].content" must be a string or an array'],
+    [{ ...base, messages: [{ role: 'user' }] }, '"messages[0].content" is required'],
+    [
+      { ...base, messages: [{ role: 'bot', content: '' }] },
+      '"messages[0].role" must be one of: [system developer user assistant tool]',
+    ],
+    [{ ...base, messages: [{ role: 'tool', content: 'x' }] }, '"messages[0].tool_call_id" is required'],
+    [
+      { ...base, messages: [{ role: 'user', content: [{ type: 'video' }] }] },
+      '"messages[0].content[0].type" must be one of: [text image_url file input_audio]',
+    ],
+    [{ ...base, max_tokens: '10' }, '"max_tokens" must be an integer'],
+    [{ ...base, max_tokens: 0 }, `"max_tokens" must be between 1 and ${Number.MAX_SAFE_INTEGER}`],
+    [{ ...base, temperature: 'hot' }, '"temperature" must be a number'],
+    [{ ...base, stream: 'yes' }, '"stream" must be a boolean'],
+    [{ ...base, stop: ['a', 1] }, '"stop[1]" must be a string'],
+    [{ ...base, tools: [{ type: 'web_search' }] }, '"tools[0].type" must be one of: [function]'],
+    [{ ...base, colour: 'red' }, 'unknown field: colour'],
+    [{ ...base, ['__proto__x']: 1, toString: 1 }, 'unknown field: __proto__x'],
+  ];
+  for (const [body, message] of refusals) {
+    it(`says: ${message}`, () => expect(refusal(body)).to.equal(message));
+  }
+
+  it('keeps system text where it stands, under either name of the role', () => {
+    const system = { role: 'system', content: 'Be kind.' };
+    const developer = { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] };
+    expect(turnsOf(system, { role: 'user', content: 'Hi' }, developer).map((turn) => turn.role)).to.deep.equal([
+      'system',
+      'user',
+      'system',
+    ]);
+  });
+
+  it('reads images as bytes or as a link, in their order', () => {
+    const content = [
+      { type: 'image_url', image_url: { url: 'data:image/PNG;base64,AAAA', detail: 'low' } },
+      { type: 'text', text: 'and' },
+      { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+    ];
+    expect(turnsOf({ role: 'user', content })[0]?.parts).to.deep.equal([
+      { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' }, detail: 'low' },
+      { type: 'text', text: 'and' },
+      { type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } },
+    ]);
+  });
+
+  it('reads an answer that a client sends back: reasoning, text, calls without arguments', () => {
+    const answer = {
+      role: 'assistant',
+      content: null,
+      reasoning_content: 'Hm.',
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'look', arguments: '' } }],
+      provider_specific_fields: {},
+    };
+    expect(turnsOf(answer)[0]?.parts).to.deep.equal([
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'tool-call', callId: 'c', name: 'look', arguments: '{}' },
+    ]);
+  });
+
+  it('lets the newer name of the token limit win', () => {
+    expect(parseRequest({ ...base, max_tokens: 5, max_completion_tokens: 6 }).sampling.maxOutputTokens).to.equal(6);
+  });
+});

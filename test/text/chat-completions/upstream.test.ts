@@ -1,0 +1,242 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { AnswerPart, TextResult, Turn } from '../../../text/canonical.ts';
+import { chatCompletions } from '../../../text/chat-completions/index.ts';
+import { resultOf } from '../../../text/collect.ts';
+import { DONE, encodeEvent } from '../../../text/sse.ts';
+import { answerOfStream, renderContext, streamedTo, textRequest } from '../support.ts';
+
+const { upstream, client } = chatCompletions;
+const options = { model: 'upstream-model', apiKey: 'secret' };
+
+function answer(...chunks: readonly unknown[]): TextResult {
+  return answerOfStream(
+    chatCompletions,
+    [...chunks.map((chunk) => JSON.stringify(chunk)), DONE].map((data) => encodeEvent(data)).join(''),
+  );
+}
+
+function delta(value: unknown, finishReason: string | null = null): unknown {
+  return { id: 'u', model: 'm', choices: [{ index: 0, delta: value, finish_reason: finishReason }] };
+}
+
+function calls(...toolCalls: readonly unknown[]): unknown {
+  return delta({ tool_calls: toolCalls });
+}
+
+function partsOf(result: TextResult): readonly AnswerPart[] {
+  return result.choices[0]?.parts ?? [];
+}
+
+function argumentsOf(result: TextResult): (string | null)[] {
+  return partsOf(result).map((part) => (part.type === 'tool-call' ? part.arguments : null));
+}
+
+const call = (callId: string): AnswerPart => ({ type: 'tool-call', callId, name: 'look', arguments: '{}' });
+const named = (name: string, text: string): unknown => ({ name, arguments: text });
+
+describe('chat completions upstream', () => {
+  describe('tool calls', () => {
+    it('are told apart by index, the id only on the first delta', () => {
+      const result = answer(
+        calls({ index: 0, id: 'a', function: named('x', '') }, { index: 1, id: 'b', function: named('y', '') }),
+        calls({ index: 1, function: { arguments: '{"b":1}' } }),
+        calls({ index: 0, function: { arguments: '{"a":1}' } }),
+        delta({}, 'tool_calls'),
+      );
+      expect(argumentsOf(result)).to.deep.equal(['{"a":1}', '{"b":1}']);
+    });
+
+    it('are told apart by id when all have the index 0 or none', () => {
+      for (const index of [0, undefined]) {
+        const result = answer(
+          calls({ index, id: 'a', function: named('x', '{}') }),
+          calls({ index, id: 'b', function: named('x', '{"b":1}') }),
+        );
+        expect(argumentsOf(result)).to.deep.equal(['{}', '{"b":1}']);
+      }
+    });
+
+    it('are told apart by their name when they have neither index nor id', () => {
+      const result = answer(
+        calls({ function: named('x', '{"a":1}') }, { function: named('x', '{"b":') }),
+        calls({ function: { arguments: '1}' } }),
+      );
+      expect(argumentsOf(result)).to.deep.equal(['{"a":1}', '{"b":1}']);
+    });
+
+    it('stay one call when id and name are repeated on each delta', () => {
+      const result = answer(
+        calls({ index: 0, id: 'a', function: named('x', '{"a"') }),
+        calls({ index: 0, id: 'a', function: named('x', ':1}') }),
+      );
+      expect(argumentsOf(result)).to.deep.equal(['{"a":1}']);
+    });
+
+    it('may give their arguments as an object', () => {
+      expect(argumentsOf(answer(calls({ id: 'a', function: { name: 'x', arguments: { a: 1 } } })))).to.deep.equal([
+        '{"a":1}',
+      ]);
+    });
+
+    it('make a reported stop a tool-calls finish', () => {
+      const result = answer(calls({ id: 'a', function: named('x', '{}') }), delta({}, 'stop'));
+      expect(result.choices[0]?.finish.reason).to.equal('tool-calls');
+    });
+  });
+
+  describe('usage', () => {
+    const usage = { prompt_tokens: 12, completion_tokens: 2, total_tokens: 354 };
+
+    it('counts as reported in the last content chunk, in a chunk without choices, or in the choice', () => {
+      const last = { choices: [{ index: 0, delta: { content: 'x' }, finish_reason: 'stop' }] };
+      const [choice] = last.choices;
+      const results = [
+        answer({ ...last, usage }),
+        answer(last, { choices: [], usage }),
+        answer({ choices: [{ ...choice, usage }] }),
+      ];
+      for (const result of results) expect(result.usage.inputTotal).to.equal(12);
+    });
+
+    it('takes reasoning that is counted only in the total for output', () => {
+      expect(answer(delta({}, 'stop'), { choices: [], usage }).usage.outputTotal).to.equal(342);
+    });
+
+    it('is unreported, not zero, when it never comes', () => {
+      expect(answer(delta({ content: 'x' }, 'stop')).usage.outputTotal).to.equal(null);
+    });
+  });
+
+  it('puts reasoning before the text of the same chunk, under either of its names', () => {
+    for (const field of ['reasoning_content', 'reasoning']) {
+      expect(partsOf(answer(delta({ content: 'Yes', [field]: 'Hm' }, 'stop')))).to.deep.equal([
+        { type: 'reasoning', text: 'Hm' },
+        { type: 'text', text: 'Yes' },
+      ]);
+    }
+  });
+
+  it('reads a refusal as text that ends in a refusal', () => {
+    expect(answer(delta({ refusal: 'No.' }, 'stop')).choices).to.deep.equal([
+      { parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'refusal' } },
+    ]);
+  });
+
+  it('takes the end mark for a stop when no reason was given', () => {
+    expect(answer(delta({ content: 'x' })).choices[0]?.finish.reason).to.equal('stop');
+  });
+
+  it('throws on an error inside the stream, by its code', () => {
+    const cases = [
+      [{ error: { message: 'x', code: 'content_filter' } }, 'content_policy_violation'],
+      [{ error: { message: 'x', code: 429 } }, 'rate_limit_exceeded'],
+      [{ error: 'broken' }, 'processing_failed'],
+    ] as const;
+    for (const [frame, code] of cases) {
+      expect(() => answer(delta({ content: 'x' }), frame))
+        .to.throw(ServiceError)
+        .with.property('code', code);
+    }
+  });
+
+  it('throws on what is not JSON, and on a whole answer without choices', () => {
+    expect(() => answerOfStream(chatCompletions, encodeEvent('{"choices":'))).to.throw(ServiceError, 'cannot be read');
+    for (const body of [null, [], {}, { choices: [] }, { choices: 'x' }]) {
+      expect(() => resultOf(upstream.parseResult(body))).to.throw(ServiceError, 'cannot be read');
+    }
+  });
+
+  it('keeps what the upstream wrote to itself', () => {
+    const error = upstream.parseError(400, {
+      error: { message: 'key sk-1 at 10.0.0.1', code: 'context_length_exceeded' },
+    });
+    expect(error.code).to.equal('bad_request');
+    expect(error.message).to.contain('context window').and.not.contain('sk-1');
+  });
+
+  it('answers each status of an upstream with a code of the specification', () => {
+    const codes = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529].map(
+      (status) => upstream.parseError(status, null, 7).code,
+    );
+    expect(codes).to.deep.equal([
+      'bad_request',
+      'processing_unavailable',
+      'processing_unavailable',
+      'processing_unavailable',
+      'processing_timeout',
+      'rate_limit_exceeded',
+      'processing_failed',
+      'processing_failed',
+      'processing_unavailable',
+      'processing_timeout',
+      'processing_unavailable',
+    ]);
+    expect(upstream.parseError(429, null, 7).retryAfterSeconds).to.equal(7);
+  });
+
+  it('is sent tool results in the order of the calls, their images after them', () => {
+    const image = { type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } } as const;
+    const turns: Turn[] = [
+      { role: 'assistant', parts: [call('a'), call('b')] },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'b', content: [{ type: 'text', text: 'B' }] }] },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content: [{ type: 'text', text: 'A' }, image] }] },
+    ];
+    const { body } = upstream.buildRequest(textRequest({ turns }), options);
+    expect(body['messages']).to.have.nested.property('[1].tool_call_id', 'a');
+    expect(body['messages']).to.have.nested.property('[2].tool_call_id', 'b');
+    expect(body['messages']).to.have.nested.property('[3].content[1].image_url.url', image.source.url);
+  });
+
+  it('is always asked for usage, which the client sees only when it asked', () => {
+    const body = {
+      model: 'textc-M3',
+      messages: [],
+      stream: true,
+      stream_options: { include_obfuscation: false },
+      logprobs: true,
+    };
+    const forwarded = upstream.forwardRequest(body, textRequest(), options);
+    expect(forwarded.body).to.deep.equal({
+      ...body,
+      model: 'upstream-model',
+      stream_options: { include_obfuscation: false, include_usage: true },
+    });
+    expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[],"usage":{}}' })).to.equal(false);
+    expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[{}]}' })).to.equal(true);
+    expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).keepsEvent).to.equal(undefined);
+  });
+});
+
+describe('chat completions answer', () => {
+  const events = [
+    { type: 'response-start', id: null, model: null },
+    { type: 'reasoning-start', id: 'r' },
+    { type: 'reasoning-delta', id: 'r', text: 'Hm' },
+    { type: 'reasoning-end', id: 'r' },
+    { type: 'finish', reason: 'length' },
+  ] as const;
+
+  it('has empty content, not null, when reasoning took the whole budget', () => {
+    const result = { id: null, model: null, choices: [{ parts: [], finish: { reason: 'length' } }] } as const;
+    const usage = { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null };
+    const body = client.renderResult({ ...result, usage }, renderContext());
+    expect(body).to.have.nested.property('choices[0].message.content', '');
+    expect(body).to.have.nested.property('choices[0].finish_reason', 'length');
+  });
+
+  it('streams a chunk with usage only when the client asked, and one id in every chunk', () => {
+    const withUsage = streamedTo(chatCompletions, events, renderContext({ includeUsage: true }));
+    const without = streamedTo(chatCompletions, events, renderContext());
+    expect(withUsage).to.contain('"choices":[],"usage":{"prompt_tokens":0');
+    expect(without).to.not.contain('usage');
+    expect(new Set(without.match(/"id":"[^"]*"/g))).to.deep.equal(new Set(['"id":"chatcmpl-0123456789abcdef"']));
+  });
+
+  it('tells an error after the first byte in a frame of its own', () => {
+    const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
+    expect(frame).to.equal(
+      'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',
+    );
+  });
+});

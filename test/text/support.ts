@@ -1,0 +1,207 @@
+/** The laws that every wire format keeps, and factories; each format's tests call them. */
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { ServiceError } from '../../domain/errors.ts';
+import {
+  UNREPORTED_USAGE,
+  type JsonObject,
+  type StreamEvent,
+  type TextRequest,
+  type TextResult,
+} from '../../text/canonical.ts';
+import { collectSync, resultOf } from '../../text/collect.ts';
+import { planConversion } from '../../text/convert.ts';
+import type { FieldTable } from '../../text/fields.ts';
+import { Meter } from '../../text/meter.ts';
+import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
+import { chain, runStage } from '../../text/stage.ts';
+import type { ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
+import * as arbitrary from './arbitraries.ts';
+
+const encoder = new TextEncoder();
+
+/** A request with one user turn, and whatever the test says otherwise. */
+export function textRequest(fields: Partial<TextRequest> = {}): TextRequest {
+  const turns = [{ role: 'user', parts: [{ type: 'text', text: 'Hello' }] }] as const;
+  return { model: 'texth-4-argon', stream: true, turns, tools: [], sampling: {}, ...fields };
+}
+
+export function renderContext(request: Partial<TextRequest> = {}): RenderContext {
+  return { request: textRequest(request), responseId: '0123456789abcdef', createdAtSeconds: 1_790_000_000 };
+}
+
+/** A legal answer of one choice. */
+export function textResult(choice: Partial<TextResult['choices'][number]> = {}): TextResult {
+  const parts = [{ type: 'text', text: 'Hi' }] as const;
+  return {
+    id: null,
+    model: null,
+    choices: [{ parts, finish: { reason: 'stop' }, ...choice }],
+    usage: UNREPORTED_USAGE,
+  };
+}
+
+/** The server-sent events of the text of a stream. */
+export function eventsOfText(text: string): ServerSentEvent[] {
+  return runStage([encoder.encode(text)], parseServerSentEvents());
+}
+
+/** What a client of the format receives for legal events. */
+export function streamedTo(format: WireFormat, events: readonly StreamEvent[], context = renderContext()): string {
+  return runStage(events, format.client.renderStream(context)).join('');
+}
+
+/** The answer that an upstream's stream of the format makes. */
+export function answerOfStream(format: WireFormat, text: string): TextResult {
+  return resultOf(runStage([encoder.encode(text)], chain(parseServerSentEvents(), format.upstream.parseStream())));
+}
+
+/** The value as it arrives after a journey as JSON. */
+export function throughJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value));
+}
+
+/** What a test has to say about a format so that the laws can be checked. */
+export interface FormatLaws {
+  /** Folds the events of a rendered stream as the vendor's SDK does, into the body of the whole answer. */
+  readonly foldStream: (events: readonly ServerSentEvent[]) => JsonObject;
+  /** What is left of an answer after a journey through the format. */
+  readonly expressibleResult: (result: TextResult) => TextResult;
+  /** What is left of a request after a journey through the format, its model and stream field included. */
+  readonly expressibleRequest: (request: TextRequest) => TextRequest;
+  /** What the parser is told of a built request besides its body; nothing when left out. */
+  readonly addressOf?: (request: UpstreamRequest, original: TextRequest) => ParseContext;
+  readonly maximumChoices?: number;
+}
+
+/** Declares the tests of the laws. To be called inside a `describe`. */
+export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): void {
+  const events = arbitrary.events(laws.maximumChoices ?? 1);
+  const context = renderContext({ includeUsage: true });
+
+  it('folds a rendered stream into the rendered result', () => {
+    fc.assert(
+      fc.property(events, (sequence) => {
+        const folded = laws.foldStream(eventsOfText(streamedTo(format, sequence, context)));
+        expect(throughJson(folded)).to.deep.equal(
+          throughJson(format.client.renderResult(collectSync(sequence), context)),
+        );
+      }),
+    );
+  });
+
+  it('reads back the answer that it streams', () => {
+    fc.assert(
+      fc.property(events, (sequence) => {
+        const read = answerOfStream(format, streamedTo(format, sequence, context));
+        // A stream can keep an order of parts that the whole answer cannot say, so both sides are reduced.
+        const expressible = laws.expressibleResult(collectSync(sequence));
+        expect(withoutOrigin(laws.expressibleResult(read))).to.deep.equal(withoutOrigin(expressible));
+      }),
+    );
+  });
+
+  it('reads back the answer that it renders whole', () => {
+    fc.assert(
+      fc.property(arbitrary.result(laws.maximumChoices ?? 1), (answer) => {
+        const body = throughJson(format.client.renderResult(answer, context));
+        const read = resultOf(format.upstream.parseResult(body));
+        expect(withoutOrigin(read)).to.deep.equal(withoutOrigin(laws.expressibleResult(answer)));
+      }),
+    );
+  });
+
+  it('reads back the request that it builds', () => {
+    fc.assert(
+      fc.property(arbitrary.request, (request) => {
+        const built = format.upstream.buildRequest(request, { model: request.model, apiKey: 'secret' });
+        const read = format.client.parseRequest(throughJson(built.body), laws.addressOf?.(built, request) ?? {});
+        expect(read).to.deep.equal(laws.expressibleRequest(request));
+      }),
+    );
+  });
+
+  it('ends the message of an error with the request id', () => {
+    const error = new ServiceError('bad_request', '"model" is required');
+    const text = JSON.stringify(format.client.renderError(error, 'req_1'));
+    expect(text).to.contain('"message":"\\"model\\" is required (request id: req_1)"');
+  });
+
+  it('refuses a stream that ends in the middle of the answer', () => {
+    const whole = streamedTo(format, [
+      ...legalStart,
+      { type: 'text-end', id: 'a' },
+      { type: 'finish', reason: 'stop' },
+    ]);
+    const beforeTheEnd = whole.slice(0, whole.indexOf('Hello') + 'Hello'.length);
+    const cutText = beforeTheEnd.slice(0, beforeTheEnd.lastIndexOf('\n\n') + 2);
+    expect(() => answerOfStream(format, cutText))
+      .to.throw(ServiceError)
+      .with.property('code', 'result_transfer_failed');
+  });
+}
+
+const legalStart: readonly StreamEvent[] = [
+  { type: 'response-start', id: null, model: null },
+  { type: 'text-start', id: 'a' },
+  { type: 'text-delta', id: 'a', text: 'First' },
+  { type: 'text-delta', id: 'a', text: 'Hello' },
+];
+
+/** Ids and models change from one party to the next. */
+function withoutOrigin(result: TextResult): TextResult {
+  return { ...result, id: null, model: null };
+}
+
+/**
+ * Declares a test that the parser does what the format's table says of each top-level field: a mapped field changes the
+ * request, an ignored one does not, a refused one is refused by name.
+ *
+ * @param base a valid body without optional fields
+ * @param examples for each mapped field a value (not the base's) that the parser accepts
+ */
+export function itDecidesEveryField(
+  parse: (body: JsonObject) => TextRequest,
+  table: FieldTable,
+  base: JsonObject,
+  examples: Readonly<Record<string, unknown>>,
+): void {
+  for (const [field, policy] of Object.entries(table)) {
+    if (policy === 'mapped') {
+      it(`maps "${field}"`, () => {
+        expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
+      });
+    } else if (policy === 'ignored') {
+      it(`accepts "${field}" without effect`, () => {
+        expect(parse({ ...base, [field]: { any: 'value' } })).to.deep.equal(parse(base));
+      });
+    } else {
+      it(`refuses "${field}" by name`, () => {
+        expect(() => parse({ ...base, [field]: { any: 'value' } }))
+          .to.throw(ServiceError, field)
+          .with.property('code', 'bad_request');
+        expect(parse({ ...base, [field]: null })).to.deep.equal(parse(base));
+      });
+    }
+  }
+}
+
+/** The body that a client of one format gets for an answer of an upstream of another, whole and as a stream. */
+export function roundTrip(
+  client: WireFormat,
+  upstream: WireFormat,
+  events: readonly StreamEvent[],
+): {
+  readonly whole: unknown;
+  readonly streamed: string;
+} {
+  const context = renderContext({ includeUsage: true });
+  const plan = () =>
+    planConversion(client, upstream, context.request, { model: 'upstream', apiKey: 'secret' }, new Meter());
+  const bytes = encoder.encode(streamedTo(upstream, events, context));
+  const whole = upstream.client.renderResult(collectSync(events), context);
+  return {
+    whole: throughJson(plan().convertResult(throughJson(whole), context)),
+    streamed: runStage([bytes], plan().convertStream(context)).join(''),
+  };
+}

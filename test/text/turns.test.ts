@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../domain/errors.ts';
+import type { ToolCallPart, ToolResultPart, Turn } from '../../text/canonical.ts';
+import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults } from '../../text/turns.ts';
+
+const text = (value: string) => ({ type: 'text', text: value }) as const;
+const call = (callId: string, json = '{}'): ToolCallPart => ({
+  type: 'tool-call',
+  callId,
+  name: `tool_${callId}`,
+  arguments: json,
+});
+const output = (callId: string): ToolResultPart => ({ type: 'tool-result', callId, content: [text(callId)] });
+
+describe('turns', () => {
+  it('join system text wherever it stood', () => {
+    const user: Turn = { role: 'user', parts: [text('Hi')] };
+    const turns: Turn[] = [
+      { role: 'system', parts: [text('a'), text('b')] },
+      user,
+      { role: 'system', parts: [text('c')] },
+    ];
+    expect(hoistSystem(turns)).to.deep.equal({ system: 'a\n\nb\n\nc', turns: [user] });
+    expect(hoistSystem([user]).system).to.equal(null);
+  });
+
+  it('are merged when neighbours have the same role', () => {
+    const turns: Turn[] = [
+      { role: 'user', parts: [text('a')] },
+      { role: 'user', parts: [text('b')] },
+      { role: 'assistant', parts: [text('c')] },
+    ];
+    expect(mergeNeighbours(turns)).to.deep.equal([
+      { role: 'user', parts: [text('a'), text('b')] },
+      { role: 'assistant', parts: [text('c')] },
+    ]);
+  });
+
+  it('have tool results in the order of the calls, right after them, with their names', () => {
+    const turns: Turn[] = [
+      { role: 'assistant', parts: [call('a'), call('b'), call('never_answered')] },
+      { role: 'user', parts: [text('meanwhile')] },
+      { role: 'tool', parts: [output('b')] },
+      { role: 'tool', parts: [output('a'), output('orphan')] },
+    ];
+    expect(pairToolResults(turns)).to.deep.equal([
+      turns[0],
+      {
+        role: 'tool',
+        parts: [
+          { ...output('a'), name: 'tool_a' },
+          { ...output('b'), name: 'tool_b' },
+        ],
+      },
+      turns[1],
+      { role: 'tool', parts: [output('orphan')] },
+    ]);
+  });
+
+  it('have the results of their own calls when ids are used again', () => {
+    const step = (value: string): Turn[] => [
+      { role: 'assistant', parts: [call('a')] },
+      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', name: 'tool_a', content: [text(value)] }] },
+    ];
+    const turns = [...step('first'), ...step('second')];
+    expect(pairToolResults(turns)).to.deep.equal(turns);
+  });
+
+  it('give the arguments of a call as an object or refuse them', () => {
+    expect(argumentsOf(call('a', '{"x":1}'))).to.deep.equal({ x: 1 });
+    expect(argumentsOf(call('a', ' '))).to.deep.equal({});
+    for (const json of ['[1]', '{', 'null']) expect(() => argumentsOf(call('a', json))).to.throw(ServiceError, '"a"');
+  });
+});

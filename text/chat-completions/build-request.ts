@@ -1,0 +1,150 @@
+/** A canonical request as a chat-completions body. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  AnswerPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  JsonObject,
+  OutputFormat,
+  TextRequest,
+  Tool,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../canonical.ts';
+import { urlOf } from '../data-url.ts';
+import { compact } from '../read.ts';
+import { pairToolResults, textOf } from '../turns.ts';
+import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { renderToolCall } from './render-result.ts';
+
+const PATH = '/chat/completions';
+
+/** Usage is always asked for: the gateway bills by it. */
+const STREAM_OPTIONS = { include_usage: true };
+
+export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { sampling } = request;
+  const body = compact({
+    model: options.model,
+    messages: pairToolResults(request.turns).flatMap(renderTurn),
+    stream: request.stream,
+    stream_options: request.stream ? STREAM_OPTIONS : undefined,
+    max_tokens: sampling.maxOutputTokens,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    stop: sampling.stopSequences,
+    seed: sampling.seed,
+    frequency_penalty: sampling.frequencyPenalty,
+    presence_penalty: sampling.presencePenalty,
+    n: sampling.choiceCount,
+    tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
+    tool_choice: request.toolChoice === undefined ? undefined : renderToolChoice(request.toolChoice),
+    parallel_tool_calls: request.parallelToolCalls,
+    reasoning_effort: request.reasoningEffort,
+    response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
+    verbosity: request.verbosity,
+    user: request.userId,
+  });
+  return { path: PATH, headers: headersOf(options), body };
+}
+
+/** The client's body with the upstream's model name and, for a stream, with the usage that the client may not want. */
+export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const forwarded = { path: PATH, headers: headersOf(options), body: { ...body, model: options.model } };
+  if (!request.stream) return forwarded;
+  const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
+  const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
+  if (request.includeUsage === true) return streamed;
+  return { ...streamed, keepsEvent: (event) => !/"choices":\s*\[\s*\]/.test(event.data) };
+}
+
+function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${options.apiKey}` };
+}
+
+function renderTurn(turn: Turn): JsonObject[] {
+  switch (turn.role) {
+    case 'system':
+      return [{ role: 'system', content: turn.parts.map((part) => part.text).join('\n\n') }];
+    case 'user':
+      return [{ role: 'user', content: renderContent(turn.parts) }];
+    case 'assistant':
+      return [renderAnswer(turn.parts)];
+    default:
+      return renderToolResults(turn.parts);
+  }
+}
+
+/** One text part is a plain string, which every compatible upstream understands. */
+function renderContent(parts: readonly InputPart[]): unknown {
+  const [first] = parts;
+  if (first === undefined) return '';
+  return parts.length === 1 && first.type === 'text' ? first.text : parts.map(renderInputPart);
+}
+
+function renderInputPart(part: InputPart): JsonObject {
+  if (part.type === 'text') return { type: 'text', text: part.text };
+  if (part.type === 'file') return renderFile(part);
+  return { type: 'image_url', image_url: compact({ url: urlOf(part.source), detail: part.detail }) };
+}
+
+const AUDIO_FORMATS: Readonly<Record<string, string>> = {
+  'audio/wav': 'wav',
+  'audio/x-wav': 'wav',
+  'audio/mp3': 'mp3',
+  'audio/mpeg': 'mp3',
+};
+
+function renderFile(part: FilePart): JsonObject {
+  if (part.source.kind === 'url') {
+    throw badRequest('the model does not take links to files: send the file itself as base64');
+  }
+  const format = AUDIO_FORMATS[part.source.mediaType];
+  if (format !== undefined) return { type: 'input_audio', input_audio: { data: part.source.data, format } };
+  return { type: 'file', file: compact({ file_data: urlOf(part.source), filename: part.filename }) };
+}
+
+function renderAnswer(parts: readonly AnswerPart[]): JsonObject {
+  const text = parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('');
+  const reasoning = parts.flatMap((part) => (part.type === 'reasoning' ? [part.text] : [])).join('');
+  const calls = parts.filter((part) => part.type === 'tool-call');
+  return compact({
+    role: 'assistant',
+    content: text === '' && calls.length > 0 ? null : text,
+    reasoning_content: reasoning === '' ? undefined : reasoning,
+    tool_calls: calls.length === 0 ? undefined : calls.map(renderToolCall),
+  });
+}
+
+/** One message for each result; tool messages take text only, so their images follow in a user message. */
+function renderToolResults(results: readonly ToolResultPart[]): JsonObject[] {
+  const messages = results.map((result) => ({
+    role: 'tool',
+    tool_call_id: result.callId,
+    content: textOf(result),
+  }));
+  const attachments = results.flatMap((result) => {
+    const parts = result.content.filter((part): part is ImagePart | FilePart => part.type !== 'text');
+    if (parts.length === 0) return [];
+    return [{ type: 'text', text: `Attached to the result of ${result.callId}:` }, ...parts.map(renderInputPart)];
+  });
+  return attachments.length === 0 ? messages : [...messages, { role: 'user', content: attachments }];
+}
+
+function renderTool(tool: Tool): JsonObject {
+  const { name, description, parameters, strict } = tool;
+  return { type: 'function', function: compact({ name, description, parameters, strict }) };
+}
+
+function renderToolChoice(choice: ToolChoice): unknown {
+  return choice.type === 'tool' ? { type: 'function', function: { name: choice.name } } : choice.type;
+}
+
+function renderOutputFormat(format: OutputFormat): JsonObject {
+  if (format.type === 'json-object') return { type: 'json_object' };
+  const { name, description, schema, strict } = format;
+  return { type: 'json_schema', json_schema: compact({ name, description, schema, strict }) };
+}

@@ -1,0 +1,13 @@
+/** The error envelope that chat completions and responses share: specification section 7.1. */
+import type { ServiceError } from '../../domain/errors.ts';
+import type { JsonObject } from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
+import { messageWithRequestId } from '../wire-format.ts';
+
+export function renderError(error: ServiceError, requestId: string): JsonObject {
+  return { error: { message: messageWithRequestId(error, requestId), type: 'svc_error', code: error.code } };
+}
+
+export function renderStreamError(error: ServiceError, requestId: string): string {
+  return encodeEvent(JSON.stringify(renderError(error, requestId)));
+}

@@ -1,0 +1,23 @@
+/** The chat-completions format: specification section 4.8.1. */
+import { COMMENT_FRAME } from '../sse.ts';
+import type { WireFormat } from '../wire-format.ts';
+import { buildRequest, forwardRequest } from './build-request.ts';
+import { renderError, renderStreamError } from './errors.ts';
+import { parseRequest } from './parse-request.ts';
+import { renderResult } from './render-result.ts';
+import { renderStream } from './render-stream.ts';
+import { parseError, parseResult, parseStream } from './upstream.ts';
+
+export const chatCompletions: WireFormat = {
+  name: 'chat-completions',
+  client: {
+    reportsStopSequence: false,
+    keepAliveFrame: COMMENT_FRAME,
+    parseRequest,
+    renderResult,
+    renderStream,
+    renderError,
+    renderStreamError,
+  },
+  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+};

@@ -1,0 +1,77 @@
+/** A canonical answer as a chat.completion object: specification section 4.8.1. */
+import type { AnswerPart, Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { compact } from '../read.ts';
+import type { RenderContext } from '../wire-format.ts';
+import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';
+
+/** The format's own four reasons. It cannot say which stop sequence hit, nor tell a refusal from a filter. */
+export const FINISH_REASONS: Readonly<Record<FinishReason, ChatFinishReason>> = {
+  stop: 'stop',
+  'stop-sequence': 'stop',
+  length: 'length',
+  'tool-calls': 'tool_calls',
+  'content-filter': 'content_filter',
+  refusal: 'content_filter',
+};
+
+export function renderResult(result: TextResult, context: RenderContext): JsonObject {
+  return {
+    id: completionId(context),
+    object: 'chat.completion',
+    created: context.createdAtSeconds,
+    model: context.request.model,
+    choices: result.choices.map(renderChoice),
+    usage: renderUsage(result.usage),
+  };
+}
+
+export function completionId(context: RenderContext): string {
+  return `chatcmpl-${context.responseId}`;
+}
+
+function renderChoice({ parts, finish }: Choice, index: number): JsonObject {
+  const calls = parts.filter((part) => part.type === 'tool-call');
+  const text = joined(parts, 'text');
+  const reasoning = joined(parts, 'reasoning');
+  return {
+    index,
+    message: compact({
+      role: 'assistant',
+      // Null only beside tool calls: an answer without text is the empty string, also when reasoning took the budget.
+      content: text === '' && calls.length > 0 ? null : text,
+      reasoning_content: reasoning === '' ? undefined : reasoning,
+      tool_calls: calls.length === 0 ? undefined : calls.map(renderToolCall),
+    }),
+    logprobs: null,
+    finish_reason: FINISH_REASONS[finish.reason],
+  };
+}
+
+function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): string {
+  return parts.map((part) => (part.type === type ? part.text : '')).join('');
+}
+
+export function renderToolCall(call: ToolCallPart): ChatToolCall {
+  return { id: call.callId, type: 'function', function: { name: call.name, arguments: call.arguments } };
+}
+
+/** Numbers that were not reported are left out of the details and count as 0 in the totals. */
+export function renderUsage(usage: Usage): ChatUsage {
+  const input = usage.inputTotal ?? 0;
+  const output = usage.outputTotal ?? 0;
+  const { cacheRead, cacheWrite, reasoning } = usage;
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    ...(cacheRead === null && cacheWrite === null
+      ? {}
+      : {
+          prompt_tokens_details: {
+            ...(cacheRead === null ? {} : { cached_tokens: cacheRead }),
+            ...(cacheWrite === null ? {} : { cache_write_tokens: cacheWrite }),
+          },
+        }),
+    ...(reasoning === null ? {} : { completion_tokens_details: { reasoning_tokens: reasoning } }),
+  };
+}

@@ -1,0 +1,112 @@
+/** Canonical events as chat.completion.chunk frames: specification section 4.8.1. */
+import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts';
+import { DONE, encodeEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import type { RenderContext } from '../wire-format.ts';
+import { FINISH_REASONS, completionId, renderUsage } from './render-result.ts';
+
+export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
+  return new ChatStreamRenderer(context);
+}
+
+interface ChoiceState {
+  hasText: boolean;
+  toolCallCount: number;
+}
+
+class ChatStreamRenderer implements Stage<StreamEvent, string> {
+  /** The JSON that every chunk begins with, made once because streams are made of little else. */
+  readonly #head: string;
+  /** The JSON that every chunk but the one with the usage ends with. */
+  readonly #tail: string;
+  readonly #includesUsage: boolean;
+  readonly #choices = new Map<number, ChoiceState>();
+  readonly #choiceOfPart = new Map<string, number>();
+  readonly #toolIndexOfPart = new Map<string, number>();
+  #usage: Usage = UNREPORTED_USAGE;
+
+  constructor(context: RenderContext) {
+    const { request, createdAtSeconds: created } = context;
+    const head = { id: completionId(context), object: 'chat.completion.chunk', created, model: request.model };
+    this.#head = `${JSON.stringify(head).slice(0, -1)},"choices":`;
+    this.#includesUsage = request.includeUsage ?? false;
+    this.#tail = this.#includesUsage ? ',"usage":null}' : '}';
+  }
+
+  push(event: StreamEvent, emit: Emit<string>): void {
+    switch (event.type) {
+      case 'response-start':
+        this.#choice(0, emit);
+        return;
+      case 'text-start':
+      case 'reasoning-start':
+        this.#choiceOfPart.set(event.id, event.choice ?? 0);
+        return;
+      case 'text-delta':
+        this.#choiceOf(event.id, emit).hasText = true;
+        return this.#emitDelta(event.id, `{"content":${JSON.stringify(event.text)}}`, emit);
+      case 'reasoning-delta':
+        this.#choiceOf(event.id, emit);
+        return this.#emitDelta(event.id, `{"reasoning_content":${JSON.stringify(event.text)}}`, emit);
+      case 'tool-input-start':
+        return this.#startToolCall(event, emit);
+      case 'tool-input-delta': {
+        const call = { index: this.#toolIndexOfPart.get(event.id) ?? 0, function: { arguments: event.text } };
+        return this.#emitDelta(event.id, JSON.stringify({ tool_calls: [call] }), emit);
+      }
+      case 'usage':
+        this.#usage = event.usage;
+        return;
+      case 'finish':
+        return this.#finish(event, emit);
+    }
+  }
+
+  end(emit: Emit<string>): void {
+    if (this.#includesUsage) {
+      emit(encodeEvent(`${this.#head}[],"usage":${JSON.stringify(renderUsage(this.#usage))}}`));
+    }
+    emit(encodeEvent(DONE));
+  }
+
+  /** The state of a choice, which begins with a delta that has the role. */
+  #choice(index: number, emit: Emit<string>): ChoiceState {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = { hasText: false, toolCallCount: 0 };
+      this.#choices.set(index, choice);
+      this.#emitChunk(index, '{"role":"assistant"}', 'null', emit);
+    }
+    return choice;
+  }
+
+  #choiceOf(partId: string, emit: Emit<string>): ChoiceState {
+    return this.#choice(this.#choiceOfPart.get(partId) ?? 0, emit);
+  }
+
+  #startToolCall(event: Extract<StreamEvent, { type: 'tool-input-start' }>, emit: Emit<string>): void {
+    this.#choiceOfPart.set(event.id, event.choice ?? 0);
+    const choice = this.#choiceOf(event.id, emit);
+    const index = choice.toolCallCount;
+    choice.toolCallCount += 1;
+    this.#toolIndexOfPart.set(event.id, index);
+    const call = { index, id: event.callId, type: 'function', function: { name: event.name, arguments: '' } };
+    this.#emitDelta(event.id, JSON.stringify({ tool_calls: [call] }), emit);
+  }
+
+  #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
+    const index = event.choice ?? 0;
+    const choice = this.#choice(index, emit);
+    const delta = choice.hasText || choice.toolCallCount > 0 ? '{}' : '{"content":""}';
+    this.#emitChunk(index, delta, JSON.stringify(FINISH_REASONS[event.reason]), emit);
+  }
+
+  #emitDelta(partId: string, delta: string, emit: Emit<string>): void {
+    this.#emitChunk(this.#choiceOfPart.get(partId) ?? 0, delta, 'null', emit);
+  }
+
+  #emitChunk(index: number, delta: string, finishReason: string, emit: Emit<string>): void {
+    const choice = `{"index":${index},"delta":${delta},"logprobs":null,"finish_reason":${finishReason}}`;
+    emit(encodeEvent(`${this.#head}[${choice}]${this.#tail}`));
+  }
+}

@@ -1,0 +1,214 @@
+/** What an upstream that speaks chat completions answers, as canonical events. */
+import type { ServiceError } from '../../domain/errors.ts';
+import type { FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import { isCompleteObject } from '../normalize.ts';
+import { isObject } from '../read.ts';
+import { DONE, type ServerSentEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import {
+  arrayOf,
+  countOf,
+  malformedAnswer,
+  objectOf,
+  parseEventData,
+  stringOf,
+  upstreamError,
+} from '../upstream-errors.ts';
+
+/** Reasons not listed, such as those of a single vendor, mean that the model was done. */
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  length: 'length',
+  max_tokens: 'length',
+  tool_calls: 'tool-calls',
+  function_call: 'tool-calls',
+  content_filter: 'content-filter',
+  sensitive: 'content-filter',
+};
+
+/** The events of a chat.completion object. It differs from one chunk only in the name of `message`. */
+export function parseResult(body: unknown): StreamEvent[] {
+  if (!isObject(body)) throw malformedAnswer();
+  throwIfError(body);
+  if (arrayOf(body['choices']).length === 0) throw malformedAnswer();
+  const events: StreamEvent[] = [];
+  const emit = (event: StreamEvent): void => void events.push(event);
+  const parser = new ChatStreamParser();
+  parser.takeCompletion(body, 'message', emit);
+  parser.finish(emit);
+  return events;
+}
+
+export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
+  return new ChatStreamParser();
+}
+
+export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
+  const error = objectOf(objectOf(body)['error']);
+  return upstreamError(status, [error['code'], error['type']], retryAfterSeconds);
+}
+
+function throwIfError(body: JsonObject): void {
+  const error = body['error'];
+  if (error === undefined || error === null) return;
+  const { code, type, status } = objectOf(error);
+  const number = [status, code].find((value) => typeof value === 'number');
+  throw upstreamError(typeof number === 'number' ? number : null, [code, type]);
+}
+
+interface ToolCall {
+  readonly key: string;
+  readonly id: string;
+  arguments: string;
+}
+
+interface ChoiceState {
+  /** Tool calls by the index that the upstream gives; several may come under one. */
+  readonly callByIndex: Map<number, ToolCall>;
+  lastIndex: number;
+  callCount: number;
+  started: boolean;
+  refused: boolean;
+  finish: FinishReason | null;
+}
+
+class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
+  readonly #choices = new Map<number, ChoiceState>();
+  #started = false;
+  #done = false;
+
+  push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
+    if (this.#done) return;
+    if (event.data === DONE) {
+      this.#done = true;
+      return;
+    }
+    const chunk = parseEventData(event);
+    throwIfError(chunk);
+    this.takeCompletion(chunk, 'delta', emit);
+  }
+
+  end(emit: Emit<StreamEvent>): void {
+    this.finish(emit);
+  }
+
+  /** Takes a chunk, whose choices hold a `delta`, or a whole completion, whose choices hold a `message`. */
+  takeCompletion(chunk: JsonObject, field: 'delta' | 'message', emit: Emit<StreamEvent>): void {
+    if (!this.#started) {
+      this.#started = true;
+      emit({ type: 'response-start', id: stringOf(chunk['id']) || null, model: stringOf(chunk['model']) || null });
+    }
+    for (const item of arrayOf(chunk['choices'])) {
+      const choice = objectOf(item);
+      this.#takeDelta(countOf(choice['index']) ?? 0, objectOf(choice[field]), emit);
+      const reason = stringOf(choice['finish_reason']);
+      if (reason === 'error') throw upstreamError(null, []);
+      if (reason !== '') this.#choice(countOf(choice['index']) ?? 0).finish ??= FINISH_REASONS[reason] ?? 'stop';
+    }
+    // Some upstreams put the usage into the choice of the last chunk.
+    const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
+    if (isObject(usage)) emit({ type: 'usage', usage: usageOf(usage) });
+  }
+
+  /**
+   * Emits the finishes, which wait for the end because a refusal changes the reason. The end mark alone finishes an
+   * answer whose upstream gave no reason; without either, the answer was cut short and stays unfinished.
+   */
+  finish(emit: Emit<StreamEvent>): void {
+    for (const [choice, state] of this.#choices) {
+      const reason = state.finish ?? (this.#done ? 'stop' : null);
+      if (reason === null) continue;
+      emit({ type: 'finish', choice, reason: state.refused && reason === 'stop' ? 'refusal' : reason });
+    }
+  }
+
+  #choice(index: number): ChoiceState {
+    let state = this.#choices.get(index);
+    if (state === undefined) {
+      const callByIndex = new Map<number, ToolCall>();
+      state = { callByIndex, lastIndex: -1, callCount: 0, started: false, refused: false, finish: null };
+      this.#choices.set(index, state);
+    }
+    return state;
+  }
+
+  #takeDelta(choice: number, delta: JsonObject, emit: Emit<StreamEvent>): void {
+    const state = this.#choice(choice);
+    const textId = `text-${choice}`;
+    const reasoningId = `reasoning-${choice}`;
+    if (!state.started) {
+      state.started = true;
+      emit({ type: 'reasoning-start', id: reasoningId, choice });
+      emit({ type: 'text-start', id: textId, choice });
+    }
+    const reasoning = stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']);
+    if (reasoning !== '') emit({ type: 'reasoning-delta', id: reasoningId, text: reasoning });
+    const text = textOfContent(delta['content']);
+    if (text !== '') emit({ type: 'text-delta', id: textId, text });
+    const refusal = stringOf(delta['refusal']);
+    if (refusal !== '') {
+      state.refused = true;
+      emit({ type: 'text-delta', id: textId, text: refusal });
+    }
+    for (const call of arrayOf(delta['tool_calls'])) this.#takeToolCall(choice, state, objectOf(call), emit);
+  }
+
+  #takeToolCall(choice: number, state: ChoiceState, delta: JsonObject, emit: Emit<StreamEvent>): void {
+    const called = objectOf(delta['function']);
+    const id = stringOf(delta['id']);
+    const name = stringOf(called['name']);
+    const index = countOf(delta['index']) ?? (name === '' ? state.lastIndex : state.lastIndex + 1);
+    const text = argumentsTextOf(called['arguments']);
+    let call = state.callByIndex.get(index);
+    if (call === undefined || isAnotherCall(call, id, name)) {
+      call = { key: `tool-${choice}-${state.callCount}`, id, arguments: '' };
+      state.callCount += 1;
+      state.callByIndex.set(index, call);
+      emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
+    }
+    state.lastIndex = index;
+    call.arguments += text;
+    if (text !== '') emit({ type: 'tool-input-delta', id: call.key, text });
+  }
+}
+
+/**
+ * Whether a delta begins a new call although one has its index: some upstreams give every call the index 0. A call
+ * begins with a name; one that repeats the name in each delta has the same id or, having none, unfinished arguments.
+ */
+function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
+  if (name === '') return false;
+  return id === '' ? isCompleteObject(call.arguments) : id !== call.id;
+}
+
+/** Arguments are JSON text; some upstreams send the object itself. */
+function argumentsTextOf(value: unknown): string {
+  return isObject(value) ? JSON.stringify(value) : stringOf(value);
+}
+
+/** Content is a string; some upstreams send text parts. */
+function textOfContent(content: unknown): string {
+  if (typeof content === 'string') return content;
+  return arrayOf(content)
+    .map((part) => stringOf(objectOf(part)['text']))
+    .join('');
+}
+
+/**
+ * Usage with reasoning inside the output. Where an upstream counts reasoning outside of `completion_tokens` but inside of
+ * the total, what the total leaves after the prompt is the output.
+ */
+function usageOf(usage: JsonObject): Usage {
+  const prompt = objectOf(usage['prompt_tokens_details']);
+  const completion = objectOf(usage['completion_tokens_details']);
+  const inputTotal = countOf(usage['prompt_tokens']);
+  const output = countOf(usage['completion_tokens']);
+  const total = countOf(usage['total_tokens']);
+  const remainder = total === null || inputTotal === null ? null : total - inputTotal;
+  return {
+    inputTotal,
+    cacheRead: countOf(prompt['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']),
+    cacheWrite: countOf(prompt['cache_write_tokens']),
+    outputTotal: remainder === null ? output : Math.max(remainder, output ?? 0),
+    reasoning: countOf(completion['reasoning_tokens']) ?? countOf(usage['reasoning_tokens']),
+  };
+}

@@ -1,0 +1,181 @@
+/** Folds canonical events into the whole answer, and unfolds it again. */
+import {
+  UNREPORTED_USAGE,
+  mergeUsage,
+  type AnswerPart,
+  type Choice,
+  type Finish,
+  type StreamEvent,
+  type TextResult,
+  type Usage,
+} from './canonical.ts';
+import { normalize } from './normalize.ts';
+import { compact } from './read.ts';
+import { runStage } from './stage.ts';
+
+type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
+type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
+
+interface OpenPart {
+  readonly start: StartEvent;
+  readonly choice: number;
+  text: string;
+}
+
+interface OpenChoice {
+  readonly parts: AnswerPart[];
+  open: OpenPart | null;
+  finish: Finish | null;
+}
+
+/**
+ * Folds a legal sequence of events, given one at a time. Any other sequence is a defect of the stage before it, so it
+ * throws a plain Error and not something a client should read.
+ */
+export class Collector {
+  readonly #choices = new Map<number, OpenChoice>();
+  readonly #open = new Map<string, OpenPart>();
+  #start: { readonly id: string | null; readonly model: string | null } | null = null;
+  #usage: Usage = UNREPORTED_USAGE;
+
+  add(event: StreamEvent): void {
+    if ((event.type === 'response-start') !== (this.#start === null)) throw illegal(event);
+    switch (event.type) {
+      case 'response-start':
+        this.#start = { id: event.id, model: event.model };
+        return;
+      case 'usage':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'finish':
+        return this.#finish(event);
+      case 'text-start':
+      case 'reasoning-start':
+      case 'tool-input-start':
+        return this.#startPart(event);
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'tool-input-delta':
+        this.#openPart(event).text += event.text;
+        return;
+      case 'text-end':
+      case 'reasoning-end':
+      case 'tool-input-end':
+        return this.#endPart(event);
+    }
+  }
+
+  /** The answer; to be asked once every event was added. */
+  result(): TextResult {
+    if (this.#start === null || this.#choices.size === 0) throw new Error('the events hold no answer');
+    const indexes = [...this.#choices.keys()].sort((left, right) => left - right);
+    return { ...this.#start, choices: indexes.map((index) => closed(this.#choice(index))), usage: this.#usage };
+  }
+
+  #choice(index: number): OpenChoice {
+    let choice = this.#choices.get(index);
+    if (choice === undefined) {
+      choice = { parts: [], open: null, finish: null };
+      this.#choices.set(index, choice);
+    }
+    return choice;
+  }
+
+  #startPart(event: StartEvent): void {
+    const choice = this.#choice(event.choice ?? 0);
+    if (choice.open !== null || choice.finish !== null || this.#open.has(event.id)) throw illegal(event);
+    choice.open = { start: event, choice: event.choice ?? 0, text: '' };
+    this.#open.set(event.id, choice.open);
+  }
+
+  #openPart(event: EndEvent | Extract<StreamEvent, { text: string }>): OpenPart {
+    const part = this.#open.get(event.id);
+    if (part === undefined || kindOf(part.start.type) !== kindOf(event.type)) throw illegal(event);
+    return part;
+  }
+
+  #endPart(event: EndEvent): void {
+    const part = this.#openPart(event);
+    const choice = this.#choice(part.choice);
+    choice.parts.push(partOf(part, event));
+    choice.open = null;
+    this.#open.delete(event.id);
+  }
+
+  #finish(event: Extract<StreamEvent, { type: 'finish' }>): void {
+    const choice = this.#choice(event.choice ?? 0);
+    if (choice.open !== null || choice.finish !== null) throw illegal(event);
+    choice.finish = compact({ reason: event.reason, stopSequence: event.stopSequence });
+  }
+}
+
+/** What an event speaks of: its type without the last word. */
+function kindOf(type: StreamEvent['type']): string {
+  return type.slice(0, type.lastIndexOf('-'));
+}
+
+function partOf({ start, text }: OpenPart, end: EndEvent): AnswerPart {
+  if (start.type === 'text-start') return { type: 'text', text };
+  if (start.type === 'tool-input-start') {
+    const { callId, name, signature } = start;
+    return compact({ type: 'tool-call', callId, name, arguments: text, signature } as const);
+  }
+  const { signature, redacted } = end.type === 'reasoning-end' ? end : {};
+  return compact({ type: 'reasoning', text, signature, redacted } as const);
+}
+
+function closed(choice: OpenChoice): Choice {
+  if (choice.finish === null) throw new Error('the events end before the answer does');
+  return { parts: choice.parts, finish: choice.finish };
+}
+
+function illegal(event: StreamEvent): Error {
+  return new Error(`a ${event.type} event may not come here`);
+}
+
+/** The answer that legal events make. */
+export async function collect(events: AsyncIterable<StreamEvent>): Promise<TextResult> {
+  const collector = new Collector();
+  for await (const event of events) collector.add(event);
+  return collector.result();
+}
+
+/** As {@link collect}, for events that are already there. */
+export function collectSync(events: Iterable<StreamEvent>): TextResult {
+  const collector = new Collector();
+  for (const event of events) collector.add(event);
+  return collector.result();
+}
+
+/** The answer that an upstream's events make, however sloppy. Throws a ServiceError when they hold no whole answer. */
+export function resultOf(events: Iterable<StreamEvent>): TextResult {
+  return collectSync(runStage(events, normalize()));
+}
+
+/** The legal events of an answer, with one delta for each part: the inverse of {@link collect}. */
+export function* eventsOf(result: TextResult): Generator<StreamEvent, void, undefined> {
+  yield { type: 'response-start', id: result.id, model: result.model };
+  for (const [choice, { parts }] of result.choices.entries()) {
+    for (const [index, part] of parts.entries()) yield* eventsOfPart(part, `${choice}-${index}`, choice);
+  }
+  yield { type: 'usage', usage: result.usage };
+  for (const [choice, { finish }] of result.choices.entries()) yield { type: 'finish', choice, ...finish };
+}
+
+/** The events of one part, under the given id. Upstream parsers use it for the parts of a whole answer. */
+export function* eventsOfPart(part: AnswerPart, id: string, choice = 0): Generator<StreamEvent, void, undefined> {
+  if (part.type === 'text') {
+    yield { type: 'text-start', id, choice };
+    if (part.text !== '') yield { type: 'text-delta', id, text: part.text };
+    yield { type: 'text-end', id };
+  } else if (part.type === 'reasoning') {
+    yield { type: 'reasoning-start', id, choice };
+    if (part.text !== '') yield { type: 'reasoning-delta', id, text: part.text };
+    yield { type: 'reasoning-end', id, signature: part.signature, redacted: part.redacted };
+  } else {
+    const { callId, name, signature } = part;
+    yield { type: 'tool-input-start', id, callId, name, signature, choice };
+    if (part.arguments !== '') yield { type: 'tool-input-delta', id, text: part.arguments };
+    yield { type: 'tool-input-end', id };
+  }
+}

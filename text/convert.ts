@@ -1,0 +1,58 @@
+/** Puts two formats together: a client's request for an upstream of another format, and the answer back. */
+import type { JsonObject, TextRequest } from './canonical.ts';
+import { collectSync } from './collect.ts';
+import type { Meter } from './meter.ts';
+import { normalize } from './normalize.ts';
+import { parseServerSentEvents } from './sse.ts';
+import { chain, runStage, type Stage } from './stage.ts';
+import { cutAtStopSequences } from './stop-sequences.ts';
+import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from './wire-format.ts';
+
+/** How one request is converted. */
+export interface Conversion {
+  readonly upstreamRequest: UpstreamRequest;
+  /** The client's body for an upstream's whole answer. Throws a ServiceError when it holds none. */
+  convertResult(body: unknown, context: RenderContext): JsonObject;
+  /** The stage from the bytes of an upstream's stream to the text of the client's. To be made once. */
+  convertStream(context: RenderContext): Stage<Uint8Array, string>;
+}
+
+/**
+ * Plans the conversion of one request.
+ *
+ * @param meter measures the answer as the upstream gave it
+ * @throws ServiceError `bad_request` when the upstream's format cannot say what the request asks
+ */
+export function planConversion(
+  client: WireFormat,
+  upstream: WireFormat,
+  request: TextRequest,
+  options: UpstreamOptions,
+  meter: Meter,
+): Conversion {
+  const cuts = stopSequencesToCut(client, upstream, request);
+  const sent = cuts.length === 0 ? request : withoutStopSequences(request);
+  const between = chain(chain(normalize(), meter.stage()), cutAtStopSequences(cuts));
+  return {
+    upstreamRequest: upstream.upstream.buildRequest(sent, options),
+    convertResult: (body, context) =>
+      client.client.renderResult(collectSync(runStage(upstream.upstream.parseResult(body), between)), context),
+    convertStream: (context) =>
+      chain(
+        chain(chain(parseServerSentEvents(), upstream.upstream.parseStream()), between),
+        client.client.renderStream(context),
+      ),
+  };
+}
+
+/** The sequences that the gateway itself cuts at; the upstream is not told of them, for it would hide which one hit. */
+function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
+  const { stopSequences } = upstream.upstream;
+  const upstreamDoes =
+    stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.reportsStopSequence);
+  return upstreamDoes ? [] : (request.sampling.stopSequences ?? []);
+}
+
+function withoutStopSequences(request: TextRequest): TextRequest {
+  return { ...request, sampling: { ...request.sampling, stopSequences: undefined } };
+}

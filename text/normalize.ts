@@ -1,0 +1,244 @@
+/**
+ * Makes the events of any upstream legal (the grammar is at `StreamEvent`), so that renderers and `collect` need no
+ * leniency. What upstreams get wrong, and what becomes of it:
+ *
+ * - starts and ends that are missing or double: opened by the first delta, closed once;
+ * - tool calls that are interleaved: each waits for those begun before it, which end when their end comes, when their
+ *   arguments are complete JSON and another part begins, or with the stream;
+ * - call ids that are empty or used twice: replaced; arguments that are empty: `{}`;
+ * - a finish reason that disagrees with the presence of tool calls: corrected;
+ * - a finish or usage that comes early, late, twice or in pieces: merged, and given out at the end, usage first;
+ * - an answer without a finish, which a dropped connection leaves: 503 `result_transfer_failed`.
+ */
+import { ServiceError } from '../domain/errors.ts';
+import { randomLetters } from '../domain/ids.ts';
+import { mergeUsage, type Finish, type FinishReason, type StreamEvent, type Usage } from './canonical.ts';
+import { isObject } from './read.ts';
+import type { Emit, Stage } from './stage.ts';
+
+const CALL_ID_LENGTH = 24;
+
+/** A new tool call id, for upstreams whose calls have none. */
+export function newCallId(): string {
+  return `call_${randomLetters(CALL_ID_LENGTH)}`;
+}
+
+/** The stage from an upstream's sloppy events to legal ones. */
+export function normalize(): Stage<StreamEvent, StreamEvent> {
+  return new Normalizer();
+}
+
+type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
+type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
+
+/** A part that has begun and not yet ended on the way out. */
+interface QueuedPart {
+  /** The id that the upstream's parser gave it. */
+  readonly key: string;
+  readonly start: StartEvent;
+  /** Arguments so far, for tool calls only. */
+  arguments: string;
+  /** Deltas that wait for the parts before this one. */
+  waiting: string[];
+  started: boolean;
+  end: EndEvent | null;
+}
+
+interface ChoiceState {
+  /** The first is open, the others wait for it. */
+  readonly queue: QueuedPart[];
+  hasToolCalls: boolean;
+  finish: Finish | null;
+}
+
+class Normalizer implements Stage<StreamEvent, StreamEvent> {
+  readonly #choices = new Map<number, ChoiceState>();
+  /** Which choice a part belongs to, by the id the upstream's parser gave it. */
+  readonly #choiceOfPart = new Map<string, number>();
+  readonly #parts = new Map<string, QueuedPart>();
+  readonly #usedIds = new Set<string>();
+  readonly #usedCallIds = new Set<string>();
+  #started = false;
+  #hasParts = false;
+  #usage: Usage | null = null;
+
+  push(event: StreamEvent, emit: Emit<StreamEvent>): void {
+    this.#startResponse(event, emit);
+    switch (event.type) {
+      case 'response-start':
+        return;
+      case 'usage':
+        return this.#takeUsage(event.usage, emit);
+      case 'finish':
+        this.#choice(event.choice ?? 0).finish ??= { reason: event.reason, stopSequence: event.stopSequence };
+        return;
+      case 'text-start':
+      case 'reasoning-start':
+        // Opened by its first delta, so that an empty part leaves no trace.
+        this.#choiceOfPart.set(event.id, event.choice ?? 0);
+        return;
+      case 'tool-input-start':
+        return this.#startToolCall(event, emit);
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'tool-input-delta':
+        return this.#takeDelta(event, emit);
+      case 'text-end':
+      case 'reasoning-end':
+      case 'tool-input-end':
+        return this.#takeEnd(event, emit);
+    }
+  }
+
+  end(emit: Emit<StreamEvent>): void {
+    const choices = [...this.#choices].sort(([left], [right]) => left - right);
+    for (const [, state] of choices) {
+      for (const part of state.queue) part.end ??= endOf(part.start);
+      this.#flush(state, emit);
+    }
+    const finishes = choices.map(([choice, state]) => ({ choice, finish: finishOf(state) }));
+    if (finishes.length === 0) throw cutShort();
+    if (this.#usage !== null) emit({ type: 'usage', usage: this.#usage });
+    for (const { choice, finish } of finishes) emit({ type: 'finish', choice, ...finish });
+  }
+
+  #startResponse(event: StreamEvent, emit: Emit<StreamEvent>): void {
+    if (this.#started) return;
+    this.#started = true;
+    emit(event.type === 'response-start' ? event : { type: 'response-start', id: null, model: null });
+  }
+
+  /** Usage known before the first part goes out at once: some formats begin with it. Later usage waits for the end. */
+  #takeUsage(usage: Usage, emit: Emit<StreamEvent>): void {
+    const isFirst = this.#usage === null;
+    this.#usage = this.#usage === null ? usage : mergeUsage(this.#usage, usage);
+    if (isFirst && !this.#hasParts) emit({ type: 'usage', usage });
+  }
+
+  #choice(index: number): ChoiceState {
+    let state = this.#choices.get(index);
+    if (state === undefined) {
+      state = { queue: [], hasToolCalls: false, finish: null };
+      this.#choices.set(index, state);
+    }
+    return state;
+  }
+
+  #startToolCall(event: Extract<StartEvent, { type: 'tool-input-start' }>, emit: Emit<StreamEvent>): void {
+    if (this.#parts.has(event.id)) return;
+    const callId = event.callId === '' || this.#usedCallIds.has(event.callId) ? newCallId() : event.callId;
+    this.#usedCallIds.add(callId);
+    this.#choiceOfPart.set(event.id, event.choice ?? 0);
+    this.#choice(event.choice ?? 0).hasToolCalls = true;
+    this.#enqueue(event.id, { ...event, callId }, emit);
+  }
+
+  #takeDelta(event: Extract<StreamEvent, { text: string }>, emit: Emit<StreamEvent>): void {
+    if (event.text === '') return;
+    const part = this.#parts.get(event.id) ?? this.#openOnDelta(event, emit);
+    // Nothing but white space can follow the arguments of a call that has ended.
+    if (part === null || part.end !== null) return;
+    if (part.start.type === 'tool-input-start') part.arguments += event.text;
+    if (part.started) emit(deltaOf(part.start, event.text));
+    else part.waiting.push(event.text);
+  }
+
+  #openOnDelta(event: Extract<StreamEvent, { text: string }>, emit: Emit<StreamEvent>): QueuedPart | null {
+    if (event.type === 'tool-input-delta') return null;
+    const type = event.type === 'text-delta' ? 'text-start' : 'reasoning-start';
+    return this.#enqueue(event.id, { type, id: event.id, choice: this.#choiceOfPart.get(event.id) ?? 0 }, emit);
+  }
+
+  #enqueue(key: string, start: StartEvent, emit: Emit<StreamEvent>): QueuedPart {
+    const state = this.#choice(start.choice ?? 0);
+    for (const part of state.queue) if (mayEnd(part)) this.#close(part, endOf(part.start));
+    this.#hasParts = true;
+    const part = { key, start: this.#withUnusedId(start), arguments: '', waiting: [], started: false, end: null };
+    this.#parts.set(key, part);
+    state.queue.push(part);
+    this.#flush(state, emit);
+    return part;
+  }
+
+  /** A text that goes on after another part has begun becomes a part of its own, with an id of its own. */
+  #withUnusedId(start: StartEvent): StartEvent {
+    let id = start.id;
+    for (let count = 2; this.#usedIds.has(id); count += 1) id = `${start.id}-${count}`;
+    this.#usedIds.add(id);
+    return { ...start, id };
+  }
+
+  #takeEnd(event: EndEvent, emit: Emit<StreamEvent>): void {
+    let part = this.#parts.get(event.id) ?? null;
+    if (part === null && event.type === 'reasoning-end' && event.signature !== undefined) {
+      const start = { type: 'reasoning-start', id: event.id, choice: this.#choiceOfPart.get(event.id) ?? 0 } as const;
+      part = this.#enqueue(event.id, start, emit);
+    }
+    if (part === null || part.end !== null) return;
+    this.#close(part, event);
+    this.#flush(this.#choice(part.start.choice ?? 0), emit);
+  }
+
+  #close(part: QueuedPart, end: EndEvent): void {
+    if (part.end !== null) return;
+    part.end = { ...end, id: part.start.id };
+    // A tool call stays known, so that late deltas are dropped; text that goes on opens a new part.
+    if (part.start.type !== 'tool-input-start') this.#parts.delete(part.key);
+  }
+
+  /** Gives out all that the order of the parts allows. */
+  #flush(state: ChoiceState, emit: Emit<StreamEvent>): void {
+    for (let part = state.queue[0]; part !== undefined; part = state.queue[0]) {
+      if (!part.started) emit(part.start);
+      part.started = true;
+      for (const text of part.waiting) emit(deltaOf(part.start, text));
+      part.waiting = [];
+      if (part.end === null) return;
+      if (part.end.type === 'tool-input-end' && part.arguments.trim() === '') emit(deltaOf(part.start, '{}'));
+      emit(part.end);
+      state.queue.shift();
+    }
+  }
+}
+
+function endOf(start: StartEvent): EndEvent {
+  if (start.type === 'text-start') return { type: 'text-end', id: start.id };
+  if (start.type === 'reasoning-start') return { type: 'reasoning-end', id: start.id };
+  return { type: 'tool-input-end', id: start.id };
+}
+
+function deltaOf(start: StartEvent, text: string): StreamEvent {
+  if (start.type === 'text-start') return { type: 'text-delta', id: start.id, text };
+  if (start.type === 'reasoning-start') return { type: 'reasoning-delta', id: start.id, text };
+  return { type: 'tool-input-delta', id: start.id, text };
+}
+
+/** Whether a part can be over when another one begins: text always, a tool call when its arguments are complete. */
+function mayEnd(part: QueuedPart): boolean {
+  return part.start.type !== 'tool-input-start' || isCompleteObject(part.arguments);
+}
+
+/** Whether `text` is a whole JSON object, so that nothing but white space can follow. */
+export function isCompleteObject(text: string): boolean {
+  if (!text.trimEnd().endsWith('}')) return false;
+  try {
+    return isObject(JSON.parse(text));
+  } catch {
+    return false;
+  }
+}
+
+function finishOf(state: ChoiceState): Finish {
+  if (state.finish === null) throw cutShort();
+  return { ...state.finish, reason: reasonOf(state.finish.reason, state.hasToolCalls) };
+}
+
+function reasonOf(reason: FinishReason, hasToolCalls: boolean): FinishReason {
+  if (reason === 'stop' && hasToolCalls) return 'tool-calls';
+  if (reason === 'tool-calls' && !hasToolCalls) return 'stop';
+  return reason;
+}
+
+function cutShort(): ServiceError {
+  return new ServiceError('result_transfer_failed', 'The answer of the model was cut short; send the request again.');
+}

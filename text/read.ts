@@ -1,0 +1,104 @@
+/**
+ * Guards that read unknown JSON. Each takes a value and the path that a client would call it by, and either returns the
+ * value with its type or throws 400 `bad_request` naming the path: `"messages[0].content" must be a string`.
+ */
+import { badRequest } from '../domain/errors.ts';
+import type { JsonObject } from './canonical.ts';
+
+export type Reader<T> = (value: unknown, path: string) => T;
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** The path of a field or an item inside `path`; the empty path is the body itself. */
+export function join(path: string, key: string | number): string {
+  if (typeof key === 'number') return `${path}[${key}]`;
+  return path === '' ? key : `${path}.${key}`;
+}
+
+function mistyped(value: unknown, path: string, expected: string): Error {
+  if (path === '') return badRequest(`the request body must be ${expected}`);
+  if (value === undefined || value === null) return badRequest(`"${path}" is required`);
+  return badRequest(`"${path}" must be ${expected}`);
+}
+
+export function readObject(value: unknown, path: string): JsonObject {
+  if (!isObject(value)) throw mistyped(value, path, 'an object');
+  return value;
+}
+
+export function readString(value: unknown, path: string): string {
+  if (typeof value !== 'string') throw mistyped(value, path, 'a string');
+  return value;
+}
+
+/** A string with at least one character. */
+export function readName(value: unknown, path: string): string {
+  if (readString(value, path) === '') throw badRequest(`"${path}" must not be empty`);
+  return readString(value, path);
+}
+
+export function readBoolean(value: unknown, path: string): boolean {
+  if (typeof value !== 'boolean') throw mistyped(value, path, 'a boolean');
+  return value;
+}
+
+/** A finite number in the given bounds, both included. */
+export function numberBetween(minimum: number, maximum: number): Reader<number> {
+  return (value, path) => {
+    if (typeof value !== 'number' || !Number.isFinite(value)) throw mistyped(value, path, 'a number');
+    return inBounds(value, path, minimum, maximum);
+  };
+}
+
+/** A whole number in the given bounds, both included. */
+export function integerBetween(minimum: number, maximum: number): Reader<number> {
+  return (value, path) => {
+    if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mistyped(value, path, 'an integer');
+    return inBounds(value, path, minimum, maximum);
+  };
+}
+
+function inBounds(value: number, path: string, minimum: number, maximum: number): number {
+  if (value >= minimum && value <= maximum) return value;
+  throw badRequest(`"${path}" must be between ${minimum} and ${maximum}`);
+}
+
+/** One of a few words. */
+export function oneOf<const Word extends string>(words: readonly Word[]): Reader<Word> {
+  return (value, path) => {
+    const word = words.find((known) => known === value);
+    if (word !== undefined) return word;
+    if (value === undefined || value === null) throw badRequest(`"${path}" is required`);
+    throw badRequest(`"${path}" must be one of: [${words.join(' ')}]`);
+  };
+}
+
+/** An array, each of whose items is read by `readItem`. */
+export function readArray<T>(value: unknown, path: string, readItem: Reader<T>): T[] {
+  if (!Array.isArray(value)) throw mistyped(value, path, 'an array');
+  return value.map((item: unknown, index) => readItem(item, join(path, index)));
+}
+
+/** Undefined when the field is absent or null; SDKs send null for a field that is not set. */
+export function optional<T>(value: unknown, path: string, read: Reader<T>): T | undefined {
+  return value === undefined || value === null ? undefined : read(value, path);
+}
+
+const MAXIMUM_STOP_SEQUENCES = 64;
+
+/** Stop sequences, without the empty ones. */
+export function readStopSequences(value: unknown, path: string): readonly string[] {
+  const sequences = readArray(value, path, readString).filter((sequence) => sequence !== '');
+  if (sequences.length > MAXIMUM_STOP_SEQUENCES) {
+    throw badRequest(`"${path}" accepts at most ${MAXIMUM_STOP_SEQUENCES} items`);
+  }
+  return sequences;
+}
+
+/** A copy without the fields that are undefined. */
+export function compact<T extends object>(value: T): T {
+  // Only optional fields can hold undefined, so what is left is still a T.
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+}

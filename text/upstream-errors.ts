@@ -1,0 +1,134 @@
+/**
+ * From an upstream's failure to the code a client gets: specification section 7.2. What the upstream wrote stays inside:
+ * its words may name addresses and accounts that clients have no business with.
+ */
+import { ServiceError, type ErrorCode } from '../domain/errors.ts';
+import type { JsonObject } from './canonical.ts';
+import { isObject } from './read.ts';
+import type { ServerSentEvent } from './sse.ts';
+
+interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+const REFUSED: Failure = {
+  code: 'bad_request',
+  message: 'The model refused the request as invalid: check its fields and their combination.',
+};
+const MODERATED: Failure = {
+  code: 'content_policy_violation',
+  message: 'The prompt or an input was refused by moderation; change it and try again.',
+};
+const TOO_LONG: Failure = {
+  code: 'bad_request',
+  message: 'The prompt does not fit the context window of the model; shorten it.',
+};
+const UNAVAILABLE: Failure = {
+  code: 'processing_unavailable',
+  message: 'The model is not available at the moment; try again later or use another model.',
+};
+const TIMED_OUT: Failure = { code: 'processing_timeout', message: 'The model did not answer in time; try again.' };
+const FAILED: Failure = { code: 'processing_failed', message: 'The model failed to answer; try again.' };
+const OVERLOADED: Failure = {
+  code: 'rate_limit_exceeded',
+  message: 'The capacity of the model is exceeded; wait and send fewer requests.',
+};
+
+/** Statuses not listed are failures. An upstream's 401, 402, 403 and 404 are about the gateway, not about its client. */
+const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
+  400: REFUSED,
+  401: UNAVAILABLE,
+  402: UNAVAILABLE,
+  403: UNAVAILABLE,
+  404: UNAVAILABLE,
+  408: TIMED_OUT,
+  413: REFUSED,
+  422: REFUSED,
+  429: OVERLOADED,
+  503: UNAVAILABLE,
+  504: TIMED_OUT,
+  529: UNAVAILABLE,
+};
+
+/** The codes and types by which upstreams name a failure more closely than by its status. */
+const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
+  content_filter: MODERATED,
+  content_policy_violation: MODERATED,
+  moderation_blocked: MODERATED,
+  data_inspection_failed: MODERATED,
+  context_length_exceeded: TOO_LONG,
+  invalid_request_error: REFUSED,
+  invalid_prompt: REFUSED,
+  INVALID_ARGUMENT: REFUSED,
+  FAILED_PRECONDITION: REFUSED,
+  rate_limit_error: OVERLOADED,
+  rate_limit_exceeded: OVERLOADED,
+  RESOURCE_EXHAUSTED: OVERLOADED,
+  overloaded_error: UNAVAILABLE,
+  UNAVAILABLE,
+  DEADLINE_EXCEEDED: TIMED_OUT,
+  timeout_error: TIMED_OUT,
+};
+
+/** Names that say less than the status they come with, and count only without one. */
+const VAGUE_CODES = new Set(['invalid_request_error']);
+
+/**
+ * The error for an upstream's failure.
+ *
+ * @param status the HTTP status, or null for an error inside a stream
+ * @param codes what the upstream calls the failure, the most exact first; what is not a string is passed over
+ */
+export function upstreamError(
+  status: number | null,
+  codes: readonly unknown[],
+  retryAfterSeconds?: number,
+): ServiceError {
+  const known = codes.filter((code) => typeof code === 'string' && Object.hasOwn(FAILURE_BY_CODE, code)) as string[];
+  const exact = known.find((code) => status === null || !VAGUE_CODES.has(code));
+  const failure =
+    (exact === undefined ? undefined : FAILURE_BY_CODE[exact]) ??
+    (status === null ? undefined : FAILURE_BY_STATUS[status]) ??
+    FAILED;
+  return new ServiceError(failure.code, failure.message, { retryAfterSeconds });
+}
+
+/** The error for an answer of an upstream that cannot be understood. */
+export function malformedAnswer(cause?: unknown): ServiceError {
+  return new ServiceError('processing_failed', 'The model sent an answer that cannot be read; try again.', { cause });
+}
+
+/**
+ * The JSON object that an upstream's event carries.
+ *
+ * @throws ServiceError `processing_failed` when it is not one
+ */
+export function parseEventData(event: ServerSentEvent): JsonObject {
+  let data: unknown;
+  try {
+    data = JSON.parse(event.data);
+  } catch (error) {
+    throw malformedAnswer(error);
+  }
+  if (!isObject(data)) throw malformedAnswer();
+  return data;
+}
+
+/** Readers of what upstreams send: a field of another type counts as absent, for upstreams are not to be corrected. */
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+/** A count, or null when there is none. */
+export function countOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
+}
+
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+export function arrayOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}

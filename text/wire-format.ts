@@ -1,0 +1,105 @@
+/**
+ * What each wire format implements, in two halves: towards clients that speak it and towards upstreams that speak it.
+ * Everything is pure; `convert.ts` puts the halves of two formats together.
+ */
+import type { ServiceError } from '../domain/errors.ts';
+import type { JsonObject, StreamEvent, TextRequest, TextResult } from './canonical.ts';
+import type { ServerSentEvent } from './sse.ts';
+import type { Stage } from './stage.ts';
+
+export type WireFormatName = 'chat-completions' | 'responses' | 'messages' | 'generate-content';
+
+/** What is known of a request besides its body. */
+export interface ParseContext {
+  /** Only for the format whose path, not its body, says the model and whether to stream. */
+  readonly address?: { readonly model: string; readonly stream: boolean };
+}
+
+/** What an answer is written with. It holds for every event of one answer, so that ids and times stay the same. */
+export interface RenderContext {
+  readonly request: TextRequest;
+  /** Letters and digits that identify the answer; each format puts its own prefix before them. */
+  readonly responseId: string;
+  /** Unix seconds. */
+  readonly createdAtSeconds: number;
+}
+
+/** The half that clients meet. */
+export interface ClientFormat {
+  /** Whether an answer in this format says which stop sequence hit. */
+  readonly reportsStopSequence: boolean;
+  /** What a silent stream sends now and then to keep the connection open, or null when clients cannot bear anything. */
+  readonly keepAliveFrame: string | null;
+
+  /**
+   * @throws ServiceError `bad_request` naming the field that is missing, malformed or not supported
+   */
+  parseRequest(body: unknown, context: ParseContext): TextRequest;
+  /** The body of the answer to a request that does not stream. */
+  renderResult(result: TextResult, context: RenderContext): JsonObject;
+  /** The stage from legal events to the text of server-sent events, the ending of the stream included. */
+  renderStream(context: RenderContext): Stage<StreamEvent, string>;
+  /** The body of an error: specification section 7.1. */
+  renderError(error: ServiceError, requestId: string): JsonObject;
+  /** The frame for an error after the first byte, after which the stream ends; null: break the connection off instead. */
+  renderStreamError(error: ServiceError, requestId: string): string | null;
+}
+
+export interface UpstreamOptions {
+  /** The model's name at the upstream. */
+  readonly model: string;
+  readonly apiKey: string;
+}
+
+/** A POST to an upstream. */
+export interface UpstreamRequest {
+  /** From the base URL on, which ends with the version: `/chat/completions` after `https://api.example.com/v1`. */
+  readonly path: string;
+  /** Credentials and versions; `content-type` is always JSON and not repeated here. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonObject;
+}
+
+/** A request that goes on in the format it came in, and its answer back as it is. */
+export interface ForwardedRequest extends UpstreamRequest {
+  /** Present when the answer holds events that the client did not ask for: keeps only those it returns true for. */
+  readonly keepsEvent?: (event: ServerSentEvent) => boolean;
+}
+
+/** The half that upstreams meet. */
+export interface UpstreamFormat {
+  /** Whether upstreams of this format take stop sequences, and whether their answers say which one hit. */
+  readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
+
+  /**
+   * @throws ServiceError `bad_request` when the request holds something that this format cannot say
+   */
+  buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;
+  /** The client's own body for an upstream of the same format. `request` is that body, parsed. */
+  forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
+  /**
+   * The events of a whole answer, to be normalized. (`resultOf` of `collect.ts` folds them.)
+   *
+   * @throws ServiceError when the answer is an error or not an answer at all
+   */
+  parseResult(body: unknown): Iterable<StreamEvent>;
+  /** The stage from an upstream's server-sent events to events to be normalized. It throws on an error event. */
+  parseStream(): Stage<ServerSentEvent, StreamEvent>;
+  /**
+   * The error that a client gets for an upstream's answer without success.
+   *
+   * @param body the answer's JSON, or null when it was none
+   */
+  parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError;
+}
+
+export interface WireFormat {
+  readonly name: WireFormatName;
+  readonly client: ClientFormat;
+  readonly upstream: UpstreamFormat;
+}
+
+/** An error's sentence with the request id at its end: specification section 7.1. */
+export function messageWithRequestId(error: ServiceError, requestId: string): string {
+  return `${error.message} (request id: ${requestId})`;
+}
