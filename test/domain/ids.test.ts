@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { ID_PREFIX, type IdKind, createdAtMsOf, isId, newId, randomLetters } from '../../domain/ids.ts';
+
+const kinds: readonly IdKind[] = Object.keys(ID_PREFIX).filter((kind): kind is IdKind => kind in ID_PREFIX);
+const kind = fc.constantFrom(...kinds);
+const momentMs = fc.integer({ min: 0, max: Date.UTC(2080, 0, 1) });
+
+describe('ids', () => {
+  it('names a task with task_ and 32 letters and digits', () => {
+    expect(newId('task')).to.match(/^task_[0-9a-z]{32}$/);
+  });
+
+  it('gives every kind of thing a prefix of its own', () => {
+    expect(new Set(Object.values(ID_PREFIX)).size).to.equal(kinds.length);
+  });
+
+  it('carries the moment of creation', () => {
+    fc.assert(
+      fc.property(kind, momentMs, (kind, nowMs) => {
+        expect(createdAtMsOf(kind, newId(kind, nowMs))).to.equal(nowMs);
+      }),
+    );
+  });
+
+  it('sorts by age', () => {
+    fc.assert(
+      fc.property(kind, momentMs, fc.integer({ min: 1, max: 1_000_000_000 }), (kind, nowMs, laterMs) => {
+        expect(newId(kind, nowMs) < newId(kind, nowMs + laterMs)).to.equal(true);
+      }),
+    );
+  });
+
+  it('is an id of its own kind and of no other', () => {
+    fc.assert(
+      fc.property(kind, kind, (made, asked) => {
+        expect(isId(asked, newId(made))).to.equal(asked === made);
+      }),
+    );
+  });
+
+  it('does not repeat itself within one millisecond', () => {
+    const ids = Array.from({ length: 1_000 }, () => newId('transfer', 0));
+    expect(new Set(ids).size).to.equal(ids.length);
+  });
+
+  it('takes no text of another form for an id', () => {
+    const body = 'a'.repeat(32);
+    for (const text of [
+      '',
+      'task_',
+      body,
+      `task_${body}a`,
+      `task_${body.slice(1)}`,
+      `task_${'A'.repeat(32)}`,
+      `xtask_${body}`,
+    ]) {
+      expect(isId('task', text), text).to.equal(false);
+      expect(() => createdAtMsOf('task', text)).to.throw(RangeError);
+    }
+  });
+
+  it('refuses any text that was not made by it, without failing otherwise', () => {
+    fc.assert(
+      fc.property(kind, fc.string({ unit: 'binary' }), (kind, text) => {
+        expect(isId(kind, text)).to.equal(false);
+      }),
+    );
+  });
+
+  it('gives as many random letters as asked for, of every letter and digit', () => {
+    const letters = randomLetters(10_000);
+    expect(letters).to.match(/^[0-9a-z]{10000}$/);
+    expect(new Set(letters).size).to.equal(36);
+    expect(randomLetters(0)).to.equal('');
+  });
+});
