@@ -12,6 +12,11 @@ const call = (callId: string, json = '{}'): ToolCallPart => ({
 });
 const output = (callId: string): ToolResultPart => ({ type: 'tool-result', callId, content: [text(callId)] });
 
+const step = (value: string): Turn[] => [
+  { role: 'assistant', parts: [call('a')] },
+  { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', name: 'tool_a', content: [text(value)] }] },
+];
+
 describe('turns', () => {
   it('join system text wherever it stood', () => {
     const user: Turn = { role: 'user', parts: [text('Hi')] };
@@ -58,10 +63,6 @@ describe('turns', () => {
   });
 
   it('have the results of their own calls when ids are used again', () => {
-    const step = (value: string): Turn[] => [
-      { role: 'assistant', parts: [call('a')] },
-      { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', name: 'tool_a', content: [text(value)] }] },
-    ];
     const turns = [...step('first'), ...step('second')];
     expect(pairToolResults(turns)).to.deep.equal(turns);
   });
