@@ -7,6 +7,7 @@ import * as tasks from './migrations/0004-tasks.ts';
 import * as idempotency from './migrations/0005-idempotency.ts';
 import * as webhooks from './migrations/0006-webhooks.ts';
 import * as createTasks from './migrations/0007-create-tasks.ts';
+import * as requestWindows from './migrations/0008-request-windows.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0001-partitions': partitions,
@@ -16,6 +17,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0005-idempotency': idempotency,
   '0006-webhooks': webhooks,
   '0007-create-tasks': createTasks,
+  '0008-request-windows': requestWindows,
 };
 
 /** The tables that are partitioned by month. */

@@ -21,6 +21,10 @@ export function canTransition(from: TaskStatus, to: TaskStatus): boolean {
   return TRANSITIONS[from].includes(to);
 }
 
+export function isTaskStatus(text: string): text is TaskStatus {
+  return Object.hasOwn(TRANSITIONS, text);
+}
+
 /** `succeeded` and `failed` never change again. */
 export function isFinal(status: TaskStatus): boolean {
   return TRANSITIONS[status].length === 0;

@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 
 /**
  * Webhook endpoints, the events that happened, one delivery for each event and endpoint, and every attempt of it. The rows
- * of an event are written in the transaction that ends its task, so no event is lost and none is invented.
+ * of an event are written in the transaction that ends its task, so no event is lost and none is invented. A delivery whose
+ * workflow nobody is known to have started is started by the relay from `next_start_at` on.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -14,13 +15,17 @@ export async function up(knex: Knex): Promise<void> {
       events text[] NOT NULL CHECK (cardinality(events) > 0
         AND events <@ ARRAY['task.succeeded', 'task.failed']),
       sealed_secret bytea NOT NULL,
+      previous_sealed_secret bytea,
+      previous_secret_until timestamptz,
       disabled_at timestamptz,
       disabled_reason text,
       failing_since timestamptz,
       deleted_at timestamptz,
       created_at timestamptz NOT NULL,
       updated_at timestamptz NOT NULL,
-      CONSTRAINT webhook_endpoints_disabled_with_reason CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL))
+      CONSTRAINT webhook_endpoints_disabled_with_reason CHECK ((disabled_at IS NULL) = (disabled_reason IS NULL)),
+      CONSTRAINT webhook_endpoints_previous_secret_ends CHECK (
+        (previous_sealed_secret IS NULL) = (previous_secret_until IS NULL))
     );
     CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, id) WHERE deleted_at IS NULL;
 
@@ -47,6 +52,7 @@ export async function up(knex: Knex): Promise<void> {
       next_attempt_at timestamptz,
       completed_at timestamptz,
       workflow_started_at timestamptz,
+      next_start_at timestamptz NOT NULL DEFAULT now() + interval '5 seconds',
       created_at timestamptz NOT NULL,
       CONSTRAINT deliveries_end_with_a_time CHECK ((status = 'pending') = (completed_at IS NULL)),
       CONSTRAINT deliveries_once_per_endpoint UNIQUE (event_id, endpoint_id)
@@ -54,7 +60,7 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX deliveries_by_account ON deliveries (account_id, id);
     CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, id);
     CREATE INDEX deliveries_by_task ON deliveries (task_id);
-    CREATE INDEX deliveries_to_start ON deliveries (created_at) WHERE workflow_started_at IS NULL AND status = 'pending';
+    CREATE INDEX deliveries_to_start ON deliveries (next_start_at) WHERE workflow_started_at IS NULL AND status = 'pending';
 
     CREATE TABLE delivery_attempts (
       delivery_id text COLLATE "C" NOT NULL REFERENCES deliveries,

@@ -1,0 +1,231 @@
+/**
+ * The steps of a media task. Each is safe to run again: money by the ledger's unique keys, the provider by the task id as
+ * its idempotency key, storage by overwriting the same object. A business failure is an ApplicationFailure whose type is a
+ * task error code; anything else is retried.
+ */
+import { ApplicationFailure } from '@temporalio/common';
+import { Context } from '@temporalio/activity';
+import type { Database } from '../db/database.ts';
+import { type FinishedTask, finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
+import { findTask, markProcessing } from '../db/queries/tasks.ts';
+import type { TaskErrorCode } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
+import { type JobResult, JobRefusedError, type MediaProvider } from '../providers/media-provider.ts';
+import { BrokenMediaError, inspectMedia, matchesRequest } from '../storage/media-inspector.ts';
+import { ObjectTooLargeError, type Storage } from '../storage/storage.ts';
+import { renderEvent } from '../webhooks/event.ts';
+
+export interface MediaTaskDependencies {
+  readonly database: Database;
+  /** By name, as tasks name them. */
+  readonly providers: ReadonlyMap<string, MediaProvider>;
+  readonly storage: Storage;
+  /** Longest wait between two polls of a job. */
+  readonly pollIntervalMs: number;
+  /** Where a provider may announce the end of a job; null when callbacks are off. */
+  readonly callbackUrl: ((provider: string, taskId: string) => string) | null;
+}
+
+export interface ConfirmedReservation {
+  readonly reservationId: string;
+  /** The task was final before its workflow began: there is nothing to do. */
+  readonly alreadyFinal: boolean;
+}
+
+export interface Resolution {
+  readonly transferId: string;
+  readonly taskStatus: string;
+  readonly deliveryIds: readonly string[];
+}
+
+/** The first pause between two polls; each next one doubles, up to the configured interval. */
+const FIRST_POLL_MS = 200;
+/** A provider that keeps saying it knows no such job has lost it. */
+const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
+/** Larger results are refused rather than stored. */
+const MAX_RESULT_BYTES = 2 * 2 ** 30;
+
+export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
+
+export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
+  const { database, providers, storage, pollIntervalMs, callbackUrl } = dependencies;
+
+  async function loadTask(taskId: string): Promise<Task> {
+    const task = await findTask(database, taskId);
+    if (!task) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
+    return task;
+  }
+
+  function providerOf(task: Task): MediaProvider {
+    const provider = providers.get(task.provider);
+    if (!provider) throw new Error(`no provider named ${task.provider} is configured`);
+    return provider;
+  }
+
+  async function finish(taskId: string, ending: TaskEnding, sendsEvent: boolean): Promise<Resolution> {
+    const type = ending.status === 'succeeded' ? 'task.succeeded' : 'task.failed';
+    const eventId = newId('event');
+    const event = { id: eventId, type, payload: (task: Task) => renderEvent({ id: eventId, type, task }) } as const;
+    return toResolution(await finishTask(database, taskId, ending, sendsEvent ? event : null));
+  }
+
+  return {
+    /** Confirms that the money of this task is held. */
+    async reserve(taskId: string): Promise<ConfirmedReservation> {
+      const task = await loadTask(taskId);
+      return { reservationId: task.reservationId, alreadyFinal: isFinal(task.status) };
+    },
+
+    /** Hands the job to the provider, once however often it runs. @returns the provider's job id */
+    async dispatch(taskId: string): Promise<string> {
+      const task = await loadTask(taskId);
+      if (task.providerJobId !== null) return task.providerJobId;
+      const provider = providerOf(task);
+      const signal = Context.current().cancellationSignal;
+      const jobId = await withVerdict(() =>
+        provider.submit(
+          { ...task.request, taskId, ...(callbackUrl && { callbackUrl: callbackUrl(task.provider, taskId) }) },
+          signal,
+        ),
+      );
+      await markProcessing(database, taskId, jobId);
+      return jobId;
+    },
+
+    /**
+     * Polls the provider until it gives its verdict. An error of a poll is not one. Ends with the number of results, or
+     * fails with the provider's code; only the deadline of the activity ends the wait for a job that says nothing.
+     */
+    async awaitResult(taskId: string, jobId: string): Promise<number> {
+      const provider = providerOf(await loadTask(taskId));
+      const context = Context.current();
+      let unknownAnswers = 0;
+      let pauseMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
+      for (let poll = 1; ; poll += 1) {
+        const state = await provider.status(jobId, context.cancellationSignal).catch(describeError);
+        context.heartbeat({ jobId, poll, ...state });
+        unknownAnswers = state.state === 'unknown' ? unknownAnswers + 1 : 0;
+        if (state.state === 'succeeded') return state.results.length;
+        if (state.state === 'failed') throw taskFailure(state.code, state.message);
+        if (unknownAnswers >= UNKNOWN_ANSWERS_UNTIL_LOST) {
+          throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
+        }
+        await context.sleep(pauseMs);
+        pauseMs = Math.min(pauseMs * 2, pollIntervalMs);
+      }
+    },
+
+    /** Streams the results into storage and checks that they are what was asked for. */
+    async storeResult(taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> {
+      const task = await loadTask(taskId);
+      const provider = providerOf(task);
+      const signal = Context.current().cancellationSignal;
+      // Asked again here, so that links are fresh on every attempt and never part of a history.
+      const state = await provider.status(jobId, signal);
+      if (state.state !== 'succeeded') throw new Error(`job ${jobId} is ${state.state}, not succeeded`);
+      if (state.results.length === 0) throw notTransferred('The model announced a result without any file.');
+      const media: GeneratedMedia[] = [];
+      for (const [index, result] of state.results.entries()) {
+        media.push(await storeFile(task, provider, result, index, signal));
+      }
+      return media;
+    },
+
+    /** Turns the reservation into a charge and ends the task as succeeded. */
+    async settle(taskId: string, output: readonly GeneratedMedia[]): Promise<Resolution> {
+      return finish(taskId, { status: 'succeeded', output }, true);
+    },
+
+    /** Gives the whole reservation back and ends the task as failed. A processing timeout sends no event. */
+    async refund(taskId: string, code: TaskErrorCode, message: string): Promise<Resolution> {
+      return finish(taskId, { status: 'failed', failure: { code, message } }, code !== 'processing_timeout');
+    },
+
+    /** Tells the provider that nobody waits for this task any more, also when its submission was never acknowledged. */
+    async cancelJob(taskId: string): Promise<void> {
+      const task = await loadTask(taskId);
+      const provider = providerOf(task);
+      const signal = Context.current().cancellationSignal;
+      const jobId = task.providerJobId ?? (await provider.findByTask(taskId, signal));
+      if (jobId !== null) await provider.cancel(jobId, signal);
+    },
+  };
+
+  async function storeFile(
+    task: Task,
+    provider: MediaProvider,
+    result: JobResult,
+    index: number,
+    signal: AbortSignal,
+  ): Promise<GeneratedMedia> {
+    const context = Context.current();
+    const download = await withVerdict(() => provider.fetchResult(result, signal));
+    const inspected = inspectMedia(withHeartbeat(download.body, (bytes) => context.heartbeat({ file: index, bytes })));
+    try {
+      const extension = task.kind === 'video' ? 'mp4' : 'png';
+      const stored = await storage.put(`results/${task.id}/${index}.${extension}`, inspected.body, {
+        contentType: result.mimeType ?? download.contentType ?? 'application/octet-stream',
+        maxBytes: MAX_RESULT_BYTES,
+        signal,
+      });
+      const facts = inspected.facts();
+      const difference = matchesRequest(facts, task.request);
+      if (difference !== null) {
+        await storage.delete(`results/${task.id}/${index}.${extension}`);
+        throw notTransferred(`The model's result is not what was asked for: ${difference}.`);
+      }
+      return {
+        type: task.kind,
+        url: stored.url,
+        mimeType: facts.mimeType,
+        ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
+      };
+    } catch (error) {
+      if (error instanceof BrokenMediaError) throw notTransferred(`The model's result is broken: ${error.message}.`);
+      if (error instanceof ObjectTooLargeError) throw notTransferred('The result is too large to be stored.');
+      throw error;
+    }
+  }
+}
+
+function toResolution({ resolutionId, task, deliveryIds }: FinishedTask): Resolution {
+  return { transferId: resolutionId, taskStatus: task.status, deliveryIds };
+}
+
+/** A verdict on the task: no retry of the step can change it. */
+function taskFailure(code: TaskErrorCode, message: string): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(message, code);
+}
+
+/** The file may be whole on the next attempt, so this one is worth some retries. */
+function notTransferred(message: string): ApplicationFailure {
+  return ApplicationFailure.retryable(message, 'result_transfer_failed' satisfies TaskErrorCode);
+}
+
+async function withVerdict<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof JobRefusedError) throw taskFailure(error.code, error.message);
+    throw error;
+  }
+}
+
+/** A poll that failed says nothing about the job; the operator sees it in the heartbeat. */
+function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
+  if (error instanceof Error && error.name === 'AbortError') throw error;
+  return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
+}
+
+async function* withHeartbeat(
+  body: AsyncIterable<Uint8Array>,
+  beat: (bytes: number) => void,
+): AsyncIterable<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    beat(bytes);
+    yield chunk;
+  }
+}

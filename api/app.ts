@@ -1,0 +1,122 @@
+/** The Koa application that answers on `{base_url}`. */
+import { Router } from '@koa/router';
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import type { Catalogue } from '../catalogue/types.ts';
+import type { Database } from '../db/database.ts';
+import type { Sealer } from '../db/sealing.ts';
+import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
+import { serveLocalFiles } from '../storage/serve-local.ts';
+import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../webhooks/address-guard.ts';
+import { requireAdmin } from './middlewares/admin.ts';
+import { authenticate } from './middlewares/authenticate.ts';
+import { errors } from './middlewares/errors.ts';
+import { jsonBody } from './middlewares/json-body.ts';
+import { limitRequests } from './middlewares/limit-requests.ts';
+import { requestId } from './middlewares/request-id.ts';
+import { unmatched } from './middlewares/unmatched.ts';
+import { adminAccountRoutes } from './routes/admin/accounts.ts';
+import { adminKeyRoutes } from './routes/admin/keys.ts';
+import { adminTaskRoutes } from './routes/admin/tasks.ts';
+import { createTaskRoutes } from './routes/create-tasks.ts';
+import { taskRoutes } from './routes/tasks/routes.ts';
+import { cached } from './services/cached.ts';
+import { createTaskCreator, type TaskLimits } from './services/create-task.ts';
+import { checkImageLinks } from './services/image-links.ts';
+import type { ApiServices } from './services/services.ts';
+import type { TaskStarter } from './services/task-starter.ts';
+import type { RequestState } from './state.ts';
+
+export interface AppDependencies {
+  readonly database: Database;
+  readonly catalogue: Catalogue;
+  readonly sealer: Sealer;
+  readonly starter: TaskStarter;
+  /** For links that clients give. */
+  readonly guardedClient: GuardedClient;
+  readonly log: Logger;
+  readonly settings: AppSettings;
+}
+
+export interface AppSettings {
+  readonly adminToken: string;
+  readonly keyPepper: Buffer;
+  readonly requestsPerMinute: number;
+  readonly tasks: TaskLimits;
+  /** How many proxies in front append to `X-Forwarded-For`. */
+  readonly trustedProxies: number;
+  /** Lets links use http and loopback addresses; for tests only. */
+  readonly allowPrivateAddresses: boolean;
+  readonly temporal: { readonly uiUrl: string; readonly namespace: string };
+  /** The folder of stored files, when this process serves them. */
+  readonly filesFolder: string | null;
+}
+
+/** Prompts and lists of links fit many times over. */
+const BODY_LIMITS = { maxBytes: 2 ** 20, maxDepth: 32 };
+const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
+
+export function createApp(dependencies: AppDependencies): Koa<RequestState> {
+  const { settings, log } = dependencies;
+  const app = new Koa<RequestState>({
+    proxy: settings.trustedProxies > 0,
+    // Without this Koa would believe the left-most address, which is the client's to choose.
+    maxIpsCount: settings.trustedProxies,
+  });
+  app.silent = true;
+  const router = createRouter(createServices(dependencies));
+  app.use(requestId);
+  app.use(errors(log));
+  if (settings.filesFolder !== null) app.use(serveLocalFiles({ directory: settings.filesFolder, prefix: '/files/' }));
+  app.use(router.routes());
+  app.use(unmatched(router));
+  return app;
+}
+
+function createRouter(services: ApiServices): Router<RequestState> {
+  const router = new Router<RequestState>();
+  createTaskRoutes(router, services);
+  taskRoutes(router, services);
+  adminAccountRoutes(router, services);
+  adminKeyRoutes(router, services);
+  adminTaskRoutes(router, services);
+  return router;
+}
+
+function createServices({
+  database,
+  catalogue,
+  sealer,
+  starter,
+  guardedClient,
+  log,
+  settings,
+}: AppDependencies): ApiServices {
+  const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
+  return {
+    database,
+    catalogue,
+    sealer,
+    log,
+    keyPepper: settings.keyPepper,
+    temporal: settings.temporal,
+    authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
+    requireAdmin: requireAdmin(settings.adminToken),
+    limitRequests: limitRequests(database, settings.requestsPerMinute),
+    jsonBody: jsonBody(BODY_LIMITS),
+    createTask: createTaskCreator({ database, starter, limits: settings.tasks, typicalSeconds }),
+    isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
+    checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),
+    typicalSeconds,
+  };
+}
+
+function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
+  try {
+    assertPublicHttpsUrl(text, policy);
+    return true;
+  } catch (error) {
+    if (error instanceof AddressRefusedError) return false;
+    throw error;
+  }
+}

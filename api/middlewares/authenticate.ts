@@ -1,0 +1,81 @@
+import ipaddr from 'ipaddr.js';
+import type { Database } from '../../db/database.ts';
+import { type ApiKey, findCaller } from '../../db/queries/api-keys.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { digestApiKey } from '../services/api-key-digest.ts';
+import type { Context, Middleware } from '../state.ts';
+
+/** A longer credential is not one of ours and is not worth a digest. */
+const MAX_KEY_LENGTH = 256;
+
+export interface Authentication {
+  readonly database: Database;
+  readonly keyPepper: Buffer;
+}
+
+/**
+ * Requires an API key (specification section 5) and leaves its owner in `state.caller`. Asked of the database on every
+ * request, so that a deleted or disabled key stops working at once in every process.
+ *
+ * @param headers beside `Authorization: Bearer`, the headers in which this format's clients send the key
+ */
+export function authenticate({ database, keyPepper }: Authentication, headers: readonly string[] = []): Middleware {
+  return async (context, next) => {
+    const key = credentialOf(context, headers);
+    const caller = key.length <= MAX_KEY_LENGTH ? await findCaller(database, digestApiKey(key, keyPepper)) : null;
+    if (!caller) throw new ServiceError('invalid_api_key', 'The API key is wrong. Check it, or create a new one.');
+    assertUsable(caller.key, new Date());
+    assertAllowedAddress(caller.key, context.ip);
+    context.state.caller = caller;
+    await next();
+  };
+}
+
+/** The credential that a request carries. @throws ServiceError 401 `missing_api_key` */
+export function credentialOf(context: Context, headers: readonly string[]): string {
+  for (const header of headers) {
+    const value = context.get(header).trim();
+    if (value !== '') return value;
+  }
+  const bearer = /^Bearer +(\S+)\s*$/i.exec(context.get('authorization'))?.[1];
+  if (bearer !== undefined) return bearer;
+  throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
+}
+
+/** @throws ServiceError 401 `invalid_api_key`, with a message that says what is wrong with the key */
+export function assertUsable(key: ApiKey, now: Date): void {
+  if (key.disabledAt) throw new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.');
+  if (key.expiresAt && key.expiresAt <= now) {
+    throw new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.');
+  }
+  if (key.usageLimit !== null && key.used >= key.usageLimit) {
+    throw new ServiceError('invalid_api_key', 'The API key is exhausted: its usage limit is spent. Raise the limit.');
+  }
+}
+
+/** @throws ServiceError 403 `forbidden` */
+export function assertAllowedModel(key: ApiKey, model: string): void {
+  if (key.models && !key.models.includes(model)) {
+    throw new ServiceError('forbidden', `The API key may not call the model ${model}. Use a key of another group.`);
+  }
+}
+
+function assertAllowedAddress(key: ApiKey, address: string): void {
+  if (key.ipAllowlist && !isAddressIn(address, key.ipAllowlist)) {
+    throw new ServiceError(
+      'forbidden',
+      `The API key may not be used from the address ${address}. Add it to the allowlist.`,
+    );
+  }
+}
+
+/** Whether an address is one of those listed, or in one of the listed CIDR ranges. */
+export function isAddressIn(address: string, allowlist: readonly string[]): boolean {
+  if (!ipaddr.isValid(address)) return false;
+  const caller = ipaddr.process(address);
+  return allowlist.some((entry) => {
+    const [network, bits] = entry.includes('/') ? ipaddr.parseCIDR(entry) : [ipaddr.process(entry), null];
+    if (network.kind() !== caller.kind()) return false;
+    return bits === null ? network.toString() === caller.toString() : caller.match(network, bits);
+  });
+}

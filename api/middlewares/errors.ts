@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import { ServiceError } from '../../domain/errors.ts';
+import { errorHeaders, presentError } from '../present-error.ts';
+import type { AppContext } from '../state.ts';
+
+/** The one place where errors become HTTP. What is not a {@link ServiceError} is a bug: logged, and told as 500. */
+export function errors(log: Logger) {
+  return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
+    try {
+      await next();
+    } catch (error) {
+      const shown = toServiceError(error);
+      if (shown.code === 'internal_error') {
+        log.error({ err: error, request_id: context.state.requestId, path: context.path }, 'request failed');
+      }
+      context.set(errorHeaders(shown));
+      context.status = shown.status;
+      context.body = presentError(shown, context.state.requestId);
+    }
+  };
+}
+
+function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError(
+    'internal_error',
+    'Something went wrong on our side. Retry once; if it persists, quote the request id.',
+    {
+      cause: error,
+    },
+  );
+}

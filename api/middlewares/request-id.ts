@@ -1,0 +1,9 @@
+import { newId } from '../../domain/ids.ts';
+import type { AppContext } from '../state.ts';
+
+/** Gives every request an id of its own; clients quote it to support. */
+export async function requestId(context: AppContext, next: () => Promise<unknown>): Promise<void> {
+  context.state.requestId = newId('request');
+  context.set('x-request-id', context.state.requestId);
+  await next();
+}

@@ -1,0 +1,23 @@
+import type { RouterInstance } from '@koa/router';
+import { ServiceError } from '../../domain/errors.ts';
+import type { AppContext } from '../state.ts';
+
+/** Answers what no route took: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
+export function unmatched(router: RouterInstance) {
+  return async (context: AppContext): Promise<void> => {
+    const methods = new Set(router.match(context.path, context.method).path.flatMap((layer) => layer.methods));
+    if (methods.size === 0) {
+      throw new ServiceError('not_found', `There is no ${context.method} ${context.path}. Check the path.`);
+    }
+    const allowed = [...methods].toSorted().join(', ');
+    if (context.method === 'OPTIONS') {
+      context.set('Allow', allowed);
+      context.status = 204;
+      return;
+    }
+    throw new ServiceError('bad_request', `${context.method} is not allowed on ${context.path}; allowed: ${allowed}.`, {
+      status: 405,
+      headers: { Allow: allowed },
+    });
+  };
+}

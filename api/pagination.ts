@@ -1,0 +1,83 @@
+/** Lists: newest first, `limit` and an opaque `cursor`. */
+import { badRequest } from '../domain/errors.ts';
+import type { Context } from './state.ts';
+
+export interface Page {
+  readonly limit: number;
+  /** What the previous page ended with, as given to {@link presentPage}; undefined on the first page. */
+  readonly after: readonly string[] | undefined;
+}
+
+export interface List<Item> {
+  readonly data: readonly Item[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+const DEFAULT_LIMIT = 50;
+const MAX_LIMIT = 500;
+
+/**
+ * Reads `limit` and `cursor`.
+ *
+ * @param parts how many values a cursor of this list holds
+ * @throws ServiceError `bad_request`
+ */
+export function pageOf(context: Context, parts: number): Page {
+  const limitText = queryValue(context, 'limit') ?? String(DEFAULT_LIMIT);
+  const limit = /^\d{1,4}$/.test(limitText) ? Number(limitText) : 0;
+  if (limit < 1 || limit > MAX_LIMIT) throw badRequest(`"limit" must be a whole number from 1 to ${MAX_LIMIT}`);
+  const cursor = queryValue(context, 'cursor');
+  return { limit, after: cursor === undefined ? undefined : decodeCursor(cursor, parts) };
+}
+
+/**
+ * Shows a page. The query must have asked for one row more than `limit`, by which the last page is told.
+ *
+ * @param cursorOf the values by which the next page continues after an item
+ */
+export function presentPage<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  present: (row: Row) => Item,
+  cursorOf: (row: Row) => readonly string[],
+): List<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    data: shown.map(present),
+    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(cursorOf(last)) : null,
+  };
+}
+
+/** A query parameter that may be given once. @throws ServiceError `bad_request` */
+export function queryValue(context: Context, name: string): string | undefined {
+  const value = context.query[name];
+  if (Array.isArray(value)) throw badRequest(`"${name}" may be given once`);
+  return value === '' ? undefined : value;
+}
+
+/** A moment given as ISO 8601 or as Unix seconds. @throws ServiceError `bad_request` */
+export function queryTime(context: Context, name: string): Date | undefined {
+  const value = queryValue(context, name);
+  if (value === undefined) return undefined;
+  const moment = new Date(/^\d{1,12}$/.test(value) ? Number(value) * 1000 : value);
+  if (Number.isNaN(moment.getTime())) throw badRequest(`"${name}" must be an ISO 8601 time or Unix seconds`);
+  return moment;
+}
+
+function encodeCursor(values: readonly string[]): string {
+  return Buffer.from(JSON.stringify(values)).toString('base64url');
+}
+
+function decodeCursor(cursor: string, parts: number): readonly string[] {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    if (Array.isArray(values) && values.length === parts && values.every((value) => typeof value === 'string')) {
+      return values;
+    }
+  } catch {
+    // Told below, like any other cursor that is not ours.
+  }
+  throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
+}

@@ -1,0 +1,32 @@
+/** The common error envelope: specification section 2.3. */
+import type { ServiceError } from '../domain/errors.ts';
+
+export interface ErrorEnvelope {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly retryable: boolean;
+    readonly request_id: string;
+    readonly retry_after_seconds?: number;
+  };
+}
+
+export function presentError(error: ServiceError, requestId: string): ErrorEnvelope {
+  return {
+    error: {
+      code: error.code,
+      message: error.message,
+      retryable: error.retryable,
+      request_id: requestId,
+      ...(error.retryAfterSeconds !== undefined && { retry_after_seconds: error.retryAfterSeconds }),
+    },
+  };
+}
+
+/** The headers that go with an error, `Retry-After` among them. */
+export function errorHeaders(error: ServiceError): Record<string, string> {
+  return {
+    ...error.headers,
+    ...(error.retryAfterSeconds !== undefined && { 'Retry-After': String(error.retryAfterSeconds) }),
+  };
+}

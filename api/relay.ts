@@ -1,0 +1,84 @@
+/**
+ * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
+ * was out of reach, or more tasks came in than could be started at once. Runs in every api process; each task is taken by
+ * one of them at a time.
+ */
+import type { Logger } from 'pino';
+import type { Database } from '../db/database.ts';
+import { finishTask } from '../db/queries/finish-task.ts';
+import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
+import type { TaskStarter } from './services/task-starter.ts';
+
+export interface Relay {
+  /** Resolves when the pass that is under way has ended. */
+  stop(): Promise<void>;
+}
+
+const PAUSE_MS = 1_000;
+const BATCH_SIZE = 32;
+const STARTS_AT_ONCE = 8;
+/** When another relay may take a task that this one took and lost. */
+const RETRY_AFTER_SECONDS = 10;
+
+export function startRelay({
+  database,
+  starter,
+  log,
+}: {
+  database: Database;
+  starter: TaskStarter;
+  log: Logger;
+}): Relay {
+  const stopped = new AbortController();
+  const running = run();
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      const more = await pass().catch((error: unknown) => {
+        log.error({ err: error }, 'the relay could not start tasks');
+        return false;
+      });
+      if (!more) await pause(PAUSE_MS, stopped.signal);
+    }
+  }
+
+  /** @returns whether there may be more to start at once */
+  async function pass(): Promise<boolean> {
+    const due = await claimTasksToStart(database, { limit: BATCH_SIZE, retryAfterSeconds: RETRY_AFTER_SECONDS });
+    const left = [...due];
+    const handled: boolean[] = [];
+    const handleNext = async (): Promise<void> => {
+      for (let task = left.shift(); task; task = left.shift()) handled.push(await handle(task));
+    };
+    await Promise.all(Array.from({ length: STARTS_AT_ONCE }, handleNext));
+    return due.length === BATCH_SIZE && handled.every(Boolean);
+  }
+
+  async function handle(task: TaskToStart): Promise<boolean> {
+    if (task.deadlineAt > new Date()) return starter.start(task);
+    await finishTask(database, task.id, { status: 'failed', failure: NEVER_STARTED }, null);
+    return true;
+  }
+
+  return {
+    stop: async () => {
+      stopped.abort();
+      await running;
+    },
+  };
+}
+
+const NEVER_STARTED = {
+  code: 'processing_timeout',
+  message: 'Processing could not begin in time. Nothing was charged; send the request again.',
+} as const;
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

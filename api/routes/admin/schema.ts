@@ -1,0 +1,126 @@
+/** Bodies of the admin calls. */
+import ipaddr from 'ipaddr.js';
+import Joi from 'joi';
+import { parseUsd } from '../../../domain/money.ts';
+import { createValidator, freeText } from '../../validation.ts';
+
+/** Amounts may be numbers or decimal texts; either way they are read exactly. */
+function usd(rule: (amount: bigint) => boolean, sentence: string): Joi.AnySchema {
+  return Joi.alternatives(Joi.string(), Joi.number().unsafe())
+    .custom((value: string | number, helpers) => {
+      try {
+        return rule(parseUsd(value)) ? value : helpers.error('usd.refused');
+      } catch {
+        return helpers.error('usd.refused');
+      }
+    })
+    .messages({ '*': `{{#label}} must be ${sentence}` })
+    .meta({ openapi: { oneOf: [{ type: 'number' }, { type: 'string' }] } });
+}
+
+/** More than anybody tops up, and small enough for every column. */
+const MAX_AMOUNT = 10n ** 12n * 10n ** 12n;
+
+const positiveUsd = usd(
+  (amount) => amount > 0n && amount <= MAX_AMOUNT,
+  'an amount in USD above 0, such as 25 or "25.50"',
+);
+const nonNegativeUsd = usd((amount) => amount >= 0n && amount <= MAX_AMOUNT, 'an amount in USD, 0 or more');
+const signedUsd = usd(
+  (amount) => amount !== 0n && amount <= MAX_AMOUNT && amount >= -MAX_AMOUNT,
+  'an amount in USD other than 0; negative to take',
+);
+
+export interface CreateAccountBody {
+  readonly name: string;
+  readonly signup_credit_usd?: string | number;
+}
+
+export const createAccountSchema = Joi.object<CreateAccountBody>({
+  name: freeText({ min: 1, max: 200 }).required().description('For people').example('Acme'),
+  signup_credit_usd: nonNegativeUsd.description(
+    'Credit given at the start; pays for the free list only until a top-up',
+  ),
+});
+
+export interface TopUpBody {
+  readonly amount_usd: string | number;
+  readonly reference: string;
+}
+
+export const topUpSchema = Joi.object<TopUpBody>({
+  amount_usd: positiveUsd.required().description('Amount to credit').example(25),
+  reference: freeText({ min: 1, max: 255 })
+    .required()
+    .description('Names the payment; the same reference credits once')
+    .example('invoice-2031'),
+});
+
+export interface AdjustmentBody {
+  readonly amount_usd: string | number;
+  readonly reason: string;
+  readonly author?: string;
+}
+
+export const adjustmentSchema = Joi.object<AdjustmentBody>({
+  amount_usd: signedUsd.required().description('Amount to add, or to take when negative').example(-1.5),
+  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the ledger'),
+  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+});
+
+export interface KeyBody {
+  readonly name?: string;
+  readonly usage_limit_usd?: string | number | null;
+  readonly models?: string[] | null;
+  readonly ip_allowlist?: string[] | null;
+  readonly expires_at?: string | null;
+  readonly rate_limit_rpm?: number | null;
+}
+
+export interface UpdateKeyBody extends KeyBody {
+  readonly disabled?: boolean;
+}
+
+const keyFields = {
+  name: freeText({ min: 0, max: 200 }).allow('').description('For people'),
+  usage_limit_usd: nonNegativeUsd.allow(null).description('What the key may spend in all; null for no limit'),
+  models: Joi.array()
+    .items(freeText({ min: 1, max: 200 }))
+    .max(500)
+    .allow(null)
+    .description('The models the key may call; null for all'),
+  ip_allowlist: Joi.array()
+    .items(
+      Joi.string()
+        .custom((text: string, helpers) =>
+          ipaddr.isValid(text) || ipaddr.isValidCIDR(text) ? text : helpers.error('address.refused'),
+        )
+        .messages({ '*': '{{#label}} must be an IP address or a CIDR range' }),
+    )
+    .max(500)
+    .allow(null)
+    .description('Addresses and CIDR ranges the key may be used from; null for all'),
+  expires_at: Joi.string()
+    .isoDate()
+    .allow(null)
+    .messages({ '*': '{{#label}} must be an ISO 8601 time' })
+    .description('When the key stops working; null for never'),
+  rate_limit_rpm: Joi.number()
+    .integer()
+    .min(1)
+    .max(1_000_000)
+    .allow(null)
+    .description('Requests a minute; null for the default'),
+};
+
+export const createKeySchema = Joi.object<KeyBody>(keyFields);
+export const updateKeySchema = Joi.object<UpdateKeyBody>({
+  ...keyFields,
+  disabled: Joi.boolean().description('Whether the key is refused for now'),
+});
+
+export const parseCreateAccount = createValidator(createAccountSchema);
+export const parseTopUp = createValidator(topUpSchema);
+export const parseAdjustment = createValidator(adjustmentSchema);
+export const parseCreateKey = createValidator(createKeySchema);
+export const parseUpdateKey = createValidator(updateKeySchema);

@@ -1,0 +1,32 @@
+/** `POST /v1/videos/tasks` and `POST /v1/images/tasks`: specification sections 4.1 to 4.3. */
+import type Router from '@koa/router';
+import { assertAllowedModel } from '../middlewares/authenticate.ts';
+import type { MediaRequestContext } from '../media-request.ts';
+import { idempotently } from '../services/idempotency.ts';
+import { callerOf, type RequestState } from '../state.ts';
+import type { ApiServices } from '../services/services.ts';
+import { createImageRequestParser } from './images/schema.ts';
+import { createVideoRequestParser } from './videos/schema.ts';
+
+export function createTaskRoutes(router: Router<RequestState>, services: ApiServices): void {
+  const context: MediaRequestContext = { isPublicHttpsUrl: services.isPublicHttpsUrl };
+  const endpoints = [
+    { path: '/v1/videos/tasks', parse: createVideoRequestParser(services.catalogue, context), checkInputs: null },
+    {
+      path: '/v1/images/tasks',
+      parse: createImageRequestParser(services.catalogue, context),
+      checkInputs: services.checkImageLinks,
+    },
+  ];
+  for (const { path, parse, checkInputs } of endpoints) {
+    router.post(path, services.authenticate, services.limitRequests, services.jsonBody, (context) =>
+      idempotently(context, services, async (claim) => {
+        const caller = callerOf(context);
+        const request = parse(context.state.body);
+        assertAllowedModel(caller.key, request.model.id);
+        await checkInputs?.(request.render.images ?? []);
+        return services.createTask(caller, request, context.state.requestId, claim);
+      }),
+    );
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * Remembers what a function said for a little while, by its one argument. Callers that come while it is being asked share
+ * the answer; a failure is not remembered.
+ *
+ * @param maxEntries the oldest entry is forgotten above this many
+ */
+export function cached<Result>(
+  ask: (argument: string) => Promise<Result>,
+  { forMs, maxEntries }: { forMs: number; maxEntries: number },
+): (argument: string) => Promise<Result> {
+  const entries = new Map<string, { readonly answer: Promise<Result>; readonly until: number }>();
+  return (argument) => {
+    const now = Date.now();
+    const known = entries.get(argument);
+    if (known && known.until > now) return known.answer;
+    const answer = ask(argument);
+    const entry = { answer, until: now + forMs };
+    entries.delete(argument);
+    entries.set(argument, entry);
+    const oldest = entries.keys().next();
+    if (entries.size > maxEntries && !oldest.done) entries.delete(oldest.value);
+    answer.catch(() => {
+      if (entries.get(argument) === entry) entries.delete(argument);
+    });
+    return answer;
+  };
+}

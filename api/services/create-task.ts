@@ -1,0 +1,157 @@
+/** The one transaction of a create call: reservation, task and stored response together. */
+import type { MediaModel } from '../../catalogue/types.ts';
+import { createBatcher } from '../../db/batcher.ts';
+import type { Database } from '../../db/database.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { type CreateOutcome, createTasks, type NewTask } from '../../db/queries/tasks.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { formatUsd } from '../../domain/money.ts';
+import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
+import type { ValidatedMediaRequest } from '../media-request.ts';
+import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
+import type { TaskStarter } from './task-starter.ts';
+
+export interface TaskLimits {
+  /** Processing that takes longer fails with `processing_timeout`. */
+  readonly deadlineMs: number;
+  /** Tasks of one account that may run at once, unless the account says otherwise. */
+  readonly concurrentTasks: number;
+}
+
+export interface CreateTaskRequest extends ValidatedMediaRequest<MediaModel> {
+  readonly billableDurationSeconds?: number;
+}
+
+export type CreateTask = (
+  caller: Caller,
+  request: CreateTaskRequest,
+  requestId: string,
+  claim: IdempotencyClaim | null,
+) => Promise<CreatedResponse>;
+
+/** The relay leaves a new task alone for so long, because whoever created it starts it. */
+const OWN_START_MS = 3_000;
+const MAX_TASKS_PER_TRANSACTION = 50;
+
+/**
+ * Makes the create call. Calls that come in while a transaction is under way share the next one.
+ *
+ * @returns a function that answers 201 with the new task, or throws the ServiceError that tells why nothing was created
+ */
+export function createTaskCreator({
+  database,
+  starter,
+  limits,
+  typicalSeconds,
+}: {
+  database: Database;
+  starter: TaskStarter;
+  limits: TaskLimits;
+  typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+}): CreateTask {
+  const batcher = createBatcher<NewTask, CreateOutcome>((tasks) => createTasks(database, tasks), {
+    maxItems: MAX_TASKS_PER_TRANSACTION,
+    concurrency: 2,
+  });
+
+  return async (caller, request, requestId, claim) => {
+    const task = newTask(caller, request, requestId, limits);
+    const body = JSON.stringify({ data: presentTask(asCreated(task), await typicalSeconds(task.model)) });
+    const outcome = await batcher.add({
+      ...task,
+      idempotency: claim && {
+        key: claim.key,
+        claimToken: claim.claimToken,
+        status: 201,
+        sealedBody: claim.seal(body),
+      },
+    });
+    if (outcome !== 'created') throw refusalOf(outcome, task);
+    starter.startSoon(task);
+    return { status: 201, body };
+  };
+}
+
+type NewTaskWithoutClaim = Omit<NewTask, 'idempotency'>;
+
+function newTask(
+  caller: Caller,
+  { model, price, render, billableDurationSeconds }: CreateTaskRequest,
+  requestId: string,
+  limits: TaskLimits,
+): NewTaskWithoutClaim {
+  const id = newId('task');
+  const createdAtMs = createdAtMsOf('task', id);
+  return {
+    id,
+    reservationId: newId('transfer', createdAtMs),
+    accountId: caller.account.id,
+    apiKeyId: caller.key.id,
+    kind: model.kind,
+    model: model.id,
+    capabilityVersion: model.capabilityVersion,
+    provider: model.route.provider,
+    request: render,
+    price,
+    billableDurationSeconds: billableDurationSeconds ?? null,
+    requestId,
+    createdAt: new Date(createdAtMs),
+    deadlineAt: new Date(createdAtMs + limits.deadlineMs),
+    nextStartAt: new Date(createdAtMs + OWN_START_MS),
+    maxConcurrentTasks: limits.concurrentTasks,
+  };
+}
+
+function asCreated(task: NewTaskWithoutClaim) {
+  return {
+    ...task,
+    status: 'queued',
+    resolutionId: null,
+    providerJobId: null,
+    output: null,
+    failure: null,
+    updatedAt: task.createdAt,
+    completedAt: null,
+  } as const;
+}
+
+function refusalOf(outcome: Exclude<CreateOutcome, 'created'>, task: NewTaskWithoutClaim): ServiceError {
+  const price = `${formatUsd(task.price)} USD`;
+  switch (outcome) {
+    case 'claim_lost':
+      return claimLost();
+    case 'key_deleted':
+      return new ServiceError('invalid_api_key', 'The API key was deleted. Use another.');
+    case 'key_disabled':
+      return new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.');
+    case 'key_expired':
+      return new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.');
+    case 'key_exhausted':
+      return new ServiceError(
+        'invalid_api_key',
+        'The API key is exhausted: its usage limit is spent. Raise the limit.',
+      );
+    case 'key_limit':
+      return new ServiceError(
+        'insufficient_credits',
+        `This request costs ${price}, which is more than is left of the key's usage limit. Raise the limit.`,
+      );
+    case 'never_topped_up':
+      return new ServiceError(
+        'forbidden',
+        `Signup credit pays for the free models only. Top up the account once to unlock ${task.model}.`,
+      );
+    case 'insufficient_credits':
+      return new ServiceError(
+        'insufficient_credits',
+        `This request costs ${price}, which is more than the balance. Top up.`,
+      );
+    case 'too_many_tasks':
+      return new ServiceError(
+        'user_concurrency_exceeded',
+        'Too many tasks of this account are being processed at once. Wait for running tasks to finish.',
+        { retryAfterSeconds: 5 },
+      );
+  }
+}

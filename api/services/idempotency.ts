@@ -1,0 +1,104 @@
+/** The `Idempotency-Key` of create calls: specification section 4.1. */
+import { createHash } from 'node:crypto';
+import type { Database } from '../../db/database.ts';
+import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
+import type { Sealer } from '../../db/sealing.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { callerOf, type Context } from '../state.ts';
+
+/** A claim that the create call must complete in the transaction that creates what it creates. */
+export interface IdempotencyClaim {
+  readonly key: string;
+  readonly claimToken: string;
+  /** Makes the response that is stored with the claim. */
+  seal(body: string): Buffer;
+}
+
+export interface CreatedResponse {
+  readonly status: number;
+  /** The exact JSON text that a replay sends again. */
+  readonly body: string;
+}
+
+const MAX_KEY_LENGTH = 255;
+/** Longer than any create call takes; a crashed one frees its key after this. */
+const LEASE_SECONDS = 60;
+
+/**
+ * Runs a create call under its idempotency key, if it brings one: answers a repetition with the first response, and refuses
+ * another body under the same key or a repetition that comes too early. A create call that fails gives the key back.
+ *
+ * @param create must store the response with the claim in its own transaction, or fail
+ */
+export async function idempotently(
+  context: Context,
+  { database, sealer }: { database: Database; sealer: Sealer },
+  create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
+): Promise<void> {
+  const key = idempotencyKeyOf(context);
+  if (key === null) return send(context, await create(null));
+
+  const accountId = callerOf(context).account.id;
+  const requestDigest = digestRequest(context.method, context.path, context.state.body);
+  const claim = await claimIdempotencyKey(database, { accountId, key, requestDigest, leaseSeconds: LEASE_SECONDS });
+  switch (claim.outcome) {
+    case 'different_request':
+      throw new ServiceError(
+        'idempotency_conflict',
+        'This Idempotency-Key was used with a different request. Use a new key.',
+      );
+    case 'in_progress':
+      throw new ServiceError(
+        'idempotency_conflict',
+        'The first request with this Idempotency-Key is still being processed.',
+      );
+    case 'replay':
+      context.set('Idempotent-Replayed', 'true');
+      return send(context, { status: claim.status, body: sealer.open(claim.sealedBody) });
+    case 'claimed':
+      try {
+        const { claimToken } = claim;
+        send(context, await create({ key, claimToken, seal: (body) => sealer.seal(body) }));
+      } catch (error) {
+        await releaseIdempotencyKey(database, { accountId, key, claimToken: claim.claimToken });
+        throw error;
+      }
+  }
+}
+
+/** A claim outlived its lease and another request holds it now; that one decides. */
+export function claimLost(): ServiceError {
+  return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
+}
+
+function idempotencyKeyOf(context: Context): string | null {
+  const header = context.headers['idempotency-key'];
+  if (header === undefined) return null;
+  const key = Array.isArray(header) ? header.join(',') : header;
+  if (key.length === 0 || key.length > MAX_KEY_LENGTH) {
+    throw badRequest(`"Idempotency-Key" must have 1 to ${MAX_KEY_LENGTH} characters`);
+  }
+  return key;
+}
+
+/** Two bodies are the same when they are the same JSON value, however they are written. */
+function digestRequest(method: string, path: string, body: unknown): Buffer {
+  return createHash('sha256')
+    .update(`${method} ${path}\n${canonicalJson(body)}`)
+    .digest();
+}
+
+function canonicalJson(value: unknown): string {
+  const text = JSON.stringify(value, (_name, item: unknown) =>
+    typeof item === 'object' && item !== null && !Array.isArray(item)
+      ? Object.fromEntries(Object.entries(item).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : item,
+  );
+  return text ?? '';
+}
+
+function send(context: Context, { status, body }: CreatedResponse): void {
+  context.status = status;
+  context.type = 'application/json';
+  context.body = body;
+}

@@ -1,0 +1,31 @@
+/** What the routes are made of. `createServices` in `api/app.ts` puts it together once for each process. */
+import type { Logger } from 'pino';
+import type { Catalogue } from '../../catalogue/types.ts';
+import type { Database } from '../../db/database.ts';
+import type { Sealer } from '../../db/sealing.ts';
+import type { TypicalSeconds } from '../../domain/task-object.ts';
+import type { Middleware } from '../state.ts';
+import type { CreateTask } from './create-task.ts';
+
+export interface ApiServices {
+  readonly database: Database;
+  readonly catalogue: Catalogue;
+  readonly sealer: Sealer;
+  readonly log: Logger;
+  readonly keyPepper: Buffer;
+  /** Where operators look at histories. */
+  readonly temporal: { readonly uiUrl: string; readonly namespace: string };
+
+  readonly authenticate: Middleware;
+  readonly requireAdmin: Middleware;
+  readonly limitRequests: Middleware;
+  readonly jsonBody: Middleware;
+
+  readonly createTask: CreateTask;
+  /** Whether a text is a link that may be followed, by its syntax. */
+  readonly isPublicHttpsUrl: (text: string) => boolean;
+  /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
+  readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
+  /** How long recent tasks of a model took; null when too few are known. */
+  readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+}

@@ -1,0 +1,96 @@
+/** Starts the workflow of a task, once, however many processes try. */
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import type { Logger } from 'pino';
+import { createBatcher } from '../../db/batcher.ts';
+import type { Database } from '../../db/database.ts';
+import { markWorkflowsStarted, type TaskToStart } from '../../db/queries/tasks.ts';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import type { mediaTask } from '../../workflows/media-task.ts';
+
+export interface TaskStarter {
+  /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
+  start(task: TaskToStart): Promise<boolean>;
+  /** Starts it now if few starts are under way, and otherwise leaves it to the relay. Returns at once. */
+  startSoon(task: TaskToStart): void;
+  /** Resolves when no start is under way. */
+  idle(): Promise<void>;
+}
+
+/** A server that needs longer is in trouble; the relay comes back to the task. */
+const START_DEADLINE_MS = 5_000;
+/** More at once would only queue up in the server and slow the create calls. */
+const MAX_STARTS_IN_FLIGHT = 4;
+
+const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
+const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
+const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
+
+export function createTaskStarter({
+  client,
+  database,
+  log,
+}: {
+  client: Client;
+  database: Database;
+  log: Logger;
+}): TaskStarter {
+  const inFlight = new Set<Promise<boolean>>();
+  const started = createBatcher<string, null>(
+    async (taskIds) => {
+      await markWorkflowsStarted(database, taskIds);
+      return taskIds.map(() => null);
+    },
+    { maxItems: 100 },
+  );
+
+  async function start(task: TaskToStart): Promise<boolean> {
+    try {
+      await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () => startWorkflow(client, task));
+      await started.add(task.id);
+      return true;
+    } catch (error) {
+      log.warn({ err: error, task_id: task.id }, 'the workflow could not be started yet');
+      return false;
+    }
+  }
+
+  function tracked(task: TaskToStart): Promise<boolean> {
+    const attempt = start(task).finally(() => inFlight.delete(attempt));
+    inFlight.add(attempt);
+    return attempt;
+  }
+
+  return {
+    start: tracked,
+    startSoon: (task) => {
+      if (inFlight.size < MAX_STARTS_IN_FLIGHT) void tracked(task);
+    },
+    idle: async () => {
+      await Promise.all(inFlight);
+    },
+  };
+}
+
+async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
+  try {
+    await client.workflow.start<typeof mediaTask>('mediaTask', {
+      workflowId: task.id,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      taskQueue: TASK_QUEUES.media,
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+      staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
+      staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,
+      memo: { task_id: task.id, account_id: task.accountId, request_id: task.requestId },
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: ACCOUNT, value: task.accountId },
+        { key: MODEL, value: task.model },
+        { key: KIND, value: task.kind },
+      ]),
+    });
+  } catch (error) {
+    // Somebody's earlier start arrived although its answer did not.
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

@@ -1,0 +1,71 @@
+/** An HTTP server that no client can hold on to for ever. */
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import { presentError } from '../../api/present-error.ts';
+
+export interface RunningServer {
+  readonly port: number;
+  /** Takes no new connection, lets running requests finish, and cuts what is left after `graceMs`. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 15_000;
+/** Long enough to upload 100 MB over a slow line. */
+const REQUEST_TIMEOUT_MS = 10 * 60_000;
+/** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
+const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** @throws Error when the port is taken */
+export async function listen(handler: RequestListener, host: string, port: number): Promise<RunningServer> {
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+    },
+    handler,
+  );
+  server.on('clientError', refuseGarbage);
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, resolve);
+  });
+  const address = server.address();
+  return {
+    port: typeof address === 'object' && address ? address.port : port,
+    stop: (graceMs) => stop(server, graceMs),
+  };
+}
+
+async function stop(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(timer);
+}
+
+/** What is not HTTP never reaches the application; it gets the same envelope all the same. */
+function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const tooLarge = error.code === 'HPE_HEADER_OVERFLOW';
+  const refusal = new ServiceError(
+    'bad_request',
+    tooLarge ? 'The headers of the request are too large.' : 'The request is not valid HTTP.',
+  );
+  const body = JSON.stringify(presentError(refusal, newId('request')));
+  const status = tooLarge ? '431 Request Header Fields Too Large' : '400 Bad Request';
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

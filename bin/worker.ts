@@ -1,0 +1,68 @@
+/** The worker process: runs the workflows and their activities. */
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { createMediaTaskActivities } from '../activities/media-task.ts';
+import { loadConfig } from '../config.ts';
+import { createDatabase } from '../db/database.ts';
+import { TASK_QUEUES } from '../domain/task-queues.ts';
+import { createLog, stopOnSignal } from './parts/process.ts';
+import { openMediaProviders } from './parts/providers.ts';
+import { openStorage } from './parts/storage.ts';
+import { connectionOptions } from './parts/temporal.ts';
+
+const config = loadConfig();
+const log = createLog('worker', config);
+Runtime.install({ shutdownSignals: [], logger: temporalLogger() });
+
+const database = createDatabase(config.database.url, config.database.poolSize);
+const activities = createMediaTaskActivities({
+  database,
+  providers: openMediaProviders(config),
+  storage: openStorage(config),
+  pollIntervalMs: config.tasks.pollIntervalMs,
+  callbackUrl: null,
+});
+const connection = await NativeConnection.connect(connectionOptions(config.temporal));
+const worker = await Worker.create({
+  connection,
+  namespace: config.temporal.namespace,
+  taskQueue: TASK_QUEUES.media,
+  ...(await workflows()),
+  activities,
+  // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
+  maxConcurrentActivityTaskExecutions: 2_000,
+  maxConcurrentWorkflowTaskExecutions: 100,
+  shutdownGraceTime: config.shutdownGraceMs,
+});
+const running = worker.run();
+log.info({ task_queue: TASK_QUEUES.media }, 'polling');
+
+stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
+  worker.shutdown();
+  await running;
+  await connection.close();
+  await database.destroy();
+});
+await running;
+
+async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {
+  if (config.worker.workflowBundle !== undefined) return { workflowBundle: { codePath: config.worker.workflowBundle } };
+  const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
+  return { workflowBundle: await bundleWorkflowCode({ workflowsPath }) };
+}
+
+function temporalLogger() {
+  const sdk = log.child({ part: 'temporal' });
+  return {
+    log: (level: string, message: string, meta?: object) => {
+      const write =
+        level === 'ERROR' ? sdk.error : level === 'WARN' ? sdk.warn : level === 'INFO' ? sdk.debug : sdk.trace;
+      write.call(sdk, meta ?? {}, message);
+    },
+    trace: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
+    debug: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
+    info: (message: string, meta?: object) => sdk.debug(meta ?? {}, message),
+    warn: (message: string, meta?: object) => sdk.warn(meta ?? {}, message),
+    error: (message: string, meta?: object) => sdk.error(meta ?? {}, message),
+  };
+}

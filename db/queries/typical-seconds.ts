@@ -1,0 +1,27 @@
+import type { TypicalSeconds } from '../../domain/task-object.ts';
+import type { Database } from '../database.ts';
+
+const RECENT_TASKS = 200;
+const ENOUGH_TASKS = 10;
+
+/** How long the latest successful tasks of a model took in the last day; null when too few are known. */
+export async function findTypicalSeconds(database: Database, model: string): Promise<TypicalSeconds | null> {
+  const { rows } = await database.raw<{ rows: { p50: number | null; p90: number | null; samples: string }[] }>(
+    /* sql */ `
+    SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds) AS p50,
+      percentile_cont(0.9) WITHIN GROUP (ORDER BY seconds) AS p90, count(*) AS samples
+    FROM (
+      SELECT extract(epoch FROM completed_at - created_at)::float8 AS seconds FROM tasks
+      WHERE model = ? AND status = 'succeeded' AND completed_at > now() - interval '1 day'
+        AND created_at > now() - interval '2 days'
+      ORDER BY completed_at DESC LIMIT ?) AS recent`,
+    [model, RECENT_TASKS],
+  );
+  const sample = rows[0];
+  if (!sample || Number(sample.samples) < ENOUGH_TASKS || sample.p50 === null || sample.p90 === null) return null;
+  return { p50: roundUp(sample.p50), p90: roundUp(sample.p90), samples: Number(sample.samples) };
+}
+
+function roundUp(seconds: number): number {
+  return Math.max(1, Math.ceil(seconds));
+}

@@ -1,0 +1,3 @@
+/** Every workflow that a worker registers. */
+export { mediaTask } from './media-task.ts';
+export { webhookDelivery } from './webhook-delivery.ts';

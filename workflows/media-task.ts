@@ -1,0 +1,221 @@
+/**
+ * A media task from its reservation to its end. The workflow only orders the steps and makes up for them: once the money is
+ * held, every way out of this function passes through `settle` or `refund`.
+ */
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  condition,
+  defineSignal,
+  isCancellation,
+  ParentClosePolicy,
+  proxyActivities,
+  proxyLocalActivities,
+  setHandler,
+  startChild,
+  TimeoutFailure,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
+import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
+import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+import type { GeneratedMedia, TaskFailure } from '../domain/task.ts';
+import { TASK_QUEUES } from '../domain/task-queues.ts';
+import type { webhookDelivery } from './webhook-delivery.ts';
+
+export interface MediaTaskInput {
+  readonly taskId: string;
+  /** ISO 8601; processing that has not ended by then fails with `processing_timeout`. */
+  readonly deadlineAt: string;
+}
+
+/** What the history ends with, for operators and finance. */
+export interface MediaTaskOutcome {
+  readonly status: string;
+  /** The ledger's rows of this task. */
+  readonly reservationId: string;
+  readonly resolutionId: string | null;
+  readonly failure: TaskFailure | null;
+}
+
+/** Sent when the provider announces the end of the job, so that nobody waits for the next poll. */
+export const jobEnded = defineSignal('jobEnded');
+
+const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
+
+/** How long the provider may stay out of reach before the task is given up as unavailable. */
+const DISPATCH_LIMIT_MS = 2 * 60_000;
+/** A result exists by then; it may be stored even a little after the deadline. */
+const STORE_LIMIT_MS = 10 * 60_000;
+const HEARTBEAT_TIMEOUT_MS = 30_000;
+
+const { reserve } = proxyLocalActivities<MediaTaskActivities>({
+  startToCloseTimeout: '10 seconds',
+  summary: 'Confirm that the price is held',
+});
+
+const money = proxyActivities<MediaTaskActivities>({
+  startToCloseTimeout: '30 seconds',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+const { cancelJob } = proxyActivities<MediaTaskActivities>({
+  startToCloseTimeout: '15 seconds',
+  retry: { maximumAttempts: 5 },
+  summary: 'Tell the provider that nobody waits any more',
+});
+
+type Ending =
+  | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
+  | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
+
+export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
+  const { reservationId, alreadyFinal } = await reserve(taskId);
+  if (alreadyFinal) return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
+
+  const ending = await render(taskId, Date.parse(deadlineAt)).catch(toEnding);
+
+  return CancellationScope.nonCancellable(async () => {
+    const resolution = await resolve(taskId, ending);
+    upsertSearchAttributes([{ key: OUTCOME, value: outcomeOf(ending) }]);
+    await startDeliveries(resolution.deliveryIds);
+    if (ending.status === 'failed' && ending.abandonsJob) await cancelJob(taskId).catch(() => undefined);
+    return {
+      status: resolution.taskStatus,
+      reservationId,
+      resolutionId: resolution.transferId,
+      failure: ending.status === 'failed' ? ending.failure : null,
+    };
+  });
+}
+
+async function render(taskId: string, deadlineMs: number): Promise<Ending> {
+  const jobId = await dispatch(taskId, deadlineMs);
+  await awaitResult(taskId, jobId, deadlineMs);
+  const { storeResult } = proxyActivities<MediaTaskActivities>({
+    scheduleToCloseTimeout: STORE_LIMIT_MS,
+    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+    retry: { initialInterval: '1 second', maximumAttempts: 4 },
+    summary: 'Store the result and check it',
+  });
+  const output = await storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
+  return { status: 'succeeded', output };
+}
+
+async function dispatch(taskId: string, deadlineMs: number): Promise<string> {
+  const leftMs = timeLeftMs(deadlineMs);
+  const { dispatch } = proxyActivities<MediaTaskActivities>({
+    scheduleToCloseTimeout: Math.min(leftMs, DISPATCH_LIMIT_MS),
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
+    summary: 'Hand the job to the provider',
+  });
+  const outOfTime =
+    leftMs <= DISPATCH_LIMIT_MS
+      ? TIMED_OUT
+      : { code: 'processing_unavailable' as const, message: MESSAGES.unavailable };
+  return dispatch(taskId).catch(failAs(outOfTime.code, outOfTime.message));
+}
+
+/** One long activity; a signal of the provider ends it early, and a fresh one asks for the verdict at once. */
+async function awaitResult(taskId: string, jobId: string, deadlineMs: number): Promise<void> {
+  let announced = false;
+  setHandler(jobEnded, () => {
+    announced = true;
+  });
+  for (let attempt = 1; ; attempt += 1) {
+    announced = false;
+    const { awaitResult } = proxyActivities<MediaTaskActivities>({
+      scheduleToCloseTimeout: timeLeftMs(deadlineMs),
+      heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
+      retry: { initialInterval: '1 second', backoffCoefficient: 1 },
+      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider announced the end',
+    });
+    const scope = new CancellationScope();
+    const verdict = scope.run(() => awaitResult(taskId, jobId));
+    const ended = verdict.then(() => true);
+    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
+    scope.cancel();
+    const endedAnyway = await ended.catch((error: unknown) => {
+      if (isCancellation(error)) return false;
+      throw error;
+    });
+    if (endedAnyway) return;
+  }
+}
+
+async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
+  if (ending.status === 'succeeded') {
+    return money.settle.executeWithOptions({ summary: 'Charge what was held' }, [taskId, ending.output]);
+  }
+  const { code, message } = ending.failure;
+  return money.refund.executeWithOptions({ summary: `Give back what was held: ${code}` }, [taskId, code, message]);
+}
+
+async function startDeliveries(deliveryIds: readonly string[]): Promise<void> {
+  for (const deliveryId of deliveryIds) {
+    try {
+      await startChild<typeof webhookDelivery>('webhookDelivery', {
+        workflowId: deliveryId,
+        taskQueue: TASK_QUEUES.webhooks,
+        args: [{ deliveryId }],
+        parentClosePolicy: ParentClosePolicy.ABANDON,
+        staticSummary: 'Deliver an event to a webhook endpoint',
+      });
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+  }
+}
+
+const MESSAGES = {
+  timedOut: 'Processing did not finish in time. Nothing was charged; send the request again.',
+  unavailable: 'The model is temporarily unavailable. Nothing was charged; wait a little and send the request again.',
+  notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
+  failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
+  cancelled: 'The task was cancelled by an operator. Nothing was charged.',
+} as const;
+
+const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
+
+function timeLeftMs(deadlineMs: number): number {
+  const leftMs = deadlineMs - Date.now();
+  if (leftMs <= 0) throw ApplicationFailure.nonRetryable(TIMED_OUT.message, TIMED_OUT.code);
+  return leftMs;
+}
+
+/** Gives a step that ran out of attempts or time the code that means so; a verdict of the provider keeps its own. */
+function failAs(code: TaskErrorCode, message: string): (error: unknown) => never {
+  return (error) => {
+    if (isCancellation(error) || verdictOf(error)) throw error;
+    throw ApplicationFailure.nonRetryable(message, code);
+  };
+}
+
+function toEnding(error: unknown): Ending {
+  if (isCancellation(error)) {
+    return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.cancelled }, abandonsJob: true };
+  }
+  const verdict = verdictOf(error);
+  if (verdict) return { status: 'failed', failure: verdict, abandonsJob: verdict.code === 'processing_timeout' };
+  if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, abandonsJob: true };
+  return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, abandonsJob: true };
+}
+
+/** The deadline ended an activity, whatever its last attempt died of. */
+function ranOutOfTime(error: unknown): boolean {
+  return error instanceof ActivityFailure && (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
+}
+
+/** The task error code that an activity or this workflow failed with, if it is one. */
+function verdictOf(error: unknown): TaskFailure | null {
+  const failure = error instanceof ActivityFailure ? error.cause : error;
+  if (!(failure instanceof ApplicationFailure) || !failure.type || !isTaskErrorCode(failure.type)) return null;
+  return { code: failure.type, message: failure.message };
+}
+
+function outcomeOf(ending: Ending): string {
+  return ending.status === 'succeeded' ? 'succeeded' : ending.failure.code;
+}
