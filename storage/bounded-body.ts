@@ -1,0 +1,54 @@
+import { ObjectTooLargeError } from './storage.ts';
+
+/** A body on its way into a store. */
+export interface BoundedBody extends AsyncIterable<Uint8Array> {
+  /** How many bytes have passed so far. */
+  readonly bytes: number;
+}
+
+/**
+ * Passes `source` on, and fails once more than `maxBytes` have arrived or `signal` fires, even while the source is silent.
+ * Can be read once.
+ *
+ * @throws ObjectTooLargeError while reading; the signal's reason
+ */
+export function boundBody(
+  source: AsyncIterable<Uint8Array>,
+  { maxBytes, signal }: { readonly maxBytes: number; readonly signal?: AbortSignal },
+): BoundedBody {
+  let bytes = 0;
+  const chunks = source[Symbol.asyncIterator]();
+  async function* pass(): AsyncGenerator<Uint8Array> {
+    try {
+      for (;;) {
+        signal?.throwIfAborted();
+        const { value, done } = await unlessAborted(chunks.next(), signal);
+        if (done === true) return;
+        bytes += value.byteLength;
+        if (bytes > maxBytes) throw new ObjectTooLargeError(`more than ${maxBytes} bytes`);
+        yield value;
+      }
+    } finally {
+      // Not awaited: a source that is silent answers only once it speaks again.
+      chunks.return?.()?.catch(() => {});
+    }
+  }
+  const passed = pass();
+  return {
+    get bytes() {
+      return bytes;
+    },
+    [Symbol.asyncIterator]: () => passed,
+  };
+}
+
+/** Waits for `promise`, but no longer than until `signal` fires. */
+function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return promise;
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    const settle = () => signal.removeEventListener('abort', onAbort);
+    signal.addEventListener('abort', onAbort);
+    promise.then(resolve, reject).then(settle, settle);
+  });
+}

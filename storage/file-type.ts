@@ -1,0 +1,108 @@
+/**
+ * The file types that Genway stores, told by content: the ten upload types of specification section 4.5 (`jpg` and `jpeg`
+ * are one) with their sizes of section 8, where MB is 2²⁰ bytes.
+ */
+
+export type FileKind = 'image' | 'audio' | 'video';
+
+export interface FileType {
+  /** Without the full stop; what names in storage end in. */
+  readonly extension: string;
+  readonly mimeType: string;
+  readonly kind: FileKind;
+  /** The largest upload of this type. */
+  readonly maxBytes: number;
+}
+
+const MIB = 1024 * 1024;
+const MAX_UPLOAD_BYTES = 50 * MIB;
+const MAX_VIDEO_UPLOAD_BYTES = 100 * MIB;
+
+/** As many first bytes as {@link detectFileType} wants to see; a whole file may be shorter. */
+export const FILE_TYPE_BYTES = 32;
+/** The most that any upload may have. */
+export const MAX_FILE_BYTES = MAX_VIDEO_UPLOAD_BYTES;
+
+const PNG = fileType('png', 'image/png', 'image');
+const JPEG = fileType('jpg', 'image/jpeg', 'image');
+const WEBP = fileType('webp', 'image/webp', 'image');
+const MP3 = fileType('mp3', 'audio/mpeg', 'audio');
+const WAV = fileType('wav', 'audio/wav', 'audio');
+const AAC = fileType('aac', 'audio/aac', 'audio');
+const M4A = fileType('m4a', 'audio/mp4', 'audio');
+const MP4 = fileType('mp4', 'video/mp4', 'video');
+const MOV = fileType('mov', 'video/quicktime', 'video');
+
+/** Every type that {@link detectFileType} can tell. */
+export const FILE_TYPES: readonly FileType[] = [PNG, JPEG, WEBP, MP3, WAV, AAC, M4A, MP4, MOV];
+
+/** Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12, registered at mp4ra.org) that are not plain MP4 video. */
+const BRANDS: Readonly<Record<string, FileType>> = {
+  'M4A ': M4A,
+  'M4B ': M4A,
+  'M4P ': M4A,
+  'qt  ': MOV,
+};
+/** Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, cmfc, f4v, … */
+const MP4_BRAND_PATTERN =
+  /^(?:iso[m1-9a-c]|mp4[1-2v]|mmp4|avc[1-4]|hvc1|av01|M4V|MSNV|NDS|3g[p2]|dash|cmf|f4v|F4V|XAVC|MP4)/;
+/** First atoms of QuickTime files from before `ftyp`. */
+const QUICKTIME_ATOMS: readonly string[] = ['moov', 'mdat', 'wide', 'free', 'skip', 'pnot'];
+
+/**
+ * The type of a file by its first bytes, never by its name.
+ *
+ * @param head the first {@link FILE_TYPE_BYTES} bytes, or the whole file when it is shorter
+ * @returns null when it is none of {@link FILE_TYPES}
+ */
+export function detectFileType(head: Uint8Array): FileType | null {
+  const text = Buffer.from(head.subarray(0, FILE_TYPE_BYTES)).toString('latin1');
+  if (text.startsWith('\x89PNG\r\n\x1a\n') && text.slice(12, 16) === 'IHDR') return PNG;
+  if (text.startsWith('\xff\xd8\xff')) return JPEG;
+  if (text.startsWith('RIFF') && text.slice(8, 15) === 'WEBPVP8') return WEBP;
+  if (text.startsWith('RIFF') && text.slice(8, 12) === 'WAVE') return WAV;
+  if (text.startsWith('ID3') && hasTagHeader(head)) return MP3;
+  return detectIsoMedia(text) ?? detectAudioFrame(head);
+}
+
+/** The `Content-Type` for a storage key, by its extension; `application/octet-stream` for one that is none of ours. */
+export function contentTypeOfKey(key: string): string {
+  const extension = /\.([a-z0-9]+)$/i.exec(key)?.[1]?.toLowerCase();
+  const found = FILE_TYPES.find((candidate) => candidate.extension === (extension === 'jpeg' ? 'jpg' : extension));
+  return found?.mimeType ?? 'application/octet-stream';
+}
+
+function detectIsoMedia(text: string): FileType | null {
+  // The size of the atom, most significant byte first: prose has letters here.
+  if (text.charCodeAt(0) > MAX_FILE_BYTES >>> 24) return null;
+  const atom = text.slice(4, 8);
+  if (QUICKTIME_ATOMS.includes(atom)) return MOV;
+  if (atom !== 'ftyp') return null;
+  const brand = text.slice(8, 12);
+  return BRANDS[brand] ?? (MP4_BRAND_PATTERN.test(brand) ? MP4 : null);
+}
+
+/** The tag before most MP3 files (id3.org): version 2.2 to 2.4, revision, flags, and a size in four bytes of seven bits. */
+function hasTagHeader(head: Uint8Array): boolean {
+  const [, , , version = 0] = head;
+  return version >= 2 && version <= 4 && head.length >= 10 && head.subarray(6, 10).every((byte) => byte < 0x80);
+}
+
+/**
+ * MPEG audio without a tag begins with a frame: eleven or twelve set bits, then fields of which some values do not exist.
+ * Layer bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
+ */
+function detectAudioFrame(head: Uint8Array): FileType | null {
+  const [sync = 0, versionAndLayer = 0, rates = 0] = head;
+  if (sync !== 0xff || (versionAndLayer & 0xe0) !== 0xe0 || head.length < 4) return null;
+  const layer = (versionAndLayer >> 1) & 3;
+  if (layer === 0) return (versionAndLayer & 0xf0) === 0xf0 && ((rates >> 2) & 15) < 13 ? AAC : null;
+  const version = (versionAndLayer >> 3) & 3;
+  const bitrate = rates >> 4;
+  const sampleRate = (rates >> 2) & 3;
+  return layer === 1 && version !== 1 && bitrate !== 0 && bitrate !== 15 && sampleRate !== 3 ? MP3 : null;
+}
+
+function fileType(extension: string, mimeType: string, kind: FileKind): FileType {
+  return { extension, mimeType, kind, maxBytes: kind === 'video' ? MAX_VIDEO_UPLOAD_BYTES : MAX_UPLOAD_BYTES };
+}

@@ -1,0 +1,23 @@
+/** How stored objects are named, linked and cached. File systems, stores and links take a key as it is. */
+
+const MAX_KEY_LENGTH = 512;
+/** Segments of letters, digits, `.`, `_` and `-` that do not start with a full stop: no `..`, no hidden files. */
+const KEY_PATTERN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
+
+export function isStorageKey(text: string): boolean {
+  return text.length <= MAX_KEY_LENGTH && KEY_PATTERN.test(text);
+}
+
+/** @throws RangeError when `key` could lead out of the store or would need escaping */
+export function assertStorageKey(key: string): void {
+  if (!isStorageKey(key)) throw new RangeError(`not a storage key: ${JSON.stringify(key)}`);
+}
+
+/** The public link of `key` below `publicUrl`. */
+export function publicLink(publicUrl: string, key: string): string {
+  assertStorageKey(key);
+  return `${publicUrl.replace(/\/+$/, '')}/${key}`;
+}
+
+/** `Cache-Control` of every object: keys hold ids, so what stands under one never changes. */
+export const CACHE_CONTROL = 'public, max-age=31536000, immutable';

@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { boundBody } from './bounded-body.ts';
+import { assertStorageKey, publicLink } from './keys.ts';
+import type { Storage } from './storage.ts';
+
+interface LocalStorageOptions {
+  /** Where the files live; made when it is missing. */
+  readonly directory: string;
+  /** The link under which `serveLocalFiles` answers, e.g. `http://127.0.0.1:8080/files`. */
+  readonly publicUrl: string;
+}
+
+/** Unfinished files; no key can name it, because none may start with a full stop. */
+const UNFINISHED_DIRECTORY = '.unfinished';
+
+/**
+ * Files on this machine's disk. A file is written beside the others, made durable, and only then given its name, so that
+ * readers see the whole of it or nothing.
+ */
+export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions): Storage {
+  return {
+    async put(key, body, options) {
+      assertStorageKey(key);
+      const path = join(directory, key);
+      const unfinished = join(directory, UNFINISHED_DIRECTORY, randomUUID());
+      await mkdir(dirname(unfinished), { recursive: true });
+      const bounded = boundBody(body, options);
+      try {
+        await writeDurably(unfinished, bounded);
+        await mkdir(dirname(path), { recursive: true });
+        await rename(unfinished, path);
+      } catch (error) {
+        await rm(unfinished, { force: true });
+        throw error;
+      }
+      await syncDirectory(dirname(path));
+      return { url: publicLink(publicUrl, key), bytes: bounded.bytes };
+    },
+    async delete(key) {
+      assertStorageKey(key);
+      await rm(join(directory, key), { force: true });
+    },
+    urlOf: (key) => publicLink(publicUrl, key),
+  };
+}
+
+async function writeDurably(path: string, body: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, 'wx');
+  try {
+    for await (const chunk of body) await file.writeFile(chunk);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/** A new name survives a power failure only once its directory is on the disk too. */
+async function syncDirectory(path: string): Promise<void> {
+  const directory = await open(path, 'r');
+  try {
+    await directory.sync();
+  } finally {
+    await directory.close();
+  }
+}

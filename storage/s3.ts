@@ -1,0 +1,73 @@
+import { DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { Upload } from '@aws-sdk/lib-storage';
+import { Readable } from 'node:stream';
+import { boundBody } from './bounded-body.ts';
+import { CACHE_CONTROL, assertStorageKey, publicLink } from './keys.ts';
+import type { Storage } from './storage.ts';
+
+interface S3StorageOptions {
+  /** The store's address when it is not AWS itself, e.g. `https://<account>.r2.cloudflarestorage.com`. */
+  readonly endpoint?: string;
+  readonly region: string;
+  readonly bucket: string;
+  /** Absent: the usual places of the AWS SDK, such as a role of the machine. */
+  readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
+  /** The bucket in the path instead of the host name, as most stores beside AWS want it. */
+  readonly forcePathStyle?: boolean;
+  /** The link under which the public reads the bucket, often that of a CDN. */
+  readonly publicUrl: string;
+}
+
+/** An upload holds at most this many parts of this size: 16 MiB, and a third part that is being filled. */
+const PART_BYTES = 8 * 1024 * 1024;
+const PARTS_IN_FLIGHT = 2;
+const CONNECT_TIMEOUT_MS = 5000;
+const IDLE_TIMEOUT_MS = 60_000;
+
+/**
+ * Objects in an S3-compatible store. Objects up to one part are sent in one request, larger ones as a multipart upload that is
+ * aborted when the body fails. A process that dies in between cannot abort: give the bucket a lifecycle rule that removes
+ * incomplete multipart uploads after a day.
+ */
+export function createS3Storage(options: S3StorageOptions): Storage {
+  const { bucket, publicUrl } = options;
+  const client = createClient(options);
+  return {
+    async put(key, body, { contentType, ...limits }) {
+      assertStorageKey(key);
+      const bounded = boundBody(body, limits);
+      const upload = new Upload({
+        client,
+        partSize: PART_BYTES,
+        queueSize: PARTS_IN_FLIGHT,
+        params: {
+          Bucket: bucket,
+          Key: key,
+          Body: Readable.from(bounded, { highWaterMark: 1 }),
+          ContentType: contentType,
+          CacheControl: CACHE_CONTROL,
+        },
+      });
+      await upload.done();
+      return { url: publicLink(publicUrl, key), bytes: bounded.bytes };
+    },
+    async delete(key) {
+      assertStorageKey(key);
+      await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
+    },
+    urlOf: (key) => publicLink(publicUrl, key),
+  };
+}
+
+function createClient({ endpoint, region, credentials, forcePathStyle = false }: S3StorageOptions): S3Client {
+  return new S3Client({
+    region,
+    forcePathStyle,
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(credentials === undefined ? {} : { credentials: { ...credentials } }),
+    // Not every compatible store knows the newer checksums, which the SDK sends unless told otherwise.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: IDLE_TIMEOUT_MS },
+  });
+}

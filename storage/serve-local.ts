@@ -1,0 +1,115 @@
+/** Answers for files that `createLocalStorage` keeps, as a web server would: RFC 9110, sections 13 and 14. */
+import { open } from 'node:fs/promises';
+import type { FileHandle } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import type { Context, Middleware } from 'koa';
+import { ServiceError } from '../domain/errors.ts';
+import { contentTypeOfKey } from './file-type.ts';
+import { CACHE_CONTROL, isStorageKey } from './keys.ts';
+
+interface ServeLocalFilesOptions {
+  /** The same as that of `createLocalStorage`. */
+  readonly directory: string;
+  /** What paths start with, e.g. `/files/`; other paths are left to the next middleware. */
+  readonly prefix: string;
+}
+
+/** What opening a file that is not there says; a name can also be too long for the disk. */
+const MISSING_CODES: readonly string[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
+
+/** First and last byte, both included. */
+interface ByteRange {
+  readonly start: number;
+  readonly end: number;
+}
+
+/**
+ * A Koa middleware for GET and HEAD of stored files, with ranges (video players need them) and revalidation. Other methods
+ * are left to the next middleware; a missing file is 404 `not_found`.
+ */
+export function serveLocalFiles({ directory, prefix }: ServeLocalFilesOptions): Middleware {
+  return async (context, next) => {
+    const isRead = context.method === 'GET' || context.method === 'HEAD';
+    if (isRead && context.path.startsWith(prefix)) await serve(context, directory, context.path.slice(prefix.length));
+    else await next();
+  };
+}
+
+async function serve(context: Context, directory: string, key: string): Promise<void> {
+  const file = isStorageKey(key) ? await openFile(join(directory, key)) : null;
+  if (file === null) throw new ServiceError('not_found', 'There is no file at this address.');
+  try {
+    await answerWith(context, file, key);
+  } finally {
+    // A body that is sent closes the file itself, at its end or when the client goes away.
+    if (context.body === undefined || context.body === null) await file.close();
+  }
+}
+
+async function answerWith(context: Context, file: FileHandle, key: string): Promise<void> {
+  const { size, mtimeMs } = await file.stat();
+  const etag = `"${size.toString(16)}-${Math.trunc(mtimeMs).toString(16)}"`;
+  context.set({
+    'Accept-Ranges': 'bytes',
+    'Cache-Control': CACHE_CONTROL,
+    'Content-Security-Policy': "default-src 'none'; sandbox",
+    ETag: etag,
+    'X-Content-Type-Options': 'nosniff',
+  });
+  if (isUnchanged(context.get('If-None-Match'), etag)) {
+    context.status = 304;
+    return;
+  }
+  const range = requestedRange(context, etag, size);
+  if (range === 'unsatisfiable') {
+    context.status = 416;
+    context.set('Content-Range', `bytes */${size}`);
+    return;
+  }
+  const { start, end } = range ?? { start: 0, end: size - 1 };
+  context.status = range === null ? 200 : 206;
+  if (range !== null) context.set('Content-Range', `bytes ${start}-${end}/${size}`);
+  const contentType = contentTypeOfKey(key);
+  const disposition = contentType === 'application/octet-stream' ? 'attachment' : 'inline';
+  context.set('Content-Type', contentType);
+  context.set('Content-Disposition', `${disposition}; filename="${basename(key)}"`);
+  if (context.method === 'GET') context.body = file.createReadStream({ start, end: Math.max(start, end) });
+  context.length = end - start + 1;
+}
+
+/** Null when there is no such file. */
+async function openFile(path: string): Promise<FileHandle | null> {
+  const file = await open(path, 'r').catch((error: unknown) => {
+    if (isMissing(error)) return null;
+    throw error;
+  });
+  if (file === null || (await file.stat()).isFile()) return file;
+  await file.close();
+  return null;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && MISSING_CODES.includes(String(error.code));
+}
+
+/** `If-None-Match` compares weakly: RFC 9110, section 13.1.2. */
+function isUnchanged(ifNoneMatch: string, etag: string): boolean {
+  const known = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return known.includes(etag) || known.includes('*');
+}
+
+/** What `Range` asks for, or null to send the whole file: no range, several, one that makes no sense, or a changed file. */
+function requestedRange(context: Context, etag: string, size: number): ByteRange | 'unsatisfiable' | null {
+  const parts = /^bytes=(\d*)-(\d*)$/i.exec(context.get('Range').trim());
+  const ifRange = context.get('If-Range');
+  if (context.method !== 'GET' || parts === null || (ifRange !== '' && ifRange !== etag)) return null;
+  const [, first = '', last = ''] = parts;
+  if (first === '' && last === '') return null;
+  if (first === '') {
+    return last === '0' || size === 0 ? 'unsatisfiable' : { start: Math.max(size - Number(last), 0), end: size - 1 };
+  }
+  const start = Number(first);
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (last !== '' && Number(last) < start) return null;
+  return start >= size ? 'unsatisfiable' : { start, end };
+}

@@ -1,0 +1,213 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import Koa from 'koa';
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { request } from 'node:http';
+import type { Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ServiceError } from '../../domain/errors.ts';
+import { serveLocalFiles } from '../../storage/serve-local.ts';
+
+const VIDEO = randomBytes(1000);
+
+interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Buffer;
+}
+
+describe('storage/serve-local', () => {
+  let directory = '';
+  let server: Server;
+  let port = 0;
+
+  before(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'genway-serve-'));
+    await mkdir(join(directory, 'files', 'results'), { recursive: true });
+    await writeFile(join(directory, 'secret.txt'), 'secret');
+    await writeFile(join(directory, 'files', '.hidden'), 'secret');
+    await writeFile(join(directory, 'files', 'results', 'video.mp4'), VIDEO);
+    await writeFile(join(directory, 'files', 'empty.png'), '');
+    await writeFile(join(directory, 'files', 'page.html'), '<script>alert(1)</script>');
+
+    const app = new Koa();
+    app.use(async (context, next) => {
+      try {
+        await next();
+      } catch (error) {
+        context.status = error instanceof ServiceError ? error.status : 500;
+        context.body = error instanceof ServiceError ? error.code : '';
+      }
+    });
+    app.use(serveLocalFiles({ directory: join(directory, 'files'), prefix: '/files/' }));
+    app.use((context) => {
+      context.body = 'elsewhere';
+    });
+    server = app.listen(0, '127.0.0.1');
+    await new Promise<void>((resolve) => server.once('listening', () => resolve()));
+    const address = server.address();
+    port = typeof address === 'object' && address !== null ? address.port : 0;
+  });
+
+  after(async () => {
+    await new Promise((resolve) => server.close(resolve));
+    await rm(directory, { recursive: true });
+  });
+
+  /** Sends `path` as it is: HTTP clients with URLs would tidy it. */
+  function get(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ host: '127.0.0.1', port, path, headers, method, agent: false }, (incoming) => {
+        const parts: Buffer[] = [];
+        incoming.on('data', (part: Buffer) => parts.push(part));
+        incoming.on('error', reject);
+        incoming.on('end', () => {
+          resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(parts) });
+        });
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  }
+
+  it('sends a file with its type, length and protective headers', async () => {
+    const { status, headers, body } = await get('/files/results/video.mp4');
+    expect(status).to.equal(200);
+    expect(body.equals(VIDEO)).to.equal(true);
+    expect(headers).to.include({
+      'content-type': 'video/mp4',
+      'content-length': '1000',
+      'accept-ranges': 'bytes',
+      'x-content-type-options': 'nosniff',
+      'content-disposition': 'inline; filename="video.mp4"',
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-security-policy': "default-src 'none'; sandbox",
+    });
+  });
+
+  it('answers HEAD with the headers of GET and no body', async () => {
+    const { status, headers, body } = await get('/files/results/video.mp4', { range: 'bytes=0-1' }, 'HEAD');
+    expect([status, headers['content-length'], headers['content-type'], body.length]).to.eql([
+      200,
+      '1000',
+      'video/mp4',
+      0,
+    ]);
+  });
+
+  it('sends an empty file', async () => {
+    const { status, headers, body } = await get('/files/empty.png');
+    expect([status, headers['content-length'], headers['content-type'], body.length]).to.eql([
+      200,
+      '0',
+      'image/png',
+      0,
+    ]);
+  });
+
+  it('lets a browser show media only', async () => {
+    const { headers } = await get('/files/page.html');
+    expect(headers['content-type']).to.equal('application/octet-stream');
+    expect(headers['content-disposition']).to.equal('attachment; filename="page.html"');
+  });
+
+  describe('ranges', () => {
+    for (const [range, start, end] of [
+      ['bytes=0-0', 0, 0],
+      ['bytes=0-', 0, 999],
+      ['bytes=10-19', 10, 19],
+      ['bytes=990-', 990, 999],
+      ['bytes=990-5000', 990, 999],
+      ['bytes=-1', 999, 999],
+      ['bytes=-5000', 0, 999],
+    ] as const) {
+      it(`sends the part that ${range} asks for`, async () => {
+        const { status, headers, body } = await get('/files/results/video.mp4', { range });
+        expect(status).to.equal(206);
+        expect(headers['content-range']).to.equal(`bytes ${start}-${end}/1000`);
+        expect(headers['content-length']).to.equal(String(end - start + 1));
+        expect(body.equals(VIDEO.subarray(start, end + 1))).to.equal(true);
+      });
+    }
+
+    for (const range of ['bytes=1000-', 'bytes=5000-6000', 'bytes=-0']) {
+      it(`answers 416 to ${range}`, async () => {
+        const { status, headers } = await get('/files/results/video.mp4', { range });
+        expect([status, headers['content-range']]).to.eql([416, 'bytes */1000']);
+      });
+    }
+
+    it('answers 416 to any range of an empty file', async () => {
+      for (const range of ['bytes=0-', 'bytes=-1', 'bytes=0-0']) {
+        expect((await get('/files/empty.png', { range })).status, range).to.equal(416);
+      }
+    });
+
+    for (const range of ['bytes=5-2', 'bytes=-', 'bytes=', 'items=0-1', 'bytes=0-1,5-6', 'bytes=a-b', 'bytes=0x1-2']) {
+      it(`sends the whole file for ${range}`, async () => {
+        const { status, body } = await get('/files/results/video.mp4', { range });
+        expect([status, body.length]).to.eql([200, 1000]);
+      });
+    }
+
+    it('sends the whole file when it is not the one that If-Range names', async () => {
+      const { headers } = await get('/files/results/video.mp4');
+      const range = 'bytes=0-9';
+      const same = await get('/files/results/video.mp4', { range, 'if-range': String(headers['etag']) });
+      const other = await get('/files/results/video.mp4', { range, 'if-range': '"other"' });
+      expect([same.status, other.status]).to.eql([206, 200]);
+    });
+
+    it('put together are the file, however it is cut', async () => {
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 1, max: 999 }), async (cut) => {
+          const [first, second] = await Promise.all([
+            get('/files/results/video.mp4', { range: `bytes=0-${cut - 1}` }),
+            get('/files/results/video.mp4', { range: `bytes=${cut}-` }),
+          ]);
+          return Buffer.concat([first.body, second.body]).equals(VIDEO);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  });
+
+  it('answers 304 without a body when the client has the file', async () => {
+    const etag = String((await get('/files/results/video.mp4')).headers['etag']);
+    expect(etag).to.match(/^"[0-9a-f-]+"$/);
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const { status, body } = await get('/files/results/video.mp4', { 'if-none-match': known });
+      expect([status, body.length], known).to.eql([304, 0]);
+    }
+    expect((await get('/files/results/video.mp4', { 'if-none-match': '"other"' })).status).to.equal(200);
+  });
+
+  for (const path of [
+    '/files/',
+    '/files/results',
+    '/files/results/',
+    '/files/none.mp4',
+    '/files/results/video.mp4/x',
+    '/files/../secret.txt',
+    '/files/%2e%2e/secret.txt',
+    '/files/..%2fsecret.txt',
+    '/files/results/../../secret.txt',
+    '/files//etc/passwd',
+    '/files/.hidden',
+    '/files/%00',
+    `/files/${'a'.repeat(300)}`,
+    `/files/${'a'.repeat(3000)}`,
+  ]) {
+    it(`answers 404 to ${path.slice(0, 60)}`, async () => {
+      const { status, body } = await get(path);
+      expect([status, body.toString()]).to.eql([404, 'not_found']);
+    });
+  }
+
+  it('leaves other paths and other methods to whoever comes next', async () => {
+    expect((await get('/v1/models')).body.toString()).to.equal('elsewhere');
+    expect((await get('/files/results/video.mp4', {}, 'POST')).body.toString()).to.equal('elsewhere');
+  });
+});
