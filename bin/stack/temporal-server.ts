@@ -1,0 +1,137 @@
+/** A Temporal development server, for development and tests. */
+import { Connection } from '@temporalio/client';
+import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { startProcess, type RunningProcess } from './child-process.ts';
+import { logTail } from './log-tail.ts';
+import { waitUntil } from './wait-until.ts';
+
+export { findTemporalServer } from './find-temporal-server.ts';
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_GRACE_MS = 10_000;
+/** `INDEXED_VALUE_TYPE_KEYWORD` in temporal/api/enums/v1/common.proto. */
+const KEYWORD = 2;
+
+export interface TemporalServerOptions {
+  /** The Temporal CLI; see `findTemporalServer`. */
+  readonly binary: string;
+  readonly port: number;
+  /** Port of the web UI; no UI when absent. */
+  readonly uiPort?: number;
+  /** Where the state is kept between runs; in memory when absent. */
+  readonly databaseFile?: string;
+  readonly namespace?: string;
+  /** The file to which the server's log is appended. */
+  readonly logFile: string;
+}
+
+export interface TemporalServer {
+  /** host:port of the frontend. */
+  readonly address: string;
+  readonly uiUrl: string | undefined;
+  readonly pid: number;
+  /** Resolves when the server has ended, asked or not. */
+  readonly exited: Promise<unknown>;
+  stop(): Promise<void>;
+  /** Ends the server as a crash would. */
+  kill(): Promise<void>;
+}
+
+/**
+ * Starts the server on 127.0.0.1 with Genway's search attributes and waits until its namespace answers.
+ *
+ * @throws Error with the end of the log when it does not start
+ */
+export async function startTemporalServer(options: TemporalServerOptions): Promise<TemporalServer> {
+  const { binary, port, uiPort, databaseFile, namespace = 'default', logFile } = options;
+  const address = `127.0.0.1:${port}`;
+  const flags: Readonly<Record<string, string | number>> = {
+    ip: '127.0.0.1',
+    port,
+    namespace,
+    ...(uiPort && { 'ui-port': uiPort }),
+    ...(databaseFile && { 'db-filename': databaseFile }),
+    // Timers fire within a millisecond of their time instead of a second.
+    'dynamic-config-value': 'history.timerProcessorMaxTimeShift="1ms"',
+    'log-format': 'json',
+    'log-level': 'warn',
+  };
+  const server = await startProcess({
+    command: binary,
+    args: [
+      'server',
+      'start-dev',
+      ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+      ...Object.values(SEARCH_ATTRIBUTES).map((name) => `--search-attribute=${name}=Keyword`),
+      ...(uiPort ? [] : ['--headless']),
+    ],
+    output: logFile,
+    stopSignal: 'SIGINT',
+  });
+  try {
+    await waitForServer(server, { address, namespace, logFile });
+  } catch (error) {
+    await server.stop(STOP_GRACE_MS);
+    throw error;
+  }
+  return {
+    address,
+    uiUrl: uiPort ? `http://127.0.0.1:${uiPort}` : undefined,
+    pid: server.pid,
+    exited: server.exited,
+    stop: () => server.stop(STOP_GRACE_MS),
+    kill: () => server.kill(),
+  };
+}
+
+interface Expected {
+  readonly address: string;
+  readonly namespace: string;
+  readonly logFile: string;
+}
+
+async function waitForServer(server: RunningProcess, { address, namespace, logFile }: Expected): Promise<void> {
+  let ended = false;
+  void server.exited.then(() => (ended = true));
+  await waitUntil(() => checkNamespace(address, namespace), {
+    timeoutMs: START_TIMEOUT_MS,
+    abandoned: () => (ended ? new Error('the Temporal server ended at once') : undefined),
+  }).catch(async (error: unknown) => {
+    throw new Error(`Temporal did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, { cause: error });
+  });
+}
+
+/** Rejects unless the namespace answers and knows the search attributes. */
+async function checkNamespace(address: string, namespace: string): Promise<void> {
+  const connection = await Connection.connect({ address, connectTimeout: '1s' });
+  try {
+    const missing = await connection.withDeadline(Date.now() + 2_000, () => missingAttributes(connection, namespace));
+    if (missing.length > 0) throw new Error(`the namespace ${namespace} lacks ${missing.join(', ')}`);
+  } finally {
+    await connection.close();
+  }
+}
+
+/**
+ * Adds Genway's search attributes to a namespace of a server that someone else runs.
+ *
+ * @throws Error when the server does not answer or refuses
+ */
+export async function addSearchAttributes(address: string, namespace: string): Promise<void> {
+  const connection = await Connection.connect({ address });
+  try {
+    const missing = await missingAttributes(connection, namespace);
+    if (missing.length === 0) return;
+    await connection.operatorService.addSearchAttributes({
+      namespace,
+      searchAttributes: Object.fromEntries(missing.map((name) => [name, KEYWORD])),
+    });
+  } finally {
+    await connection.close();
+  }
+}
+
+async function missingAttributes(connection: Connection, namespace: string): Promise<string[]> {
+  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+  return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
+}

@@ -1,0 +1,286 @@
+/**
+ * The configuration, read once at start from the environment. This is the only file that reads `process.env`; the
+ * variables, their defaults and meanings stand in `config-variables.ts` and, for readers, in `docs/configuration.md`.
+ */
+import { join, resolve } from 'node:path';
+import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** What the processes api, text, worker, simulator and migrate run with. Durations are in milliseconds. */
+export interface Config {
+  /** Address that the HTTP servers listen on. */
+  readonly host: string;
+  readonly api: {
+    readonly port: number;
+    /** How clients reach the api process, without a slash at the end. */
+    readonly publicUrl: string;
+  };
+  readonly text: { readonly port: number; readonly cutoffMs: number };
+  readonly worker: {
+    /** Port for health checks and metrics, if any. */
+    readonly port: number | undefined;
+    /** File with the workflows bundled at build time, if any. */
+    readonly workflowBundle: string | undefined;
+  };
+  readonly database: { readonly url: string; readonly poolSize: number };
+  readonly temporal: TemporalConfig;
+  readonly secrets: {
+    readonly adminToken: string;
+    readonly keyPepper: string;
+    /** 32 bytes. */
+    readonly encryptionKey: Buffer;
+  };
+  readonly storage: StorageConfig;
+  readonly providers: {
+    /** File with the routes from models to upstreams; the simulator serves every model where there is none. */
+    readonly routesFile: string | undefined;
+  };
+  readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
+  /** The moderation service, if any. */
+  readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
+  readonly limits: { readonly requestsPerMinute: number; readonly concurrentTasks: number };
+  readonly tasks: { readonly pollIntervalMs: number; readonly deadlineMs: number };
+  readonly webhooks: {
+    /** The wait before each attempt of a delivery. */
+    readonly scheduleMs: readonly number[];
+  };
+  readonly edge: {
+    readonly trustedProxies: number;
+    readonly allowPrivateAddresses: boolean;
+    readonly rejectedUserAgents: readonly string[];
+  };
+  readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly shutdownGraceMs: number;
+}
+
+export interface TemporalConfig {
+  readonly address: string;
+  readonly namespace: string;
+  readonly apiKey: string | undefined;
+  /** TLS, if any; the paths name PEM files. */
+  readonly tls: TemporalTlsConfig | undefined;
+  readonly uiUrl: string;
+}
+
+export interface TemporalTlsConfig {
+  readonly serverCaCertPath: string | undefined;
+  readonly client: { readonly certPath: string; readonly keyPath: string } | undefined;
+}
+
+export type StorageConfig =
+  | { readonly kind: 'local'; readonly folder: string }
+  | {
+      readonly kind: 's3';
+      readonly bucket: string;
+      readonly publicUrl: string;
+      readonly region: string;
+      readonly endpoint: string | undefined;
+      readonly forcePathStyle: boolean;
+      readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
+    };
+
+/** What `npm start` needs before it can give its processes their {@link Config}. */
+export interface StackConfig {
+  /** The state folder. */
+  readonly home: string;
+  /** Where a Temporal server is kept between runs and projects. */
+  readonly cacheFolder: string;
+  readonly ports: {
+    readonly api: number;
+    readonly text: number;
+    readonly simulator: number;
+    readonly postgres: number;
+    readonly temporal: number;
+    readonly temporalUi: number;
+  };
+  /** A database to use instead of the stack's own. */
+  readonly databaseUrl: string | undefined;
+  /** A Temporal server to use instead of the stack's own. */
+  readonly temporal: { readonly address: string; readonly uiUrl: string } | undefined;
+  readonly temporalNamespace: string;
+  readonly shutdownGraceMs: number;
+}
+
+/** The environment holds something that Genway cannot run with; the message lists every mistake and what to do. */
+export class ConfigurationError extends Error {
+  override readonly name = 'ConfigurationError';
+
+  constructor(mistakes: readonly string[]) {
+    super(`The configuration is not usable:\n${mistakes.map((mistake) => `  - ${mistake}`).join('\n')}`);
+  }
+}
+
+/**
+ * Reads and checks the configuration of one process.
+ *
+ * @throws ConfigurationError naming every variable that is missing or wrong
+ */
+export function loadConfig(env: Environment = process.env): Config {
+  const { values, mistakes } = readVariables(env);
+  mistakes.push(...mistakesAcross(values));
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    host: values.GENWAY_HOST,
+    api: {
+      port: values.GENWAY_API_PORT,
+      publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
+    },
+    text: { port: values.GENWAY_TEXT_PORT, cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000 },
+    worker: { port: values.GENWAY_WORKER_PORT, workflowBundle: values.GENWAY_WORKFLOW_BUNDLE },
+    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
+    temporal: temporalConfig(values),
+    secrets: {
+      adminToken: values.GENWAY_ADMIN_TOKEN,
+      keyPepper: values.GENWAY_KEY_PEPPER,
+      encryptionKey: Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
+    },
+    storage: storageConfig(values),
+    providers: { routesFile: values.GENWAY_PROVIDERS },
+    simulator: {
+      port: values.GENWAY_SIMULATOR_PORT,
+      url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${values.GENWAY_SIMULATOR_PORT}`,
+      key: values.GENWAY_SIMULATOR_KEY,
+    },
+    moderation: values.GENWAY_MODERATION_URL
+      ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
+      : undefined,
+    limits: {
+      requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,
+      concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
+    },
+    tasks: { pollIntervalMs: values.GENWAY_POLL_MS, deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000 },
+    webhooks: { scheduleMs: values.GENWAY_WEBHOOK_SCHEDULE_S.map((seconds) => seconds * 1000) },
+    edge: {
+      trustedProxies: values.GENWAY_TRUSTED_PROXIES,
+      allowPrivateAddresses: values.GENWAY_ALLOW_PRIVATE_ADDRESSES,
+      rejectedUserAgents: values.GENWAY_REJECTED_USER_AGENTS,
+    },
+    logLevel: values.GENWAY_LOG_LEVEL,
+    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+  };
+}
+
+/**
+ * Reads what `npm start` itself needs. Variables that it sets for its processes, such as the secrets, may be missing.
+ *
+ * @throws ConfigurationError naming every variable that is wrong
+ */
+export function loadStackConfig(env: Environment = process.env): StackConfig {
+  const { values, mistakes, given } = readVariables(env, { allowMissing: true });
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    home: resolve(values.GENWAY_HOME),
+    cacheFolder: join(values.XDG_CACHE_HOME, 'genway'),
+    ports: {
+      api: values.GENWAY_API_PORT,
+      text: values.GENWAY_TEXT_PORT,
+      simulator: values.GENWAY_SIMULATOR_PORT,
+      postgres: values.GENWAY_POSTGRES_PORT,
+      temporal: values.TEMPORAL_PORT,
+      temporalUi: values.TEMPORAL_UI_PORT,
+    },
+    databaseUrl: given.has('DATABASE_URL') ? values.DATABASE_URL : undefined,
+    temporal: given.has('TEMPORAL_ADDRESS')
+      ? { address: values.TEMPORAL_ADDRESS, uiUrl: values.TEMPORAL_UI_URL }
+      : undefined,
+    temporalNamespace: values.TEMPORAL_NAMESPACE,
+    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+  };
+}
+
+/** The environment for a child process: the inherited one with `additions` over it. */
+export function childEnvironment(
+  additions: Readonly<Partial<Record<VariableName, string>>>,
+  env: Environment = process.env,
+): NodeJS.ProcessEnv {
+  return { ...env, ...additions };
+}
+
+type Values = { readonly [Name in VariableName]: ValueOf<Variables[Name]> };
+
+interface Reading {
+  /** Holds no value for a variable that is among the mistakes or was allowed to be missing. */
+  readonly values: Values;
+  readonly mistakes: string[];
+  /** The names of the variables that the environment sets. */
+  readonly given: ReadonlySet<string>;
+}
+
+/** An empty variable counts as not set, except that an empty secret is a mistake. */
+function readVariables(env: Environment, { allowMissing = false } = {}): Reading {
+  const values: Record<string, unknown> = {};
+  const mistakes: string[] = [];
+  const given = new Set<string>();
+  const rows: [string, Variable][] = Object.values(VARIABLE_GROUPS).flatMap((group) => Object.entries(group));
+  for (const [name, { kind, required, meaning, defaultText }] of rows) {
+    const found = env[name];
+    if (found) given.add(name);
+    const text = found || defaultText;
+    if (kind.secret && found === '') {
+      mistakes.push(`${name} is empty: set it to ${kind.form}. ${meaning}`);
+    } else if (text === undefined) {
+      if (required && !allowMissing) mistakes.push(`${name} is not set: set it to ${kind.form}. ${meaning}`);
+    } else {
+      const { value, error } = kind.schema.validate(kind.parse(text), { convert: false });
+      if (error) mistakes.push(`${name} ${kind.secret ? '' : `is "${text}" but `}must be ${kind.form}. ${meaning}`);
+      else values[name] = value;
+    }
+  }
+  return { values: values as Values, mistakes, given };
+}
+
+/** What is wrong only in combination with another variable. */
+function mistakesAcross(values: Values): string[] {
+  const needs: readonly [boolean, VariableName, string][] = [
+    [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_BUCKET', 'GENWAY_STORAGE=s3'],
+    [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_PUBLIC_URL', 'GENWAY_STORAGE=s3'],
+    [values.GENWAY_S3_ACCESS_KEY_ID !== undefined, 'GENWAY_S3_SECRET_ACCESS_KEY', 'GENWAY_S3_ACCESS_KEY_ID'],
+    [values.GENWAY_S3_SECRET_ACCESS_KEY !== undefined, 'GENWAY_S3_ACCESS_KEY_ID', 'GENWAY_S3_SECRET_ACCESS_KEY'],
+    [
+      values.TEMPORAL_TLS_CLIENT_CERT_PATH !== undefined,
+      'TEMPORAL_TLS_CLIENT_KEY_PATH',
+      'TEMPORAL_TLS_CLIENT_CERT_PATH',
+    ],
+    [
+      values.TEMPORAL_TLS_CLIENT_KEY_PATH !== undefined,
+      'TEMPORAL_TLS_CLIENT_CERT_PATH',
+      'TEMPORAL_TLS_CLIENT_KEY_PATH',
+    ],
+  ];
+  return needs
+    .filter(([needed, name]) => needed && values[name] === undefined)
+    .map(([, name, cause]) => `${name} is not set, but ${cause} needs it.`);
+}
+
+function temporalConfig(values: Values): TemporalConfig {
+  const certPath = values.TEMPORAL_TLS_CLIENT_CERT_PATH;
+  const keyPath = values.TEMPORAL_TLS_CLIENT_KEY_PATH;
+  const serverCaCertPath = values.TEMPORAL_TLS_SERVER_CA_CERT_PATH;
+  const client = certPath && keyPath ? { certPath, keyPath } : undefined;
+  const encrypted = values.TEMPORAL_TLS || values.TEMPORAL_API_KEY || serverCaCertPath || client;
+  return {
+    address: values.TEMPORAL_ADDRESS,
+    namespace: values.TEMPORAL_NAMESPACE,
+    apiKey: values.TEMPORAL_API_KEY,
+    tls: encrypted ? { serverCaCertPath, client } : undefined,
+    uiUrl: values.TEMPORAL_UI_URL,
+  };
+}
+
+function storageConfig(values: Values): StorageConfig {
+  if (values.GENWAY_STORAGE === 'local') {
+    return { kind: 'local', folder: resolve(values.GENWAY_STORAGE_FOLDER ?? join(values.GENWAY_HOME, 'files')) };
+  }
+  const accessKeyId = values.GENWAY_S3_ACCESS_KEY_ID;
+  const secretAccessKey = values.GENWAY_S3_SECRET_ACCESS_KEY;
+  return {
+    kind: 's3',
+    bucket: values.GENWAY_S3_BUCKET ?? '',
+    publicUrl: values.GENWAY_S3_PUBLIC_URL ?? '',
+    region: values.GENWAY_S3_REGION,
+    endpoint: values.GENWAY_S3_ENDPOINT,
+    forcePathStyle: values.GENWAY_S3_FORCE_PATH_STYLE,
+    credentials: accessKeyId && secretAccessKey ? { accessKeyId, secretAccessKey } : undefined,
+  };
+}

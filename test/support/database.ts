@@ -1,0 +1,80 @@
+/** A database of its own for each suite: a copy of a template that was migrated once. */
+import { createHash, randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { migrate } from '../../db/migrate.ts';
+import { testDatabaseUrl } from './services.ts';
+
+export interface TestDatabase {
+  readonly url: string;
+  /** A pool of connections to it. */
+  readonly database: Database;
+  /** Closes the pool and removes the database; belongs into `after`. */
+  drop(): Promise<void>;
+}
+
+/** Any number that no other advisory lock uses. */
+const TEMPLATE_LOCK = 7_283_401;
+const DATABASE_FOLDER = join(import.meta.dirname, '../../db');
+
+let template: Promise<string> | undefined;
+
+/** A new database with the current schema and nothing in it. */
+export async function createTestDatabase({ poolSize = 10 } = {}): Promise<TestDatabase> {
+  const serverUrl = await testDatabaseUrl();
+  const templateName = await (template ??= ensureTemplate(serverUrl));
+  const name = `genway_test_${randomBytes(8).toString('hex')}`;
+  await administer(serverUrl, (client) => client.query(`CREATE DATABASE ${name} TEMPLATE ${templateName}`));
+  const url = databaseUrl(serverUrl, name);
+  const database = createDatabase(url, poolSize);
+  return {
+    url,
+    database,
+    drop: async () => {
+      await database.destroy();
+      await administer(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+    },
+  };
+}
+
+/** Makes the template once for each state of the migrations, also when several test processes ask at the same time. */
+async function ensureTemplate(serverUrl: string): Promise<string> {
+  const name = `genway_template_${await migrationsDigest()}`;
+  await administer(serverUrl, async (client) => {
+    await client.query('SELECT pg_advisory_lock($1)', [TEMPLATE_LOCK]);
+    const { rowCount } = await client.query('SELECT 1 FROM pg_database WHERE datname = $1', [name]);
+    if (rowCount) return;
+    const unfinished = `${name}_unfinished`;
+    await client.query(`DROP DATABASE IF EXISTS ${unfinished} WITH (FORCE)`);
+    await client.query(`CREATE DATABASE ${unfinished}`);
+    await migrate(databaseUrl(serverUrl, unfinished));
+    await client.query(`ALTER DATABASE ${unfinished} RENAME TO ${name}`);
+  });
+  return name;
+}
+
+async function migrationsDigest(): Promise<string> {
+  const hash = createHash('sha256');
+  const migrations = join(DATABASE_FOLDER, 'migrations');
+  const files = (await readdir(migrations)).sort().map((file) => join(migrations, file));
+  for (const file of [...files, join(DATABASE_FOLDER, 'migrate.ts')]) hash.update(await readFile(file));
+  return hash.digest('hex').slice(0, 16);
+}
+
+async function administer(serverUrl: string, work: (client: Client) => Promise<unknown>): Promise<void> {
+  const client = new Client({ connectionString: serverUrl });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+function databaseUrl(serverUrl: string, name: string): string {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  return url.href;
+}
