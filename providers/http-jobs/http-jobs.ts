@@ -77,7 +77,7 @@ export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvid
       const answer = await call({ method: 'GET', path: jobPath(jobId) }, signal);
       if (saysNotFound(answer.status, answer.document)) return { state: 'unknown' };
       if (!isSuccess(answer)) throw noAnswer(answer);
-      return jobStateOf(answer.document, base);
+      return jobStateOf(answer.document, jobId, base);
     },
 
     async fetchResult(result, signal) {

@@ -67,11 +67,13 @@ export function firstJobIdOf(document: unknown): string | null {
 /**
  * The state that a job document tells.
  *
+ * @param jobId the job that was asked for; another one's files must never reach a client
  * @param base what relative result links start from
  * @throws ProviderUnreachableError when the document makes no sense
  */
-export function jobStateOf(document: unknown, base: URL): JobState {
+export function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
   const job = isObject(document) ? document : {};
+  if (job['id'] !== jobId) throw new ProviderUnreachableError('the upstream answered about another job');
   switch (job['status']) {
     case 'queued':
     case 'running':

@@ -9,7 +9,7 @@ import type { Rendering } from './submission.ts';
 
 const MAX_CACHED_FILES = 16;
 const SLOW_PIECES = 20;
-const SLOW_WAIT_MS = 100;
+const SLOW_WAIT_MS = 50;
 
 export interface ResultSender {
   send(job: Job, response: ServerResponse): Promise<void>;

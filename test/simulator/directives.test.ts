@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../../simulator/directives.ts';
 
 describe('directives', () => {

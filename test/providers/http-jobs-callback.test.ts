@@ -1,0 +1,104 @@
+import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import {
+  InvalidCallbackError,
+  verifyCallback,
+  type CallbackRequest,
+  type JobAnnouncement,
+} from '../../providers/http-jobs/callback.ts';
+import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
+import { createSimulator } from '../../simulator/simulator.ts';
+import { eventually, startServer, videoRequest } from '../support/media.ts';
+
+const SECRET = 'example-callback-secret';
+const SENT_AT_SECONDS = 1_767_225_600;
+
+function signed(body: string, timestamp: string = String(SENT_AT_SECONDS), secret: string = SECRET): CallbackRequest {
+  const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+  return {
+    headers: { 'x-job-timestamp': timestamp, 'x-job-signature': signature },
+    rawBody: Buffer.from(body),
+  };
+}
+
+/** Verifies it that long after it was sent. */
+function verify(callback: CallbackRequest, ageSeconds = 0): JobAnnouncement {
+  return verifyCallback(callback, SECRET, (SENT_AT_SECONDS + ageSeconds) * 1000);
+}
+
+describe('callbacks of the HTTP job protocol', () => {
+  const body = JSON.stringify({ id: 'job_1', key: 'task_1', status: 'succeeded' });
+
+  it('names the job and the task of a callback that is signed and fresh', () => {
+    expect(verify(signed(body), 299)).to.deep.equal({ jobId: 'job_1', taskId: 'task_1' });
+  });
+
+  it('accepts the example of the documentation', async () => {
+    const text = await readFile('docs/provider-protocol.md', 'utf8');
+    const [, timestamp, signature, example] =
+      /X-Job-Timestamp: (\d+)\nX-Job-Signature: (\w+)\n\n(.+)\n/.exec(text) ?? [];
+    const headers = { 'x-job-timestamp': timestamp, 'x-job-signature': signature };
+    const callback = { headers, rawBody: Buffer.from(example ?? '') };
+    expect(verify(callback)).to.have.property('jobId', 'job_7d1f');
+  });
+
+  it('refuses another secret', () => {
+    expect(() => verify(signed(body, undefined, 'guessed'))).to.throw(InvalidCallbackError, 'signature');
+  });
+
+  it('refuses a body that was changed by a single byte', () => {
+    const { headers } = signed(body);
+    expect(() => verify({ headers, rawBody: Buffer.from(`${body} `) })).to.throw(InvalidCallbackError, 'signature');
+  });
+
+  it('refuses a timestamp that was changed', () => {
+    const { headers, rawBody } = signed(body);
+    const moved = { ...headers, 'x-job-timestamp': String(SENT_AT_SECONDS + 1) };
+    expect(() => verify({ headers: moved, rawBody })).to.throw(InvalidCallbackError, 'signature');
+  });
+
+  it('refuses a callback that is more than five minutes old or early', () => {
+    for (const age of [301, -301]) expect(() => verify(signed(body), age)).to.throw(InvalidCallbackError, 'timestamp');
+  });
+
+  it('refuses a timestamp that is no number, even when it is signed', () => {
+    expect(() => verify(signed(body, 'soon'))).to.throw(InvalidCallbackError, 'timestamp');
+  });
+
+  it('refuses missing headers and a signature that is not hexadecimal', () => {
+    const { headers, rawBody } = signed(body);
+    for (const changed of [{}, { 'x-job-timestamp': '1' }, { ...headers, 'x-job-signature': 'zz' }]) {
+      expect(() => verify({ headers: changed, rawBody })).to.throw(InvalidCallbackError);
+    }
+  });
+
+  it('refuses a signed body that names no job', () => {
+    for (const text of ['', 'null', '[]', '{"id":1,"key":"task_1"}', '{"id":"job_1"}']) {
+      expect(() => verify(signed(text))).to.throw(InvalidCallbackError);
+    }
+  });
+
+  it('come from the simulator when a job ends, and can be verified', async () => {
+    const received: CallbackRequest[] = [];
+    const receiver = await startServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        received.push({ headers: request.headers, rawBody: Buffer.concat(chunks) });
+        response.writeHead(received.length === 1 ? 500 : 204).end();
+      });
+    });
+    const simulator = createSimulator({ callbackSecret: SECRET, renderMs: 1 });
+    const baseUrl = await simulator.listen(0, '127.0.0.1');
+    const provider = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'any' });
+    const request = videoRequest({ callbackUrl: receiver.url });
+    const jobId = await provider.submit(request, new AbortController().signal);
+
+    const second = await eventually(() => received[1]);
+    expect(verifyCallback(second, SECRET)).to.deep.equal({ jobId, taskId: request.taskId });
+    await provider.close();
+    await simulator.close();
+    await receiver.close();
+  });
+});

@@ -1,0 +1,235 @@
+import { expect } from 'chai';
+import { createHttpJobsProvider, type HttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
+import {
+  JobRefusedError,
+  ProviderUnreachableError,
+  type JobResult,
+  type JobState,
+  type RenderRequest,
+} from '../../providers/media-provider.ts';
+import { createSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { eventually, imageRequest, videoRequest } from '../support/media.ts';
+import { readMp4 } from '../support/mp4.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+const signal = new AbortController().signal;
+
+describe('the client of the HTTP job protocol, against the simulator', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let provider: HttpJobsProvider;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'studio-key', renderMs: 0 });
+    baseUrl = await simulator.listen(0, '127.0.0.1');
+    provider = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'studio-key' });
+  });
+
+  after(async () => {
+    await provider.close();
+    await simulator.close();
+  });
+
+  const submitVideo = (prompt: string): Promise<string> => provider.submit(videoRequest({ prompt }), signal);
+
+  const endOf = (jobId: string): Promise<JobState> =>
+    eventually(async () => {
+      const state = await provider.status(jobId, signal);
+      return state.state === 'running' ? undefined : state;
+    });
+
+  const resultOf = async (request: RenderRequest): Promise<JobResult> => {
+    const state = await endOf(await provider.submit(request, signal));
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    return state.results[0];
+  };
+
+  const download = async (result: JobResult): Promise<Buffer> => {
+    const { body } = await provider.fetchResult(result, signal);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  };
+
+  const inspect = async (path: string): Promise<Record<string, unknown>[]> => {
+    const response = await fetch(`${baseUrl}/_sim/${path}`);
+    const { data } = (await response.json()) as { data: Record<string, unknown>[] };
+    return data;
+  };
+
+  it('renders the video that was ordered', async () => {
+    const result = await resultOf(videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 }));
+    const facts = readMp4(await download(result));
+    expect(result.mimeType).to.equal('video/mp4');
+    expect(facts.codedSize).to.deep.equal([1080, 1920]);
+    expect(facts.durationSeconds).to.equal(3);
+  });
+
+  it('renders the image that was ordered', async () => {
+    const result = await resultOf(imageRequest({ width: 1280, height: 656, background: 'transparent' }));
+    const file = await download(result);
+    expect(result.mimeType).to.equal('image/png');
+    expect([file.readUInt32BE(16), file.readUInt32BE(20)]).to.deep.equal([1280, 656]);
+  });
+
+  it('tells the type and length of a file before its body', async () => {
+    const opened = await provider.fetchResult(await resultOf(videoRequest()), signal);
+    await opened.body.cancel();
+    expect(opened.contentType).to.equal('video/mp4');
+    expect(opened.contentLength).to.be.above(1000);
+  });
+
+  it('sends the whole order, the task id as the idempotency key and the credential', async () => {
+    const request = videoRequest({
+      images: ['https://example.com/a.png'],
+      callbackUrl: 'https://gateway.example/callback',
+    });
+    await provider.submit(request, signal);
+    const [seen] = await inspect('requests?limit=1');
+    expect(seen).to.deep.include({ method: 'POST', path: '/v1/jobs' });
+    expect(seen?.['headers']).to.include({ authorization: 'Bearer studio-key', 'idempotency-key': request.taskId });
+    expect(seen?.['body']).to.deep.equal({
+      kind: 'video',
+      model: 'studio-video',
+      prompt: 'A lighthouse at dusk',
+      images: ['https://example.com/a.png'],
+      duration_seconds: 2,
+      aspect_ratio: '16:9',
+      resolution: '720p',
+      callback_url: 'https://gateway.example/callback',
+    });
+  });
+
+  it('makes one job of two submissions of the same task', async () => {
+    const request = videoRequest();
+    const first = await provider.submit(request, signal);
+    expect(await provider.submit(request, signal)).to.equal(first);
+    const jobs = await inspect(`jobs?key=${request.taskId}`);
+    expect(jobs).to.have.length(1);
+    expect(jobs[0]).to.include({ id: first, submissions: 2 });
+  });
+
+  it('finds the job of a task, and none for a task that was never submitted', async () => {
+    const request = videoRequest();
+    const jobId = await provider.submit(request, signal);
+    expect(await provider.findByTask(request.taskId, signal)).to.equal(jobId);
+    expect(await provider.findByTask(videoRequest().taskId, signal)).to.equal(null);
+  });
+
+  it('says unknown of a job that the upstream does not know', async () => {
+    expect(await provider.status('job_nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  });
+
+  describe('directives', () => {
+    it('render_ms: the job runs, and tells its progress, for that long', async () => {
+      const state = await provider.status(await submitVideo('[sim:render_ms=600000]'), signal);
+      expect(state).to.include({ state: 'running', progressPercent: null });
+    });
+
+    it('stuck: the job never ends, and tells how far it came', async () => {
+      const state = await provider.status(await submitVideo('[sim:stuck]'), signal);
+      expect(state.state).to.equal('running');
+      expect(state).to.have.property('progressPercent').that.is.within(1, 99);
+      expect(state).to.have.property('detail').that.matches(/done/);
+    });
+
+    for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
+      it(`fail=${code}: the accepted job ends with that code`, async () => {
+        const state = await endOf(await submitVideo(`[sim:fail=${code}]`));
+        expect(state).to.include({ state: 'failed', code });
+      });
+
+      it(`reject=${code}: the submission is refused with that code and makes no job`, async () => {
+        const request = videoRequest({ prompt: `[sim:reject=${code}]` });
+        const error = await rejectionOf(provider.submit(request, signal));
+        expect(error).to.be.instanceOf(JobRefusedError).with.property('code', code);
+        expect(await inspect(`jobs?key=${request.taskId}`)).to.deep.equal([]);
+      });
+    }
+
+    it('fail: a code that no task can have counts as processing_failed', async () => {
+      expect(await endOf(await submitVideo('[sim:fail=insufficient_credits]'))).to.include({
+        code: 'processing_failed',
+      });
+    });
+
+    it('drop_submit: the answer is lost, but the job is there and is not made again', async () => {
+      const request = videoRequest({ prompt: '[sim:drop_submit]' });
+      const error = await rejectionOf(provider.submit(request, signal));
+      expect(error).to.be.instanceOf(ProviderUnreachableError);
+      const jobId = await provider.findByTask(request.taskId, signal);
+      expect(jobId).to.be.a('string');
+      expect(await provider.submit(request, signal)).to.equal(jobId);
+      expect(await inspect(`jobs?key=${request.taskId}`)).to.have.length(1);
+    });
+
+    it('poll_errors: that many polls give no verdict, the next one does', async () => {
+      const jobId = await submitVideo('[sim:poll_errors=2]');
+      for (let poll = 0; poll < 2; poll++) {
+        expect(await rejectionOf(provider.status(jobId, signal))).to.be.instanceOf(ProviderUnreachableError);
+      }
+      expect(await provider.status(jobId, signal)).to.include({ state: 'succeeded' });
+    });
+
+    it('result=missing: the file is gone', async () => {
+      const result = await resultOf(videoRequest({ prompt: '[sim:result=missing]' }));
+      const error = await rejectionOf(provider.fetchResult(result, signal));
+      expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'result_transfer_failed');
+    });
+
+    it('result=truncated: the download breaks off with an error instead of ending early', async () => {
+      const result = await resultOf(videoRequest({ prompt: '[sim:result=truncated]' }));
+      expect(await rejectionOf(download(result))).to.be.instanceOf(ProviderUnreachableError);
+    });
+
+    it('result=wrong_type: the download says what it is', async () => {
+      const { contentType, body } = await provider.fetchResult(
+        await resultOf(videoRequest({ prompt: '[sim:result=wrong_type]' })),
+        signal,
+      );
+      await body.cancel();
+      expect(contentType).to.equal('text/html');
+    });
+
+    it('result=slow: the whole file arrives in the end', async () => {
+      const slow = await download(await resultOf(videoRequest({ prompt: '[sim:result=slow]' })));
+      expect(slow.equals(await download(await resultOf(videoRequest())))).to.equal(true);
+    });
+
+    it('refuses a directive whose value makes no sense', async () => {
+      const error = await rejectionOf(submitVideo('[sim:render_ms=soon]'));
+      expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'bad_request');
+      expect(error.message).to.contain('render_ms');
+    });
+  });
+
+  describe('cancel', () => {
+    it('ends a running job', async () => {
+      const request = videoRequest({ prompt: '[sim:stuck]' });
+      const jobId = await provider.submit(request, signal);
+      await provider.cancel(jobId, signal);
+      expect(await provider.status(jobId, signal)).to.include({ state: 'failed', code: 'processing_failed' });
+      expect((await inspect(`jobs?key=${request.taskId}`))[0]).to.include({ status: 'cancelled' });
+    });
+
+    it('leaves a job that has ended as it is', async () => {
+      const jobId = await submitVideo('A boat');
+      await endOf(jobId);
+      await provider.cancel(jobId, signal);
+      expect(await provider.status(jobId, signal)).to.include({ state: 'succeeded' });
+    });
+
+    it('is no error for a job that the upstream does not know', async () => {
+      await provider.cancel('job_nowhere', signal);
+      expect(await provider.status('job_nowhere', signal)).to.deep.equal({ state: 'unknown' });
+    });
+  });
+
+  it('counts a refused credential against the upstream, not against the client', async () => {
+    const stranger = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'wrong' });
+    const error = await rejectionOf(stranger.submit(videoRequest(), signal));
+    expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_unavailable');
+    expect(await rejectionOf(stranger.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
+    await stranger.close();
+  });
+});
