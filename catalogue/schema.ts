@@ -82,6 +82,12 @@ const parsed = (parse: (text: string) => unknown): Joi.StringSchema =>
     .custom(parse)
     .messages({ 'string.base': '{{#label}} must be quoted', 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
 
+/** A value out of the list in a field beside it. */
+const oneOf = (field: string): Joi.AnySchema =>
+  Joi.valid(Joi.in(field))
+    .required()
+    .messages({ 'any.only': `{{#label}} must be one of ${field}` });
+
 const name = Joi.string().min(1);
 const names = Joi.array().items(name).unique();
 const count = Joi.number().integer().min(1);
@@ -96,7 +102,7 @@ const mediaKeys = {
   capability_version: count.allow(null).required(),
   images: Joi.object({ max: count.required(), required: Joi.boolean().required() }).required(),
   aspect_ratios: names.min(1).required(),
-  default_aspect_ratio: Joi.valid(Joi.in('aspect_ratios')).required(),
+  default_aspect_ratio: oneOf('aspect_ratios'),
   route: Joi.object({ provider: name.required(), model: name.required() }).required(),
 };
 
@@ -117,7 +123,7 @@ const video = Joi.object<VideoEntry>({
 const image = Joi.object<ImageEntry>({
   ...mediaKeys,
   backgrounds: names.min(1).required(),
-  default_background: Joi.valid(Joi.in('backgrounds')).required(),
+  default_background: oneOf('backgrounds'),
   usd_per_image: Joi.object(Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, usd]))).required(),
   default_resolution: Joi.valid(...IMAGE_TIERS).required(),
 }).custom(assertRenderableImage);

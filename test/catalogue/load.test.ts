@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { CatalogueError, loadCatalogue, parseCatalogue } from '../../catalogue/load.ts';
+
+const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
+
+/** The catalogue with one place changed; the place must exist. */
+function changed(from: string, to: string): string {
+  if (!text.includes(from)) throw new Error(`the catalogue has no ${from}`);
+  return text.replace(from, to);
+}
+
+function faultsOf(yaml: string): string {
+  try {
+    parseCatalogue(yaml, 'test.yaml');
+  } catch (error) {
+    if (error instanceof CatalogueError) return error.message;
+    throw error;
+  }
+  return 'none';
+}
+
+describe('loading a catalogue', () => {
+  it('reads the file beside it unless another is named', () => {
+    expect(loadCatalogue().version).to.equal(parseCatalogue(text, 'test.yaml').version);
+  });
+
+  it('names a file that cannot be read', () => {
+    expect(() => loadCatalogue('/nowhere/catalogue.yaml')).to.throw(CatalogueError, '/nowhere/catalogue.yaml');
+  });
+
+  for (const [fault, from, to, path, words] of [
+    ['an unquoted price', "input: '0.21'", 'input: 0.21', 'text.families[0].models[0].prices.input', 'must be quoted'],
+    ['a negative price', "720p: '0.10'", "720p: '-0.10'", 'media.videos[0].usd_per_second.720p', 'negative'],
+    [
+      'a price that is a word',
+      "input: '0.21'",
+      "input: 'cheap'",
+      'text.families[0].models[0].prices.input',
+      'decimals',
+    ],
+    ['a price finer than a pico-USD per token', "'0.21'", "'0.2100001'", 'prices.input', '6 decimals'],
+    ['prices that a factor leaves inexact', "input: '0.05775'", "input: '0.057751'", 'families[2].models[1]', 'whole'],
+    ['a missing price', "output: '0.84', ", '', 'text.families[0].models[0].prices.output', 'required'],
+    ['a factor below 1', "factor: '2'", "factor: '0.5'", 'text.families[0].models[0].tiers[0].factor', 'at least 1'],
+    ['a model that is both free and priced', 'legacy: true', 'free: true', 'text.families[4].models[4]', 'free'],
+    ['a model without reasoning flag', 'reasoning: true', '', 'text.families[0].models[0].reasoning', 'required'],
+    ['an unknown format', 'format: chat-completions', 'format: grpc', 'text.families[0].routes[0].format', 'one of'],
+    ['an hour that does not exist', "from: '08:00'", "from: '24:01'", 'peaks[0].windows[0].from', '24:00'],
+    ['a day that does not exist', 'days: [monday,', 'days: [noday,', 'peaks[0].days[0]', 'one of'],
+    ['an offset that is not one', "utc_offset: '+08:00'", "utc_offset: '8'", 'peaks[0].utc_offset', '+08:00'],
+    [
+      'a default that is not on offer',
+      'default_resolution: 720p',
+      'default_resolution: 480p',
+      'media.videos[0]',
+      'price',
+    ],
+    [
+      'a ratio that is not on offer',
+      "default_aspect_ratio: '16:9'",
+      "default_aspect_ratio: '2:1'",
+      'aspect_ratio',
+      'one of',
+    ],
+    ['a ratio too long to render', "'21:9',", "'4:1',", 'media.images[0]', 'cannot be rendered'],
+    ['a resolution that is none', '1080p:', '4K:', 'media.videos[0]', 'not a video resolution'],
+    ['a range upside down', 'min: 2, max: 30', 'min: 31, max: 30', 'media.videos[0].duration_seconds.max', 'min'],
+    ['a field that is not known', 'media:', 'colour: blue\nmedia:', '"colour"', 'not allowed'],
+    ['a version that is no text', "version: '2026-10-01'", 'version: 7', '"version"', 'string'],
+  ] as const) {
+    it(`refuses ${fault}, naming the field`, () => {
+      expect(faultsOf(changed(from, to)))
+        .to.include('test.yaml')
+        .and.include(path)
+        .and.include(words);
+    });
+  }
+
+  it('tells all faults at once', () => {
+    const faults = faultsOf(changed("input: '0.21'", 'input: 1').replace('version:', 'edition:'));
+    expect(faults).to.include('"version" is required').and.include('prices.input');
+  });
+
+  it('refuses an id that stands there twice, whatever the kinds', () => {
+    expect(faultsOf(changed('id: textd-v2.5', 'id: textc-M3'))).to.include('"textc-M3"');
+    expect(faultsOf(changed('id: textd-v2.5', 'id: imageb-2'))).to.include('"imageb-2"');
+  });
+
+  for (const yaml of ['', 'a: [', '- 1', 'version: 1\nversion: 2', '"text"', 'null']) {
+    it(`refuses ${JSON.stringify(yaml)} as a whole`, () => {
+      expect(faultsOf(yaml)).to.include('test.yaml');
+    });
+  }
+
+  it('lets a model name its own upstreams and its own output bound', () => {
+    const catalogue = parseCatalogue(
+      changed(
+        'id: textd-v2.5',
+        'id: textd-v2.5\n          assumed_output_tokens: 10\n          routes: [{ provider: a, format: messages, model: m }, { provider: b, format: responses }]',
+      ),
+      'test.yaml',
+    );
+    const model = catalogue.textModels.get('textd-v2.5');
+    expect(model?.assumedOutputTokens).to.equal(10);
+    expect(model?.routes).to.deep.equal([
+      { provider: 'a', format: 'messages', model: 'm' },
+      { provider: 'b', format: 'responses', model: 'textd-v2.5' },
+    ]);
+  });
+});

@@ -1,0 +1,343 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { parseUsd } from '../../domain/money.ts';
+import {
+  type PricePeak,
+  type PriceTier,
+  type TextPricing,
+  type TokenUsage,
+  assertExactPricing,
+  estimateText,
+  parseFactor,
+  parsePricePerMillionTokens,
+  priceImage,
+  priceText,
+  priceVideo,
+} from '../../domain/pricing.ts';
+
+const MONDAY_NOON_MS = Date.parse('2026-10-05T12:00:00Z');
+const WEEK_MS = 7 * 24 * 60 * 60 * 1000;
+
+const pricing = (overrides: Partial<TextPricing> = {}): TextPricing => ({
+  rates: { input: 1_000_000n, cachedInput: 50_000n, cacheWrite: 1_250_000n, output: 5_000_000n },
+  tiers: [],
+  peaks: [],
+  ...overrides,
+});
+const usage = (overrides: Partial<TokenUsage> = {}): TokenUsage => ({
+  inputTotal: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  outputTotal: 0,
+  ...overrides,
+});
+const tier = (overrides: Partial<PriceTier> = {}): PriceTier => ({
+  thresholdTokens: 200,
+  applies: 'over',
+  factor: parseFactor('2'),
+  ...overrides,
+});
+const peak = (overrides: Partial<PricePeak> = {}): PricePeak => ({
+  utcOffsetMinutes: 0,
+  weekdays: [1],
+  windows: [{ fromMinute: 540, toMinute: 720 }],
+  factor: parseFactor('1.6'),
+  ...overrides,
+});
+
+/** How often the base price a prompt of that length costs. */
+function multiplier(tiers: readonly PriceTier[], inputTotal: number): bigint {
+  return priceText(pricing({ tiers }), usage({ inputTotal }), MONDAY_NOON_MS).ratesApplied.input / 1_000_000n;
+}
+
+function isPeak(overrides: Partial<PricePeak>, moment: string): boolean {
+  return priceText(pricing({ peaks: [peak(overrides)] }), usage(), Date.parse(moment)).modifiers.length > 0;
+}
+
+describe('media prices', () => {
+  const pricePerSecond = new Map([
+    ['720p', parseUsd('0.10')],
+    ['1080p', parseUsd('0.15')],
+  ]);
+
+  for (const [resolution, durationSeconds, usd] of [
+    ['720p', 2, '0.2'],
+    ['720p', 5, '0.5'],
+    ['1080p', 5, '0.75'],
+    ['1080p', 30, '4.5'],
+  ] as const) {
+    it(`charges ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
+      expect(priceVideo(pricePerSecond, { resolution, durationSeconds })).to.equal(parseUsd(usd));
+    });
+  }
+
+  it('refuses a resolution without a price, and a duration that is no whole number of seconds', () => {
+    expect(() => priceVideo(pricePerSecond, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
+    for (const durationSeconds of [0, -1, 2.5, Number.NaN]) {
+      expect(() => priceVideo(pricePerSecond, { resolution: '720p', durationSeconds })).to.throw(RangeError);
+    }
+  });
+
+  it('charges two videos as much as one of their length together', () => {
+    const seconds = fc.integer({ min: 1, max: 1_000 });
+    fc.assert(
+      fc.property(seconds, seconds, (first, second) => {
+        const [one, other, both] = [first, second, first + second].map((durationSeconds) =>
+          priceVideo(pricePerSecond, { resolution: '1080p', durationSeconds }),
+        );
+        expect((one ?? 0n) + (other ?? 0n)).to.equal(both);
+      }),
+    );
+  });
+
+  it('charges an image by its tier', () => {
+    const pricePerTier = { '1K': 4n, '2K': 8n, '4K': 16n };
+    expect((['1K', '2K', '4K'] as const).map((tier) => priceImage(pricePerTier, tier))).to.deep.equal([4n, 8n, 16n]);
+  });
+});
+
+describe('text prices', () => {
+  it('charges each class of tokens at its own rate, and what the cache held only once', () => {
+    const { charge } = priceText(
+      pricing(),
+      usage({ inputTotal: 1_000, cacheRead: 600, cacheWrite: 300, outputTotal: 10 }),
+      MONDAY_NOON_MS,
+    );
+    // 100 × 1,000,000 + 600 × 50,000 + 300 × 1,250,000 + 10 × 5,000,000
+    expect(charge).to.equal(555_000_000n);
+  });
+
+  it('never subtracts more cached tokens than there were input tokens', () => {
+    const { charge } = priceText(pricing(), usage({ inputTotal: 10, cacheRead: 100 }), MONDAY_NOON_MS);
+    expect(charge).to.equal(5_000_000n);
+  });
+
+  it('refuses counts that are no numbers of tokens', () => {
+    for (const wrong of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+      for (const field of ['inputTotal', 'cacheRead', 'cacheWrite', 'outputTotal'] as const) {
+        expect(() => priceText(pricing(), usage({ [field]: wrong }), MONDAY_NOON_MS)).to.throw(RangeError);
+      }
+    }
+  });
+
+  it('names the modifiers that it applied, and the rates after them', () => {
+    const price = priceText(
+      pricing({ tiers: [tier()], peaks: [peak({ weekdays: [1], windows: [{ fromMinute: 720, toMinute: 721 }] })] }),
+      usage({ inputTotal: 201 }),
+      MONDAY_NOON_MS,
+    );
+    expect(price.modifiers).to.deep.equal([
+      { kind: 'tier', factor: '2' },
+      { kind: 'peak', factor: '1.6' },
+    ]);
+    expect(price.ratesApplied).to.deep.equal({
+      input: 3_200_000n,
+      cachedInput: 160_000n,
+      cacheWrite: 4_000_000n,
+      output: 16_000_000n,
+    });
+  });
+
+  describe('long prompts', () => {
+    it('keeps the base price at the threshold when the tier begins over it', () => {
+      expect([199, 200, 201].map((tokens) => multiplier([tier()], tokens))).to.deep.equal([1n, 1n, 2n]);
+    });
+
+    it('leaves the base price at the threshold when the tier begins there', () => {
+      const tiers = [tier({ applies: 'at_or_over' })];
+      expect([199, 200, 201].map((tokens) => multiplier(tiers, tokens))).to.deep.equal([1n, 2n, 2n]);
+    });
+
+    it('multiplies the tiers that are reached together', () => {
+      const tiers = [tier(), tier({ thresholdTokens: 400, factor: parseFactor('3') })];
+      expect([200, 201, 400, 401].map((tokens) => multiplier(tiers, tokens))).to.deep.equal([1n, 2n, 2n, 6n]);
+    });
+
+    it('counts cached tokens as part of the prompt, and output not', () => {
+      const tiers = [tier()];
+      const cached = priceText(pricing({ tiers }), usage({ inputTotal: 201, cacheRead: 201 }), MONDAY_NOON_MS);
+      const output = priceText(pricing({ tiers }), usage({ outputTotal: 201 }), MONDAY_NOON_MS);
+      expect(cached.charge).to.equal(201n * 100_000n);
+      expect(output.modifiers).to.deep.equal([]);
+    });
+  });
+
+  describe('peak hours', () => {
+    it('begins with its first minute and ends before its last', () => {
+      const moments = ['08:59:59.999', '09:00:00.000', '11:59:59.999', '12:00:00.000'];
+      expect(moments.map((time) => isPeak({}, `2026-10-05T${time}Z`))).to.deep.equal([false, true, true, false]);
+    });
+
+    it('reads days and hours on the clock of its own time zone', () => {
+      const eastern = { utcOffsetMinutes: -300, windows: [{ fromMinute: 0, toMinute: 60 }] };
+      expect(isPeak(eastern, '2026-10-05T04:59:59Z')).to.equal(false);
+      expect(isPeak(eastern, '2026-10-05T05:00:00Z')).to.equal(true);
+      const eightAhead = { utcOffsetMinutes: 480, windows: [{ fromMinute: 0, toMinute: 60 }] };
+      expect(isPeak(eightAhead, '2026-10-04T16:00:00Z')).to.equal(true);
+      expect(isPeak(eightAhead, '2026-10-05T16:00:00Z')).to.equal(false);
+    });
+
+    for (const [weekday, date] of [
+      [0, '2026-10-04'],
+      [1, '2026-10-05'],
+      [6, '2026-10-10'],
+      [4, '1970-01-01'],
+      [2, '2028-02-29'],
+      [3, '1969-12-31'],
+    ] as const) {
+      it(`knows that ${date} is weekday ${weekday}`, () => {
+        const weekdays = [0, 1, 2, 3, 4, 5, 6].filter((day) => isPeak({ weekdays: [day] }, `${date}T10:00:00Z`));
+        expect(weekdays).to.deep.equal([weekday]);
+      });
+    }
+
+    it('repeats every week', () => {
+      const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
+      const peaks = [peak({ utcOffsetMinutes: 480, weekdays: [1, 2, 3, 4, 5] })];
+      fc.assert(
+        fc.property(moment, (atMs) => {
+          const [now, then] = [atMs, atMs + WEEK_MS].map((ms) => priceText(pricing({ peaks }), usage(), ms).modifiers);
+          expect(now).to.deep.equal(then);
+        }),
+      );
+    });
+  });
+
+  describe('factors and prices as an operator writes them', () => {
+    it('reads a price per 1M tokens as pico-USD per token', () => {
+      expect(['0.05775', '1.40', '20', '0', '0.000001'].map(parsePricePerMillionTokens)).to.deep.equal([
+        57_750n,
+        1_400_000n,
+        20_000_000n,
+        0n,
+        1n,
+      ]);
+    });
+
+    for (const text of ['0.0000001', '-1', '', '1e3', 'free']) {
+      it(`refuses ${JSON.stringify(text)} as a price per 1M tokens`, () => {
+        expect(() => parsePricePerMillionTokens(text)).to.throw(RangeError);
+      });
+    }
+
+    it('refuses a factor below 1, which no hold could foresee', () => {
+      expect(() => parseFactor('0.999999')).to.throw(RangeError, 'at least 1');
+      expect(parseFactor('1').numerator).to.equal(1n);
+    });
+
+    it('refuses rates that a factor would leave with a fraction of a pico-USD', () => {
+      const rates = { input: 10n, cachedInput: 10n, cacheWrite: 10n, output: 12n };
+      expect(() => assertExactPricing(pricing({ rates, peaks: [peak()] }))).to.throw(RangeError, 'output rate');
+      expect(() => assertExactPricing(pricing({ rates, tiers: [tier()] }))).not.to.throw();
+    });
+
+    it('refuses factors that are exact each but not together', () => {
+      const half = parseFactor('1.5');
+      const rates = { input: 2n, cachedInput: 2n, cacheWrite: 2n, output: 2n };
+      const together = pricing({ rates, tiers: [tier({ factor: half })], peaks: [peak({ factor: half })] });
+      expect(() => assertExactPricing({ ...together, peaks: [] })).not.to.throw();
+      expect(() => assertExactPricing(together)).to.throw(RangeError, 'input rate');
+    });
+  });
+
+  describe('laws', () => {
+    const tokens = fc.integer({ min: 0, max: 2_000_000 });
+    const rate = fc.bigInt({ min: 0n, max: 10_000_000n }).map((rate) => rate * 100n);
+    const anyRates = fc.record({ input: rate, cachedInput: rate, cacheWrite: rate, output: rate });
+    const factor = fc.constantFrom('1', '1.5', '1.6', '2').map(parseFactor);
+    const anyPricing: fc.Arbitrary<TextPricing> = fc.record({
+      rates: anyRates,
+      tiers: fc.array(
+        fc.record({
+          thresholdTokens: tokens,
+          applies: fc.constantFrom('over' as const, 'at_or_over' as const),
+          factor,
+        }),
+        { maxLength: 1 },
+      ),
+      peaks: fc.array(
+        fc.record({
+          utcOffsetMinutes: fc.constantFrom(0, 480, -300),
+          weekdays: fc.subarray([0, 1, 2, 3, 4, 5, 6]),
+          windows: fc.constant([{ fromMinute: 480, toMinute: 1440 }]),
+          factor,
+        }),
+        { maxLength: 1 },
+      ),
+    });
+    const anyUsage = fc
+      .record({ plain: tokens, cacheRead: tokens, cacheWrite: tokens, outputTotal: tokens })
+      .map(({ plain, ...others }) => ({ ...others, inputTotal: plain + others.cacheRead + others.cacheWrite }));
+    const moment = fc.integer({ min: 0, max: 4_000_000_000_000 });
+
+    it('never costs less for more tokens of any class', () => {
+      fc.assert(
+        fc.property(anyPricing, anyUsage, anyUsage, moment, (pricing, usage, more, atMs) => {
+          const larger = {
+            inputTotal: usage.inputTotal + more.inputTotal,
+            cacheRead: usage.cacheRead + more.cacheRead,
+            cacheWrite: usage.cacheWrite + more.cacheWrite,
+            outputTotal: usage.outputTotal + more.outputTotal,
+          };
+          const cost = priceText(pricing, usage, atMs).charge;
+          expect(priceText(pricing, larger, atMs).charge >= cost).to.equal(true);
+          expect(cost >= 0n).to.equal(true);
+        }),
+      );
+    });
+
+    it('costs two requests as much as one with the tokens of both, where no tier begins', () => {
+      fc.assert(
+        fc.property(anyRates, anyUsage, anyUsage, moment, (rates, first, second, atMs) => {
+          const both = {
+            inputTotal: first.inputTotal + second.inputTotal,
+            cacheRead: first.cacheRead + second.cacheRead,
+            cacheWrite: first.cacheWrite + second.cacheWrite,
+            outputTotal: first.outputTotal + second.outputTotal,
+          };
+          const cost = (usage: TokenUsage): bigint => priceText(pricing({ rates }), usage, atMs).charge;
+          expect(cost(first) + cost(second)).to.equal(cost(both));
+        }),
+      );
+    });
+
+    it('can be computed again from the rates that it tells', () => {
+      fc.assert(
+        fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
+          assertExactPricing(pricing);
+          const { charge, ratesApplied } = priceText(pricing, usage, atMs);
+          expect(priceText({ rates: ratesApplied, tiers: [], peaks: [] }, usage, atMs).charge).to.equal(charge);
+        }),
+      );
+    });
+
+    it('multiplies exactly: the applied rates over the listed ones are the product of the factors', () => {
+      fc.assert(
+        fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
+          const { ratesApplied, modifiers } = priceText(pricing, usage, atMs);
+          const hundredths = modifiers.reduce((product, { factor }) => product * Math.round(Number(factor) * 100), 1);
+          const scale = 100n ** BigInt(modifiers.length);
+          expect(ratesApplied.output * scale).to.equal(pricing.rates.output * BigInt(hundredths));
+        }),
+      );
+    });
+
+    it('holds enough for every usage within the bounds', () => {
+      fc.assert(
+        fc.property(anyPricing, anyUsage, tokens, tokens, moment, (pricing, usage, spareInput, spareOutput, atMs) => {
+          const bounds = {
+            inputTokens: usage.inputTotal + spareInput,
+            outputTokens: usage.outputTotal + spareOutput,
+          };
+          expect(estimateText(pricing, bounds, atMs) >= priceText(pricing, usage, atMs).charge).to.equal(true);
+        }),
+      );
+    });
+  });
+
+  it('holds the dearest input rate and the output bound, with the modifiers of the moment', () => {
+    const held = estimateText(pricing({ tiers: [tier()] }), { inputTokens: 1_000, outputTokens: 100 }, MONDAY_NOON_MS);
+    // (1,000 × 1,250,000 + 100 × 5,000,000) × 2
+    expect(held).to.equal(3_500_000_000n);
+  });
+});
