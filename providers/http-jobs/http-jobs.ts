@@ -3,12 +3,12 @@ import { Agent, type Dispatcher } from 'undici';
 import { ProviderUnreachableError, type MediaProvider } from '../media-provider.ts';
 import { openDownload } from './download.ts';
 import { exchange, type Answer } from './exchange.ts';
-import { firstJobIdOf, jobIdOf, jobStateOf, presentSubmission, refusalOf, resultGone, saysNotFound } from './wire.ts';
+import { jobIdOf, jobStateOf, listedJobIdOf, presentSubmission, refusalOf, resultGone, saysNotFound } from './wire.ts';
 
 const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
 const DEFAULT_DOWNLOAD_IDLE_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
-const CONNECTIONS = 64;
+const CONNECTIONS = 128;
 const KEEP_ALIVE_MS = 30_000;
 /** Answers to a cancellation that mean: there is no such job, or it has ended. */
 const ENDED_STATUSES: readonly number[] = [404, 409, 410];
@@ -64,13 +64,13 @@ export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvid
       const headers = { 'idempotency-key': request.taskId };
       const answer = await call({ method: 'POST', path: 'v1/jobs', headers, body: presentSubmission(request) }, signal);
       if (!isSuccess(answer)) throw refusalOf(answer.status, answer.document);
-      return jobIdOf(answer.document);
+      return jobIdOf(answer.document, request.taskId);
     },
 
     async findByTask(taskId, signal) {
       const answer = await call({ method: 'GET', path: `v1/jobs?key=${encodeURIComponent(taskId)}` }, signal);
       if (!isSuccess(answer)) throw noAnswer(answer);
-      return firstJobIdOf(answer.document);
+      return listedJobIdOf(answer.document, taskId);
     },
 
     async status(jobId, signal) {

@@ -49,25 +49,30 @@ export function presentSubmission(request: RenderRequest): object {
   };
 }
 
-/** The id of a job document. @throws ProviderUnreachableError when there is none */
-export function jobIdOf(document: unknown): string {
-  const id = isObject(document) ? document['id'] : undefined;
-  if (typeof id !== 'string' || !JOB_ID.test(id))
-    throw new ProviderUnreachableError('the upstream named no valid job id');
-  return id;
+/**
+ * The id of the job that a document describes.
+ *
+ * @param taskId whose job it must be; another one's files must never reach a client
+ * @throws ProviderUnreachableError when it is not, or has no valid id
+ */
+export function jobIdOf(document: unknown, taskId: string): string {
+  const { id, key } = isObject(document) ? document : {};
+  if (key !== taskId) throw new ProviderUnreachableError('the upstream answered with the job of another key');
+  if (typeof id === 'string' && JOB_ID.test(id)) return id;
+  throw new ProviderUnreachableError('the upstream named no valid job id');
 }
 
-/** The id of the first job of a list document, or null when it is empty. @throws ProviderUnreachableError */
-export function firstJobIdOf(document: unknown): string | null {
+/** The id of the only job of a list document, or null when it is empty. @throws ProviderUnreachableError */
+export function listedJobIdOf(document: unknown, taskId: string): string | null {
   const jobs = isObject(document) ? document['data'] : undefined;
   if (!Array.isArray(jobs)) throw new ProviderUnreachableError('the upstream sent no list of jobs');
-  return jobs.length === 0 ? null : jobIdOf(jobs[0]);
+  return jobs.length === 0 ? null : jobIdOf(jobs[0], taskId);
 }
 
 /**
  * The state that a job document tells.
  *
- * @param jobId the job that was asked for; another one's files must never reach a client
+ * @param jobId the job that was asked for
  * @param base what relative result links start from
  * @throws ProviderUnreachableError when the document makes no sense
  */

@@ -1,6 +1,6 @@
 /** A simulated job. Nothing runs while it "renders": its state follows from the clock. */
 import { randomUUID } from 'node:crypto';
-import type { Submission } from './submission.ts';
+import type { Rendering, Submission } from './submission.ts';
 
 export type JobStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled';
 
@@ -87,10 +87,16 @@ export function summariseJob(job: Job, nowMs: number): object {
     key: job.key,
     status: statusOf(job, nowMs),
     submissions: job.submissions,
-    summary: { model, ...rendering, ...inputs },
+    summary: { model, ...presentRendering(rendering), ...inputs },
     created_at: new Date(job.createdAtMs).toISOString(),
     ended_at: hasEnded(job, nowMs) ? new Date(endedAtMs).toISOString() : null,
   };
+}
+
+function presentRendering(rendering: Rendering): object {
+  const { kind, width, height } = rendering;
+  if (rendering.kind === 'image') return { kind, width, height, transparent: rendering.transparent };
+  return { kind, width, height, duration_seconds: rendering.durationSeconds };
 }
 
 function progressShare(job: Job, nowMs: number): number {

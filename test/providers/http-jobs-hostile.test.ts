@@ -81,8 +81,9 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       ['a list', []],
       ['no id', { status: 'queued' }],
       ['another job', { id: 'job_2', status: 'succeeded', results: [{ url: '/files/2.mp4' }] }],
-      ['an id that is a path', { id: '../admin', data: [{ id: '../admin' }] }],
-      ['an id that is a number', { id: 7, data: [{ id: 7 }] }],
+      ['an id that is a path', { id: '../admin', data: [{ id: '../admin', key: 'task_1' }] }],
+      ['the job of another key', { id: 'job_2', data: [{ id: 'job_2', key: 'task_2' }] }],
+      ['an id that is a number', { id: 7, data: [{ id: 7, key: 'task_1' }] }],
       ['a status that nobody knows', { id: 'job_1', status: 'thinking', data: {} }],
     ] as const) {
       it(`answers 200 with ${what}`, async () => {
@@ -92,9 +93,12 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       });
     }
 
-    it('accepts a submission without naming the job', async () => {
-      const provider = await answering(201, { status: 'queued' });
-      expect(await rejectionOf(provider.submit(videoRequest(), signal))).to.be.instanceOf(ProviderUnreachableError);
+    it('accepts a submission without naming its job', async () => {
+      const request = videoRequest();
+      for (const named of [{}, { id: 'job_1' }, { key: request.taskId }, { id: 'job_1', key: 'task_2' }]) {
+        const provider = await answering(201, { ...named, status: 'queued' });
+        expect(await rejectionOf(provider.submit(request, signal))).to.be.instanceOf(ProviderUnreachableError);
+      }
     });
 
     it('never stops answering', async () => {

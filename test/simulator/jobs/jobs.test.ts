@@ -73,7 +73,7 @@ describe('the simulated job protocol', () => {
       kind: 'video',
       width: 960,
       height: 720,
-      durationSeconds: 2,
+      duration_seconds: 2,
       images: 1,
       reference_videos: 0,
       reference_audios: 0,
