@@ -23,13 +23,26 @@ const handled = new Set<string>();
 
 if (SECRET === '') throw new Error('set WEBHOOK_SECRET to the secret that POST /v1/webhooks returned');
 
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => {
+  receive(request).then(
+    (status) => response.writeHead(status).end(),
+    () => response.writeHead(400).end(),
+  );
+});
+
+server.listen(PORT, '127.0.0.1', () => {
+  const address = server.address();
+  console.log(`listening on http://127.0.0.1:${typeof address === 'object' ? address?.port : PORT}`);
+});
+
+/** Handles one delivery; returns the status to answer with. */
+async function receive(request: IncomingMessage): Promise<number> {
   // 1. The raw bytes, before anything parses them.
   const body = await readBody(request);
-  if (body === null) return response.writeHead(413).end();
+  if (body === null) return 413;
 
-  // 2. and 3. Who sent them, and when.
-  if (!isGenuine(request, body)) return response.writeHead(401).end('invalid_signature');
+  // 2. and 3. Who sent them, and when: `invalid_signature` otherwise.
+  if (!isGenuine(request, body)) return 401;
 
   // 4. An event may come more than once: its id stays the same.
   const event: TaskEvent = JSON.parse(body.toString());
@@ -39,13 +52,8 @@ const server = createServer(async (request, response) => {
   }
 
   // 5. Answer quickly; do slow work afterwards.
-  return response.writeHead(204).end();
-});
-
-server.listen(PORT, '127.0.0.1', () => {
-  const address = server.address();
-  console.log(`listening on http://127.0.0.1:${typeof address === 'object' ? address?.port : PORT}`);
-});
+  return 204;
+}
 
 function isGenuine(request: IncomingMessage, body: Buffer): boolean {
   const timestamp = String(request.headers['x-svc-timestamp'] ?? '');
