@@ -154,7 +154,10 @@ const textModel = Joi.object<TextEntry>({
         .unique()
         .min(1)
         .required(),
-      windows: Joi.array().items({ from: clockTime, to: clockTime }).min(1).required(),
+      windows: Joi.array()
+        .items(Joi.object({ from: clockTime, to: clockTime }).custom(assertForward))
+        .min(1)
+        .required(),
       factor,
     })
     .default([]),
@@ -209,6 +212,11 @@ function parseClockTime(text: string): number {
   const minutes = match ? Number(match[1]) * 60 + Number(match[2]) : Number.NaN;
   if (!(minutes <= 24 * 60)) throw new RangeError(`not a time from 00:00 to 24:00: ${text}`);
   return minutes;
+}
+
+function assertForward(window: { readonly from: number; readonly to: number }): unknown {
+  if (window.from >= window.to) throw new RangeError('it must end after it begins; split one that passes midnight');
+  return window;
 }
 
 /** @returns minutes to add to UTC */

@@ -47,6 +47,7 @@ describe('loading a catalogue', () => {
     ['a model without reasoning flag', 'reasoning: true', '', 'text.families[0].models[0].reasoning', 'required'],
     ['an unknown format', 'format: chat-completions', 'format: grpc', 'text.families[0].routes[0].format', 'one of'],
     ['an hour that does not exist', "from: '08:00'", "from: '24:01'", 'peaks[0].windows[0].from', '24:00'],
+    ['a window that ends before it begins', "from: '14:00'", "from: '20:00'", 'peaks[0].windows[1]', 'after it begins'],
     ['a day that does not exist', 'days: [monday,', 'days: [noday,', 'peaks[0].days[0]', 'one of'],
     ['an offset that is not one', "utc_offset: '+08:00'", "utc_offset: '8'", 'peaks[0].utc_offset', '+08:00'],
     [

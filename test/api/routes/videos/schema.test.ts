@@ -1,0 +1,367 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { createVideoRequestParser, videoRequestSchema } from '../../../../api/routes/videos/schema.ts';
+import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+
+const catalogue = loadCatalogue();
+const context = { isPublicHttpsUrl: (text: string): boolean => text.startsWith('https://') };
+const parse = createVideoRequestParser(catalogue, context);
+
+const link = (index = 0): string => `https://files.example/${index}.png`;
+const links = (count: number): string[] => Array.from({ length: count }, (_, index) => link(index));
+const vidone = (overrides: object = {}): object => ({ model: 'vidone-3.0', prompt: 'A lighthouse', ...overrides });
+const vidtwo = (overrides: object = {}): object => ({
+  model: 'vidtwo-1.1',
+  prompt: 'A lighthouse',
+  images: links(1),
+  ...overrides,
+});
+
+/** The sentence that a body is refused with. Anything but a `bad_request` is a fault of the code. */
+function refusalOf(body: unknown): string {
+  try {
+    parse(body);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+describe('the body of a video task', () => {
+  describe('model', () => {
+    it('is required', () => {
+      expect(refusalOf({})).to.equal('"model" is required');
+      expect(refusalOf({ prompt: 5, foo: 1 })).to.equal('"model" is required');
+    });
+
+    it('must be a string', () => {
+      for (const model of [null, 1, ['vidone-3.0'], {}]) {
+        expect(refusalOf(vidone({ model }))).to.equal('"model" must be a string');
+      }
+    });
+
+    for (const model of ['imagea-2.5-sunburst', 'imageb-2']) {
+      it(`sends ${model} to the images endpoint`, () => {
+        expect(refusalOf({ model })).to.equal(`"model" ${model} is served by POST /v1/images/tasks, not this endpoint`);
+      });
+    }
+
+    it('is a bad request when the catalogue has no such video model', () => {
+      for (const model of ['vidone', 'VIDONE-3.0', '', 'textc-M3', '__proto__', 'constructor']) {
+        expect(refusalOf({ model })).to.equal('"model" must be one of: [vidone-3.0 vidone-3.0-prime vidtwo-1.1]');
+      }
+    });
+  });
+
+  describe('prompt', () => {
+    const LENGTH = '"prompt" has an unsupported length';
+
+    it('is required', () => {
+      expect(refusalOf({ model: 'vidone-3.0' })).to.equal('"prompt" is required');
+    });
+
+    it('must be a string', () => {
+      for (const prompt of [null, 1, ['a'], {}, true]) {
+        expect(refusalOf(vidone({ prompt }))).to.equal('"prompt" must be a string');
+      }
+    });
+
+    it('has 1 to 5000 characters', () => {
+      expect(refusalOf(vidone({ prompt: '' }))).to.equal(LENGTH);
+      expect(refusalOf(vidone({ prompt: 'a' }))).to.equal('accepted');
+      expect(refusalOf(vidone({ prompt: 'a'.repeat(5000) }))).to.equal('accepted');
+      expect(refusalOf(vidone({ prompt: 'a'.repeat(5001) }))).to.equal(LENGTH);
+    });
+
+    for (const [kind, character] of [
+      ['a CJK character', '海'],
+      ['a CJK character outside the basic plane', '𠮷'],
+      ['an emoji', '🌊'],
+    ] as const) {
+      it(`counts ${kind} as one character`, () => {
+        expect(refusalOf(vidone({ prompt: character.repeat(5000) }))).to.equal('accepted');
+        expect(refusalOf(vidone({ prompt: character.repeat(5001) }))).to.equal(LENGTH);
+      });
+    }
+
+    it('must be text that can be stored', () => {
+      for (const prompt of ['a\0b', '\uD800', 'a\uDC00b']) {
+        expect(refusalOf(vidone({ prompt }))).to.match(/^"prompt" must not contain/);
+      }
+    });
+  });
+
+  describe('images', () => {
+    it('holds 1 to 10 links on vidone', () => {
+      expect(refusalOf(vidone({ images: [] }))).to.equal('"images" requires at least 1 item');
+      expect(refusalOf(vidone({ images: links(1) }))).to.equal('accepted');
+      expect(refusalOf(vidone({ images: links(10) }))).to.equal('accepted');
+      expect(refusalOf(vidone({ images: links(11) }))).to.equal('"images" accepts at most 10 items');
+    });
+
+    it('holds 1 to 9 links on vidtwo', () => {
+      expect(refusalOf(vidtwo({ images: [] }))).to.equal('"images" requires at least 1 item');
+      expect(refusalOf(vidtwo({ images: links(9) }))).to.equal('accepted');
+      expect(refusalOf(vidtwo({ images: links(10) }))).to.equal('"images" accepts at most 9 items');
+    });
+
+    it('is required on vidtwo', () => {
+      expect(refusalOf({ model: 'vidtwo-1.1', prompt: 'A lighthouse' })).to.equal('"images" is required');
+    });
+
+    it('must be an array', () => {
+      for (const images of [null, link(), { 0: link() }, 1]) {
+        expect(refusalOf(vidone({ images }))).to.equal('"images" must be an array');
+      }
+    });
+
+    for (const bad of [
+      'http://files.example/a.png',
+      'ftp://files.example/a',
+      'data:image/png;base64,AA',
+      '',
+      7,
+      null,
+      [],
+    ]) {
+      it(`refuses ${JSON.stringify(bad)} as a link, naming its place`, () => {
+        expect(refusalOf(vidone({ images: [bad] }))).to.equal('"images[0]" must be a public HTTPS URL');
+        expect(refusalOf(vidone({ images: [link(), link(), bad] }))).to.equal('"images[2]" must be a public HTTPS URL');
+      });
+    }
+
+    it('tells too many links before a bad one', () => {
+      expect(refusalOf(vidone({ images: [...links(10), 'x'] }))).to.equal('"images" accepts at most 10 items');
+    });
+
+    it('is passed on in the order of the list', () => {
+      const images = links(10).toReversed();
+      expect(parse(vidone({ images })).render.images).to.deep.equal(images);
+    });
+
+    for (const field of ['reference_videos', 'reference_audios']) {
+      it(`cannot be combined with ${field}`, () => {
+        expect(refusalOf(vidone({ images: links(1), [field]: links(1) }))).to.equal(
+          'Cannot combine "images" with reference inputs in one task',
+        );
+      });
+    }
+  });
+
+  for (const field of ['reference_videos', 'reference_audios']) {
+    describe(field, () => {
+      it('holds 1 to 5 links', () => {
+        expect(refusalOf(vidone({ [field]: [] }))).to.equal(`"${field}" requires at least 1 item`);
+        expect(refusalOf(vidone({ [field]: links(5) }))).to.equal('accepted');
+        expect(refusalOf(vidone({ [field]: links(6) }))).to.equal(`"${field}" accepts at most 5 items`);
+      });
+
+      it('must be an array of public HTTPS URLs', () => {
+        expect(refusalOf(vidone({ [field]: link() }))).to.equal(`"${field}" must be an array`);
+        expect(refusalOf(vidone({ [field]: [link(), 'http://a'] }))).to.equal(
+          `"${field}[1]" must be a public HTTPS URL`,
+        );
+      });
+
+      it('is refused on vidtwo', () => {
+        expect(refusalOf(vidtwo({ [field]: links(1) }))).to.equal(
+          `field "${field}" is not supported by model vidtwo-1.1`,
+        );
+      });
+    });
+  }
+
+  it('takes reference videos and reference audios together', () => {
+    const { render } = parse(vidone({ reference_videos: links(5), reference_audios: links(2) }));
+    expect(render.referenceVideos).to.deep.equal(links(5));
+    expect(render.referenceAudios).to.deep.equal(links(2));
+    expect(render).not.to.have.property('images');
+  });
+
+  describe('duration', () => {
+    const RANGE = '"duration" is outside its supported range';
+
+    it('is 2 to 30 seconds on vidone', () => {
+      expect([1, 2, 30, 31].map((duration) => refusalOf(vidone({ duration })))).to.deep.equal([
+        RANGE,
+        'accepted',
+        'accepted',
+        RANGE,
+      ]);
+    });
+
+    it('is 3 to 15 seconds on vidtwo', () => {
+      expect([2, 3, 15, 16].map((duration) => refusalOf(vidtwo({ duration })))).to.deep.equal([
+        RANGE,
+        'accepted',
+        'accepted',
+        RANGE,
+      ]);
+    });
+
+    for (const duration of ['5', 5.5, -1, 0, null, true, [5], {}, 1e308, Number.MAX_SAFE_INTEGER]) {
+      it(`refuses ${JSON.stringify(duration)}`, () => {
+        expect(refusalOf(vidone({ duration }))).to.equal(RANGE);
+      });
+    }
+  });
+
+  it('takes five aspect ratios', () => {
+    for (const ratio of ['16:9', '9:16', '1:1', '4:3', '3:4']) {
+      expect(parse(vidone({ aspect_ratio: ratio })).render.aspectRatio).to.equal(ratio);
+    }
+    for (const ratio of ['adaptive', '16/9', '21:9', '', null, 1, ['16:9']]) {
+      expect(refusalOf(vidone({ aspect_ratio: ratio }))).to.equal(
+        '"aspect_ratio" must be one of: [16:9 9:16 1:1 4:3 3:4]',
+      );
+    }
+  });
+
+  it('takes two resolutions, in lower case', () => {
+    for (const resolution of ['720p', '1080p']) {
+      expect(parse(vidone({ resolution })).render.resolution).to.equal(resolution);
+    }
+    for (const resolution of ['480p', '720P', '1080', '4K', '', null, 720]) {
+      expect(refusalOf(vidone({ resolution }))).to.equal('"resolution" must be one of: [720p 1080p]');
+    }
+  });
+
+  describe('other fields', () => {
+    for (const field of [
+      'reference_images',
+      'generate_audio',
+      'seed',
+      'quality',
+      'sound',
+      'task_type',
+      'output_format',
+      'watermark',
+      'negative_prompt',
+    ]) {
+      it(`refuses ${field} as not supported by the model`, () => {
+        for (const value of [null, 1, 'x']) {
+          expect(refusalOf(vidone({ [field]: value }))).to.equal(
+            `field "${field}" is not supported by model vidone-3.0`,
+          );
+        }
+        expect(refusalOf(vidtwo({ [field]: 1 }))).to.equal(`field "${field}" is not supported by model vidtwo-1.1`);
+      });
+    }
+
+    it('refuses a name that nobody knows as unknown', () => {
+      expect(refusalOf(vidone({ foo: 1 }))).to.equal('unknown field: foo');
+      expect(refusalOf(vidone({ Prompt: 'x' }))).to.equal('unknown field: Prompt');
+      expect(refusalOf(JSON.parse('{"model":"vidone-3.0","prompt":"x","__proto__":{}}'))).to.equal(
+        'unknown field: __proto__',
+      );
+    });
+  });
+
+  it('tells the first of several faults, in the order of the fields', () => {
+    const faults: [object, string][] = [
+      [{ prompt: '' }, '"prompt" has an unsupported length'],
+      [{ images: [] }, '"images" requires at least 1 item'],
+      [{ reference_videos: links(6) }, 'Cannot combine "images" with reference inputs in one task'],
+      [{ duration: '5' }, '"duration" is outside its supported range'],
+      [{ aspect_ratio: 'adaptive' }, '"aspect_ratio" must be one of: [16:9 9:16 1:1 4:3 3:4]'],
+      [{ resolution: '480p' }, '"resolution" must be one of: [720p 1080p]'],
+      [{ seed: 1 }, 'field "seed" is not supported by model vidone-3.0'],
+      [{ foo: 1 }, 'unknown field: foo'],
+    ];
+    for (const [index, [, sentence]] of faults.entries()) {
+      const remaining = faults.slice(index).map(([fault]) => fault);
+      const body = Object.assign({}, ...remaining.toReversed(), { model: 'vidone-3.0' });
+      const base = index < 3 ? vidone({ images: links(1) }) : vidone();
+      expect(refusalOf({ ...base, ...body })).to.equal(sentence);
+    }
+  });
+
+  describe('an accepted request', () => {
+    it('is text only with the defaults filled in: 5 seconds of 720p at 16:9', () => {
+      const { model, price, billableDurationSeconds, render } = parse(vidone());
+      expect(model.id).to.equal('vidone-3.0');
+      expect(price).to.equal(parseUsd('0.50'));
+      expect(billableDurationSeconds).to.equal(5);
+      expect(render).to.deep.equal({
+        kind: 'video',
+        model: 'vidone-3.0',
+        prompt: 'A lighthouse',
+        durationSeconds: 5,
+        aspectRatio: '16:9',
+        resolution: '720p',
+      });
+    });
+
+    it('keeps the default aspect ratio when images or references are sent', () => {
+      for (const inputs of [{ images: links(3) }, { reference_videos: links(1) }, { reference_audios: links(1) }]) {
+        expect(parse(vidone(inputs)).render).to.include({ aspectRatio: '16:9', resolution: '720p' });
+      }
+    });
+
+    for (const [body, usd] of [
+      [vidone({ duration: 30, resolution: '1080p' }), '4.5'],
+      [vidone({ model: 'vidone-3.0-prime', duration: 30, resolution: '1080p' }), '4.5'],
+      [vidone({ aspect_ratio: '1:1', images: links(10) }), '0.5'],
+      [vidtwo({ duration: 3 }), '0.24'],
+      [vidtwo({ images: links(9), resolution: '1080p' }), '0.6'],
+    ] as const) {
+      it(`costs ${usd}: ${JSON.stringify(body).replaceAll(/"https[^\]]*/g, '…')}`, () => {
+        expect(parse(body).price).to.equal(parseUsd(usd));
+      });
+    }
+
+    it('keeps the prompt as it was written', () => {
+      const prompt = '  A\nlighthouse — 灯塔 🌊 e\u0301 ';
+      expect(parse(vidone({ prompt })).render.prompt).to.equal(prompt);
+    });
+  });
+
+  it('describes its rules for the API description', () => {
+    const model = catalogue.videoModels.get('vidone-3.0');
+    if (!model) throw new Error('no vidone-3.0');
+    const { keys } = videoRequestSchema(model, context).describe();
+    expect(Object.keys(keys)).to.deep.equal([
+      'model',
+      'prompt',
+      'images',
+      'reference_videos',
+      'reference_audios',
+      'duration',
+      'aspect_ratio',
+      'resolution',
+    ]);
+    expect(keys.duration.flags.default).to.equal(5);
+    expect(keys.resolution.allow).to.deep.equal(['720p', '1080p']);
+  });
+
+  it('accepts or refuses any JSON, and fails at none', () => {
+    const field = fc.constantFrom(
+      'prompt',
+      'images',
+      'reference_videos',
+      'reference_audios',
+      'duration',
+      'aspect_ratio',
+      'resolution',
+      'seed',
+      '__proto__',
+    );
+    const model = fc.constantFrom('vidone-3.0', 'vidtwo-1.1', 'imageb-2', 'x', null);
+    const value = fc.oneof(
+      fc.jsonValue({ stringUnit: 'binary' }),
+      fc.constantFrom(5, '720p', '16:9', [link()], 'A lighthouse'),
+    );
+    const body = fc
+      .tuple(model, fc.array(fc.tuple(fc.oneof(field, fc.string()), value), { maxLength: 6 }))
+      .map(([model, fields]): unknown => Object.fromEntries([['model', model], ...fields]));
+    fc.assert(
+      fc.property(fc.oneof(body, fc.jsonValue()), (json) => {
+        expect(refusalOf(json)).to.match(/\S/);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
