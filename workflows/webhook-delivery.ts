@@ -1,8 +1,62 @@
-/** One event to one endpoint, attempt by attempt, until it arrives or the schedule ends. */
+/** One event to one endpoint, attempt by attempt, until it arrives, its endpoint takes nothing any more or the schedule ends. */
+import { condition, defineSignal, proxyActivities, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import type { AttemptResult, WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+
 export interface WebhookDeliveryInput {
   readonly deliveryId: string;
+  /** Above 1 for a redelivery, which counts on. 1 when absent. */
+  readonly firstAttempt?: number;
 }
 
-export async function webhookDelivery({ deliveryId }: WebhookDeliveryInput): Promise<void> {
-  throw new Error(`delivery ${deliveryId} cannot be made yet`);
+export interface WebhookDeliveryOutcome {
+  readonly status: string;
+  /** Made so far, those of earlier deliveries included. */
+  readonly attempts: number;
+}
+
+/** Asks for an attempt at once and, should it fail, for the schedule from its beginning. */
+export const redeliver = defineSignal('redeliver');
+
+const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
+
+const { attemptDelivery } = proxyActivities<WebhookDeliveryActivities>({
+  // Only the record can fail, never the receiver; so it is tried for as long as it takes.
+  startToCloseTimeout: '1 minute',
+  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+});
+
+export async function webhookDelivery({
+  deliveryId,
+  firstAttempt = 1,
+}: WebhookDeliveryInput): Promise<WebhookDeliveryOutcome> {
+  let asked = false;
+  setHandler(redeliver, () => {
+    asked = true;
+  });
+
+  let number = firstAttempt;
+  let scheduleStart = firstAttempt;
+  for (;;) {
+    asked = false;
+    const result = await attempt(deliveryId, number, number - scheduleStart + 1);
+    number = result.attempts + 1;
+    if (result.status === 'pending') await waitForNext(result, () => asked);
+    else if (!asked) return end(result);
+    if (asked) scheduleStart = number;
+  }
+}
+
+async function attempt(deliveryId: string, number: number, scheduled: number): Promise<AttemptResult> {
+  return attemptDelivery.executeWithOptions({ summary: `Attempt ${number}` }, [{ deliveryId, number, scheduled }]);
+}
+
+async function waitForNext({ attempts, delayMs, detail }: AttemptResult, asked: () => boolean): Promise<void> {
+  if (delayMs > 0) await condition(asked, delayMs, { summary: `Before attempt ${attempts + 1}; the last: ${detail}` });
+}
+
+function end({ status, attempts }: AttemptResult): WebhookDeliveryOutcome {
+  upsertSearchAttributes([{ key: OUTCOME, value: status }]);
+  return { status, attempts };
 }

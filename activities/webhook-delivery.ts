@@ -1,0 +1,183 @@
+/**
+ * One attempt to deliver an event to a webhook endpoint: specification section 6. Each attempt is signed with the time at
+ * which it is made, because receivers refuse old timestamps, and checks anew where the endpoint's address leads.
+ */
+import { Context } from '@temporalio/activity';
+import { ApplicationFailure } from '@temporalio/common';
+import type { Database } from '../db/database.ts';
+import type { DeliveryStatus } from '../db/queries/deliveries.ts';
+import {
+  abandonDelivery,
+  type AttemptOutcome,
+  type DeliveryState,
+  type DeliveryToAttempt,
+  loadDelivery,
+  recordAttempt,
+} from '../db/queries/delivery-attempts.ts';
+import type { Sealer } from '../db/sealing.ts';
+import { AddressRefusedError, type GuardedClient, TimeoutError } from '../webhooks/address-guard.ts';
+import { delayBeforeAttemptMs, parseRetryAfter } from '../webhooks/retry-schedule.ts';
+import { deliveryHeaders } from '../webhooks/signature.ts';
+
+export interface WebhookDeliveryDependencies {
+  readonly database: Database;
+  readonly sealer: Sealer;
+  readonly client: GuardedClient;
+  /** The wait before each attempt; as many attempts as numbers. */
+  readonly scheduleMs: readonly number[];
+}
+
+export interface AttemptRequest {
+  readonly deliveryId: string;
+  /** Counts all attempts of the delivery, from 1. */
+  readonly number: number;
+  /** Its place in the schedule, from 1; a redelivery begins the schedule anew. */
+  readonly scheduled: number;
+}
+
+/** How the delivery stands, and what is to happen next. */
+export interface AttemptResult {
+  readonly status: DeliveryStatus;
+  /** Made so far. */
+  readonly attempts: number;
+  /** Until the next attempt; 0 when there is none. */
+  readonly delayMs: number;
+  /** What came of it, for operators. */
+  readonly detail: string;
+}
+
+/** What the receiver made of a request. */
+interface Answer {
+  readonly startedAt: Date;
+  readonly latencyMs: number;
+  readonly status: number | null;
+  readonly error: string | null;
+  /** As the receiver wrote it. */
+  readonly retryAfter: string | undefined;
+}
+
+export type WebhookDeliveryActivities = ReturnType<typeof createWebhookDeliveryActivities>;
+
+/** For the whole exchange: connecting, sending and the first line of the answer. */
+const TIMEOUT_MS = 15_000;
+/** The longest pause of the usual schedule; a receiver cannot ask for a longer one. */
+const MAX_RETRY_AFTER_SECONDS = 86_400;
+const GONE = 410;
+
+export function createWebhookDeliveryActivities({ database, sealer, client, scheduleMs }: WebhookDeliveryDependencies) {
+  const scheduleSeconds = scheduleMs.map((delayMs) => delayMs / 1000);
+
+  return {
+    /**
+     * Makes an attempt and records it. The same number again makes none, once it is recorded; a crash between the answer of
+     * the receiver and the record sends the event twice, under the same id.
+     */
+    async attemptDelivery({ deliveryId, number, scheduled }: AttemptRequest): Promise<AttemptResult> {
+      const delivery = await loadDelivery(database, deliveryId);
+      if (!delivery) throw ApplicationFailure.nonRetryable(`there is no delivery ${deliveryId}`, 'DeliveryMissing');
+      if (delivery.status !== 'pending' || delivery.attempts >= number) return toResult(delivery, 'recorded before');
+      if (!delivery.endpoint.isActive) {
+        await abandonDelivery(database, deliveryId);
+        return { status: 'failed', attempts: delivery.attempts, delayMs: 0, detail: 'the endpoint takes no events' };
+      }
+      const firstDueAt = new Date(delivery.createdAt.getTime() + (scheduleMs[0] ?? 0));
+      if (number === 1 && firstDueAt > new Date()) {
+        return toResult({ ...delivery, nextAttemptAt: firstDueAt }, 'not due yet');
+      }
+
+      const answer = await post(delivery);
+      const { startedAt, latencyMs, status, error } = answer;
+      const state = await recordAttempt(
+        database,
+        { id: deliveryId, endpointId: delivery.endpoint.id },
+        { number, startedAt, latencyMs, status, error },
+        outcomeOf(answer, scheduled),
+      );
+      return toResult(state, error ?? `HTTP ${status}`);
+    },
+  };
+
+  async function post(delivery: DeliveryToAttempt): Promise<Answer> {
+    const signal = Context.current().cancellationSignal;
+    const startedAt = new Date();
+    const answered = (status: number | null, error: string | null, retryAfter?: string): Answer => ({
+      startedAt,
+      latencyMs: Math.max(Date.now() - startedAt.getTime(), 0),
+      status,
+      error,
+      retryAfter,
+    });
+    try {
+      const { status, headers, body } = await client.request(delivery.endpoint.url, {
+        method: 'POST',
+        headers: signedHeaders(delivery, startedAt),
+        body: delivery.event.payload,
+        // The status is all that counts; what else the receiver says is neither read nor kept.
+        maxBytes: 0,
+        timeoutMs: TIMEOUT_MS,
+        redirects: 0,
+        signal,
+      });
+      await body.cancel();
+      return answered(status, refusalOf(status), headers['retry-after']);
+    } catch (error) {
+      // This worker is stopping: no verdict on the receiver; another worker makes the attempt.
+      if (signal.aborted) throw error;
+      return answered(null, describeFailure(error));
+    }
+  }
+
+  /** While a secret is being replaced, Standard Webhooks receivers may check with the old one or the new one. */
+  function signedHeaders({ endpoint, event }: DeliveryToAttempt, now: Date): Record<string, string> {
+    const headersWith = (sealedSecret: Buffer): Record<string, string> =>
+      deliveryHeaders({
+        secret: sealer.open(sealedSecret, endpoint.id),
+        messageId: event.id,
+        event: event.type,
+        timestampSeconds: Math.floor(now.getTime() / 1000),
+        body: event.payload,
+      });
+    const headers = headersWith(endpoint.sealedSecret);
+    if (endpoint.previousSealedSecret === null) return headers;
+    const previous = headersWith(endpoint.previousSealedSecret);
+    return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
+  }
+
+  function outcomeOf({ status, error, retryAfter }: Answer, scheduled: number): AttemptOutcome {
+    if (error === null) return { delivered: true };
+    if (status === GONE) {
+      return { delivered: false, nextAttemptAt: null, disabledReason: 'the receiver answered 410 Gone' };
+    }
+    const now = Date.now();
+    const delayMs = delayBeforeAttemptMs(scheduled + 1, {
+      scheduleSeconds,
+      random: Math.random(),
+      retryAfterSeconds: parseRetryAfter(retryAfter, now, MAX_RETRY_AFTER_SECONDS),
+    });
+    return {
+      delivered: false,
+      nextAttemptAt: delayMs === null ? null : new Date(now + delayMs),
+      disabledReason: null,
+    };
+  }
+}
+
+function toResult({ status, attempts, nextAttemptAt }: DeliveryState, detail: string): AttemptResult {
+  const delayMs = status === 'pending' && nextAttemptAt ? Math.max(nextAttemptAt.getTime() - Date.now(), 0) : 0;
+  return { status, attempts, delayMs, detail };
+}
+
+/** Why an answer does not count as received; null when it does. */
+function refusalOf(status: number): string | null {
+  if (status >= 200 && status < 300) return null;
+  if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
+  return `HTTP ${status}`;
+}
+
+/** Why there was no answer, in words that the endpoint's owner may read. */
+function describeFailure(error: unknown): string {
+  if (error instanceof AddressRefusedError) return `address refused: ${error.message}`;
+  if (error instanceof TimeoutError) return `no answer within ${TIMEOUT_MS / 1000} s`;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? `connection failed: ${code}` : 'connection failed';
+}

@@ -1,0 +1,238 @@
+/** Deliveries as clients, operators and the relay see them; `delivery-attempts.ts` has what the worker does with them. */
+import { createdAtMsOf, isId } from '../../domain/ids.ts';
+import type { Database } from '../database.ts';
+
+export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
+
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
+
+/** One try to deliver. */
+export interface DeliveryAttempt {
+  /** From 1. */
+  readonly number: number;
+  readonly startedAt: Date;
+  readonly latencyMs: number;
+  /** The HTTP status; null when there was no answer. */
+  readonly status: number | null;
+  /** Why there was no answer, or why the answer does not count. */
+  readonly error: string | null;
+}
+
+/** One event on its way to one endpoint. */
+export interface Delivery {
+  readonly id: string;
+  readonly accountId: string;
+  readonly endpointId: string;
+  readonly eventId: string;
+  readonly eventType: string;
+  /** Null for a test event. */
+  readonly taskId: string | null;
+  readonly status: DeliveryStatus;
+  readonly attempts: readonly DeliveryAttempt[];
+  /** Null when no further attempt is known to follow. */
+  readonly nextAttemptAt: Date | null;
+  readonly createdAt: Date;
+  readonly completedAt: Date | null;
+}
+
+export interface DeliveryFilter {
+  /** Absent only for operators. */
+  readonly accountId?: string | undefined;
+  readonly endpointId?: string | undefined;
+  readonly deliveryId?: string | undefined;
+  readonly taskId?: string | undefined;
+  readonly status?: DeliveryStatus | undefined;
+  /** Earliest creation, inclusive. */
+  readonly from?: Date | undefined;
+  /** Latest creation, exclusive. */
+  readonly to?: Date | undefined;
+}
+
+interface DeliveryRow {
+  id: string;
+  account_id: string;
+  endpoint_id: string;
+  event_id: string;
+  event_type: string;
+  task_id: string | null;
+  status: DeliveryStatus;
+  next_attempt_at: Date | null;
+  created_at: Date;
+  completed_at: Date | null;
+}
+
+interface AttemptRow {
+  delivery_id: string;
+  number: number;
+  started_at: Date;
+  latency_ms: number;
+  status: number | null;
+  error: string | null;
+}
+
+/** A delivery is sent again at most until it has had so many attempts, which bounds its log and its workflow's history. */
+export const MAX_ATTEMPTS = 100;
+
+/** Deliveries with their attempts, newest first. @param before the id of the last delivery of the previous page */
+export async function listDeliveries(
+  database: Database,
+  filter: DeliveryFilter & { readonly before?: string | undefined; readonly limit: number },
+): Promise<readonly Delivery[]> {
+  const query = deliveriesOf(database, filter).join('events', 'events.id', 'deliveries.event_id');
+  if (filter.before !== undefined) void query.where('deliveries.id', '<', filter.before);
+  const rows = await query
+    .orderBy('deliveries.id', 'desc')
+    .limit(filter.limit)
+    .select<DeliveryRow[]>('deliveries.*', 'events.type as event_type');
+  const attempts = await attemptsOf(
+    database,
+    rows.map(({ id }) => id),
+  );
+  return rows.map((row) => toDelivery(row, attempts.get(row.id) ?? []));
+}
+
+/** The one delivery that the filter's `deliveryId` names, if the rest of the filter fits it. */
+export async function findDelivery(
+  database: Database,
+  filter: DeliveryFilter & { readonly deliveryId: string },
+): Promise<Delivery | null> {
+  if (!isId('delivery', filter.deliveryId)) return null;
+  const [delivery] = await listDeliveries(database, { ...filter, limit: 1 });
+  return delivery ?? null;
+}
+
+/**
+ * Asks for deliveries to be made again, whatever became of them: they are pending again, and the relay starts them. Leaves
+ * out those whose endpoint takes nothing any more and those with {@link MAX_ATTEMPTS}.
+ *
+ * @param limit how many at most, oldest first
+ * @returns how many
+ */
+export async function requestRedeliveries(
+  database: Database,
+  filter: DeliveryFilter & { readonly limit: number },
+): Promise<number> {
+  const chosen = deliveriesOf(database, filter)
+    .join('webhook_endpoints', 'webhook_endpoints.id', 'deliveries.endpoint_id')
+    .whereNull('webhook_endpoints.deleted_at')
+    .whereNull('webhook_endpoints.disabled_at')
+    .where('deliveries.attempts', '<', MAX_ATTEMPTS)
+    .orderBy('deliveries.id')
+    .limit(filter.limit)
+    .select('deliveries.id');
+  return database('deliveries').whereIn('id', chosen).update({
+    status: 'pending',
+    completed_at: null,
+    next_attempt_at: database.fn.now(),
+    workflow_started_at: null,
+    next_start_at: database.fn.now(),
+  });
+}
+
+/** Writes an event that is no task's, and its delivery to one endpoint, due at once. */
+export async function insertTestDelivery(
+  transaction: Database,
+  delivery: { id: string; accountId: string; endpointId: string; event: { id: string; payload: string } },
+): Promise<void> {
+  const common = { account_id: delivery.accountId, created_at: new Date(createdAtMsOf('delivery', delivery.id)) };
+  const { id: eventId, payload } = delivery.event;
+  await transaction('events').insert({ ...common, id: eventId, type: 'endpoint.test', payload });
+  await transaction('deliveries').insert({
+    ...common,
+    id: delivery.id,
+    event_id: eventId,
+    endpoint_id: delivery.endpointId,
+    next_start_at: transaction.fn.now(),
+  });
+}
+
+/** A delivery whose workflow nobody is known to have started. */
+export interface DeliveryToStart {
+  readonly id: string;
+  readonly accountId: string;
+  readonly eventType: string;
+  /** The number of its next attempt; above 1 for a redelivery, whose earlier workflow may not have ended yet. */
+  readonly firstAttempt: number;
+}
+
+/**
+ * Takes deliveries whose start is due, for this caller alone: another caller gets others, and these come up again after
+ * `retryAfterSeconds` unless they are marked by then.
+ */
+export async function claimDeliveriesToStart(
+  database: Database,
+  { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
+): Promise<readonly DeliveryToStart[]> {
+  const { rows } = await database.raw<{
+    rows: { id: string; account_id: string; event_type: string; attempts: number }[];
+  }>(
+    /* sql */ `
+    UPDATE deliveries SET next_start_at = now() + make_interval(secs => :retryAfterSeconds)
+    FROM events
+    WHERE events.id = deliveries.event_id AND deliveries.id IN (
+      SELECT id FROM deliveries
+      WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()
+      ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    RETURNING deliveries.id, deliveries.account_id, events.type AS event_type, deliveries.attempts`,
+    { limit, retryAfterSeconds },
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    accountId: row.account_id,
+    eventType: row.event_type,
+    firstAttempt: row.attempts + 1,
+  }));
+}
+
+/**
+ * Records that Temporal has acknowledged these claimed deliveries. One that was asked for again in the meantime is due again
+ * and stays so.
+ */
+export async function markDeliveriesStarted(database: Database, deliveryIds: readonly string[]): Promise<void> {
+  await database('deliveries')
+    .whereIn('id', [...deliveryIds])
+    .whereNull('workflow_started_at')
+    .where('next_start_at', '>', database.fn.now())
+    .update({ workflow_started_at: database.fn.now() });
+}
+
+function deliveriesOf(database: Database, filter: DeliveryFilter) {
+  const query = database('deliveries');
+  if (filter.accountId !== undefined) void query.where('deliveries.account_id', filter.accountId);
+  if (filter.endpointId !== undefined) void query.where('deliveries.endpoint_id', filter.endpointId);
+  if (filter.deliveryId !== undefined) void query.where('deliveries.id', filter.deliveryId);
+  if (filter.taskId !== undefined) void query.where('deliveries.task_id', filter.taskId);
+  if (filter.status !== undefined) void query.where('deliveries.status', filter.status);
+  if (filter.from) void query.where('deliveries.created_at', '>=', filter.from);
+  if (filter.to) void query.where('deliveries.created_at', '<', filter.to);
+  return query;
+}
+
+/** By delivery, in the order in which they were made. */
+async function attemptsOf(
+  database: Database,
+  deliveryIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly DeliveryAttempt[]>> {
+  const rows = await database<AttemptRow>('delivery_attempts').whereIn('delivery_id', deliveryIds).orderBy('number');
+  const attempts = new Map<string, DeliveryAttempt[]>(deliveryIds.map((id) => [id, []]));
+  for (const { delivery_id, number, started_at, latency_ms, status, error } of rows) {
+    attempts.get(delivery_id)?.push({ number, startedAt: started_at, latencyMs: latency_ms, status, error });
+  }
+  return attempts;
+}
+
+function toDelivery(row: DeliveryRow, attempts: readonly DeliveryAttempt[]): Delivery {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    endpointId: row.endpoint_id,
+    eventId: row.event_id,
+    eventType: row.event_type,
+    taskId: row.task_id,
+    status: row.status,
+    attempts,
+    nextAttemptAt: row.next_attempt_at,
+    createdAt: row.created_at,
+    completedAt: row.completed_at,
+  };
+}

@@ -1,0 +1,193 @@
+import { isId } from '../../domain/ids.ts';
+import type { Database } from '../database.ts';
+
+/** The task events that an endpoint can ask for. */
+export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
+
+export type TaskEvent = (typeof TASK_EVENTS)[number];
+
+/** Where an account wants its events. The secret is kept apart: nothing that is shown twice carries it. */
+export interface WebhookEndpoint {
+  readonly id: string;
+  readonly accountId: string;
+  readonly url: string;
+  readonly description: string | null;
+  readonly events: readonly TaskEvent[];
+  readonly disabledAt: Date | null;
+  /** Why nothing is delivered; null while enabled. */
+  readonly disabledReason: string | null;
+  /** The first failed attempt since the last success. */
+  readonly failingSince: Date | null;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+}
+
+interface EndpointRow {
+  id: string;
+  account_id: string;
+  url: string;
+  description: string | null;
+  events: TaskEvent[];
+  disabled_at: Date | null;
+  disabled_reason: string | null;
+  failing_since: Date | null;
+  deleted_at: Date | null;
+  created_at: Date;
+  updated_at: Date;
+}
+
+export interface NewWebhookEndpoint {
+  readonly id: string;
+  readonly accountId: string;
+  readonly url: string;
+  readonly description: string | null;
+  readonly events: readonly TaskEvent[];
+  readonly sealedSecret: Buffer;
+  readonly createdAt: Date;
+}
+
+/** What an owner may change. What is absent stays. */
+export interface WebhookEndpointChanges {
+  readonly url?: string | undefined;
+  readonly description?: string | null | undefined;
+  readonly events?: readonly TaskEvent[] | undefined;
+  /** True also forgets past failures. */
+  readonly enabled?: boolean | undefined;
+}
+
+/**
+ * Adds an endpoint. Takes a lock for the account until the transaction ends, so that the limit holds however many requests
+ * come at once.
+ *
+ * @returns null when the account has `maxEndpoints` already
+ */
+export async function insertWebhookEndpoint(
+  transaction: Database,
+  endpoint: NewWebhookEndpoint,
+  maxEndpoints: number,
+): Promise<WebhookEndpoint | null> {
+  await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('webhook_endpoints ' || ?, 0))`, [
+    endpoint.accountId,
+  ]);
+  const existing = await endpointsOf(transaction, endpoint.accountId).limit(maxEndpoints).select('id');
+  if (existing.length >= maxEndpoints) return null;
+  const [row] = await transaction('webhook_endpoints')
+    .insert({
+      id: endpoint.id,
+      account_id: endpoint.accountId,
+      url: endpoint.url,
+      description: endpoint.description,
+      events: endpoint.events,
+      sealed_secret: endpoint.sealedSecret,
+      created_at: endpoint.createdAt,
+      updated_at: endpoint.createdAt,
+    })
+    .returning<EndpointRow[]>('*');
+  if (!row) throw new Error('an insert always returns its row');
+  return toEndpoint(row);
+}
+
+/** The account's endpoint of that id; null also when it was deleted or is another account's. */
+export async function findWebhookEndpoint(
+  database: Database,
+  accountId: string,
+  endpointId: string,
+): Promise<WebhookEndpoint | null> {
+  const row = await endpointById(database, accountId, endpointId)?.first();
+  return row ? toEndpoint(row) : null;
+}
+
+/** The account's endpoints, newest first. @param before the id of the last endpoint of the previous page */
+export async function listWebhookEndpoints(
+  database: Database,
+  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+): Promise<readonly WebhookEndpoint[]> {
+  const query = endpointsOf(database, accountId);
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
+}
+
+/** Changes what is given and leaves the rest. @returns null when the account has no such endpoint */
+export async function updateWebhookEndpoint(
+  database: Database,
+  accountId: string,
+  endpointId: string,
+  { url, description, events, enabled }: WebhookEndpointChanges,
+): Promise<WebhookEndpoint | null> {
+  const now = database.fn.now();
+  const [row] =
+    (await endpointById(database, accountId, endpointId)
+      ?.update({
+        ...(url !== undefined && { url }),
+        ...(description !== undefined && { description }),
+        ...(events !== undefined && { events: [...events] }),
+        ...(enabled === true && { disabled_at: null, disabled_reason: null, failing_since: null }),
+        // An endpoint that is disabled already keeps its time and reason.
+        ...(enabled === false && {
+          disabled_at: database.raw('coalesce(disabled_at, now())'),
+          disabled_reason: database.raw('coalesce(disabled_reason, ?)', ['disabled by its owner']),
+        }),
+        updated_at: now,
+      })
+      .returning('*')) ?? [];
+  return row ? toEndpoint(row) : null;
+}
+
+/**
+ * Puts a new secret in force. The old one goes on signing beside it for `overlapSeconds`.
+ *
+ * @returns null when the account has no such endpoint
+ */
+export async function replaceWebhookSecret(
+  database: Database,
+  {
+    accountId,
+    endpointId,
+    sealedSecret,
+    overlapSeconds,
+  }: { accountId: string; endpointId: string; sealedSecret: Buffer; overlapSeconds: number },
+): Promise<WebhookEndpoint | null> {
+  if (!isId('webhookEndpoint', endpointId)) return null;
+  const { rows } = await database.raw<{ rows: EndpointRow[] }>(
+    /* sql */ `
+    UPDATE webhook_endpoints SET previous_sealed_secret = sealed_secret, sealed_secret = :sealedSecret,
+      previous_secret_until = now() + make_interval(secs => :overlapSeconds), updated_at = now()
+    WHERE id = :endpointId AND account_id = :accountId AND deleted_at IS NULL
+    RETURNING *`,
+    { accountId, endpointId, sealedSecret, overlapSeconds },
+  );
+  return rows[0] ? toEndpoint(rows[0]) : null;
+}
+
+/** Nothing is delivered to it from now on. @returns false when the account has no such endpoint */
+export async function deleteWebhookEndpoint(
+  database: Database,
+  accountId: string,
+  endpointId: string,
+): Promise<boolean> {
+  const deleted = await endpointById(database, accountId, endpointId)?.update({ deleted_at: database.fn.now() });
+  return deleted === 1;
+}
+
+function endpointsOf(database: Database, accountId: string) {
+  return database<EndpointRow>('webhook_endpoints').where({ account_id: accountId }).whereNull('deleted_at');
+}
+
+function endpointById(database: Database, accountId: string, endpointId: string) {
+  return isId('webhookEndpoint', endpointId) ? endpointsOf(database, accountId).where({ id: endpointId }) : null;
+}
+
+function toEndpoint(row: EndpointRow): WebhookEndpoint {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    url: row.url,
+    description: row.description,
+    events: row.events,
+    disabledAt: row.disabled_at,
+    disabledReason: row.disabled_reason,
+    failingSince: row.failing_since,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}
