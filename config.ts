@@ -99,6 +99,13 @@ export interface StackConfig {
   /** A Temporal server to use instead of the stack's own. */
   readonly temporal: { readonly address: string; readonly uiUrl: string } | undefined;
   readonly temporalNamespace: string;
+  /** Secrets to use instead of the ones that the stack makes for itself. */
+  readonly secrets: {
+    readonly adminToken: string | undefined;
+    readonly keyPepper: string | undefined;
+    readonly encryptionKey: string | undefined;
+  };
+  readonly publicUrl: string | undefined;
   readonly shutdownGraceMs: number;
 }
 
@@ -117,7 +124,7 @@ export class ConfigurationError extends Error {
  * @throws ConfigurationError naming every variable that is missing or wrong
  */
 export function loadConfig(env: Environment = process.env): Config {
-  const { values, mistakes } = readVariables(env);
+  const { values, mistakes } = readVariables(env, isRequired);
   mistakes.push(...mistakesAcross(values));
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return {
@@ -137,11 +144,7 @@ export function loadConfig(env: Environment = process.env): Config {
     },
     storage: storageConfig(values),
     providers: { routesFile: values.GENWAY_PROVIDERS },
-    simulator: {
-      port: values.GENWAY_SIMULATOR_PORT,
-      url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${values.GENWAY_SIMULATOR_PORT}`,
-      key: values.GENWAY_SIMULATOR_KEY,
-    },
+    simulator: simulatorConfig(values),
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,
@@ -162,12 +165,41 @@ export function loadConfig(env: Environment = process.env): Config {
 }
 
 /**
+ * Reads what a process needs that does nothing but use the database.
+ *
+ * @throws ConfigurationError naming every variable that is missing or wrong
+ */
+export function loadDatabaseConfig(env: Environment = process.env): Config['database'] {
+  const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
+}
+
+/**
+ * Reads what the simulator needs, which knows no secrets of Genway.
+ *
+ * @throws ConfigurationError naming every variable that is wrong
+ */
+export function loadSimulatorConfig(
+  env: Environment = process.env,
+): Pick<Config, 'host' | 'simulator' | 'logLevel' | 'shutdownGraceMs'> {
+  const { values, mistakes } = readVariables(env, () => false);
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    host: values.GENWAY_HOST,
+    simulator: simulatorConfig(values),
+    logLevel: values.GENWAY_LOG_LEVEL,
+    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+  };
+}
+
+/**
  * Reads what `npm start` itself needs. Variables that it sets for its processes, such as the secrets, may be missing.
  *
  * @throws ConfigurationError naming every variable that is wrong
  */
 export function loadStackConfig(env: Environment = process.env): StackConfig {
-  const { values, mistakes, given } = readVariables(env, { allowMissing: true });
+  const { values, mistakes, given } = readVariables(env, () => false);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return {
     home: resolve(values.GENWAY_HOME),
@@ -180,11 +212,17 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       temporal: values.TEMPORAL_PORT,
       temporalUi: values.TEMPORAL_UI_PORT,
     },
-    databaseUrl: given.has('DATABASE_URL') ? values.DATABASE_URL : undefined,
+    databaseUrl: values.DATABASE_URL,
     temporal: given.has('TEMPORAL_ADDRESS')
       ? { address: values.TEMPORAL_ADDRESS, uiUrl: values.TEMPORAL_UI_URL }
       : undefined,
     temporalNamespace: values.TEMPORAL_NAMESPACE,
+    secrets: {
+      adminToken: values.GENWAY_ADMIN_TOKEN,
+      keyPepper: values.GENWAY_KEY_PEPPER,
+      encryptionKey: values.GENWAY_ENCRYPTION_KEY,
+    },
+    publicUrl: values.GENWAY_PUBLIC_URL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
   };
 }
@@ -207,20 +245,25 @@ interface Reading {
   readonly given: ReadonlySet<string>;
 }
 
+function isRequired(_name: string, { required }: Variable): boolean {
+  return required;
+}
+
 /** An empty variable counts as not set, except that an empty secret is a mistake. */
-function readVariables(env: Environment, { allowMissing = false } = {}): Reading {
+function readVariables(env: Environment, mustBeSet: (name: string, row: Variable) => boolean): Reading {
   const values: Record<string, unknown> = {};
   const mistakes: string[] = [];
   const given = new Set<string>();
   const rows: [string, Variable][] = Object.values(VARIABLE_GROUPS).flatMap((group) => Object.entries(group));
-  for (const [name, { kind, required, meaning, defaultText }] of rows) {
+  for (const [name, row] of rows) {
+    const { kind, meaning, defaultText } = row;
     const found = env[name];
     if (found) given.add(name);
     const text = found || defaultText;
     if (kind.secret && found === '') {
       mistakes.push(`${name} is empty: set it to ${kind.form}. ${meaning}`);
     } else if (text === undefined) {
-      if (required && !allowMissing) mistakes.push(`${name} is not set: set it to ${kind.form}. ${meaning}`);
+      if (mustBeSet(name, row)) mistakes.push(`${name} is not set: set it to ${kind.form}. ${meaning}`);
     } else {
       const { value, error } = kind.schema.validate(kind.parse(text), { convert: false });
       if (error) mistakes.push(`${name} ${kind.secret ? '' : `is "${text}" but `}must be ${kind.form}. ${meaning}`);
@@ -266,6 +309,11 @@ function temporalConfig(values: Values): TemporalConfig {
     tls: encrypted ? { serverCaCertPath, client } : undefined,
     uiUrl: values.TEMPORAL_UI_URL,
   };
+}
+
+function simulatorConfig(values: Values): Config['simulator'] {
+  const port = values.GENWAY_SIMULATOR_PORT;
+  return { port, url: values.GENWAY_SIMULATOR_URL ?? `http://127.0.0.1:${port}`, key: values.GENWAY_SIMULATOR_KEY };
 }
 
 function storageConfig(values: Values): StorageConfig {

@@ -14,7 +14,7 @@ export async function findFreePort(host = '127.0.0.1'): Promise<number> {
 }
 
 /** Whether nothing listens on the port, so that a server could. */
-export async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
   const server = createServer().listen(port, host);
   try {
     await once(server, 'listening');
@@ -24,4 +24,22 @@ export async function isPortFree(port: number, host = '127.0.0.1'): Promise<bool
   server.close();
   await once(server, 'close');
   return true;
+}
+
+/**
+ * Checks that servers can be started on all of the ports.
+ *
+ * @param ports each port by the name of the variable that moves it
+ * @throws Error naming that variable
+ */
+export async function checkPorts(ports: Readonly<Record<string, number>>): Promise<void> {
+  const users = new Map<number, string>();
+  for (const [variable, port] of Object.entries(ports)) {
+    const other = users.get(port);
+    if (other) throw new Error(`${variable} and ${other} are both ${port}: give one of them another port.`);
+    users.set(port, variable);
+    if (!(await isPortFree(port))) {
+      throw new Error(`Port ${port} is taken. Stop what listens there, or set ${variable} to another port.`);
+    }
+  }
 }

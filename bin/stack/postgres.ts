@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { runToEnd, startProcess, type RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
+import { endProcess, processCommand } from './process-identity.ts';
 import { waitUntil } from './wait-until.ts';
 
 const run = promisify(execFile);
@@ -39,7 +40,8 @@ export interface Postgres {
 }
 
 /**
- * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`.
+ * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`. A server that a crash left
+ * behind on the same folder is stopped first.
  *
  * @throws Error with the end of the log when it does not start
  */
@@ -48,6 +50,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   const binaries = await findBinaries();
   await mkdir(dirname(dataDir), { recursive: true });
   const logFile = `${dataDir}.log`;
+  await clearLock(dataDir);
   const launcher = await createLauncher(dataDir);
   if (!(await isInitialised(dataDir))) await initialise(launcher, binaries, { dataDir, password, logFile });
 
@@ -97,6 +100,19 @@ async function ensureDatabase(url: string): Promise<void> {
   } finally {
     await client.end();
   }
+}
+
+/**
+ * A crash leaves a lock file behind, and perhaps the server that wrote it. The server is stopped; a lock whose pid belongs to
+ * something else by now would keep a new server from starting, so it is removed.
+ */
+async function clearLock(dataDir: string): Promise<void> {
+  const lockFile = join(dataDir, 'postmaster.pid');
+  const pid = Number.parseInt(await readFile(lockFile, 'utf8').catch(() => ''), 10);
+  if (Number.isNaN(pid)) return;
+  const command = await processCommand(pid);
+  if (command?.includes(dataDir)) await endProcess(pid, 'SIGINT', STOP_GRACE_MS);
+  await rm(lockFile, { force: true });
 }
 
 interface Binaries {

@@ -2,20 +2,68 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { platform } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
+const KILL_WAIT_MS = 5_000;
+
 /** When the process began, in the system's own words, or undefined when there is no such process. */
 export async function processStart(pid: number): Promise<string | undefined> {
+  if (platform() !== 'linux') return processStatus(pid, 'lstart');
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
+  // The second field is the command in parentheses and may hold spaces; the start time is the 22nd: proc_pid_stat(5).
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return state === 'Z' ? undefined : fields[18];
+}
+
+/** The command line of the process, or undefined when there is no such process. */
+export async function processCommand(pid: number): Promise<string | undefined> {
+  if (platform() !== 'linux') return processStatus(pid, 'command');
+  const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+  return commandLine.replaceAll('\0', ' ') || undefined;
+}
+
+async function processStatus(pid: number, column: string): Promise<string | undefined> {
+  return run('ps', ['-o', `${column}=`, '-p', String(pid)]).then(
+    ({ stdout }) => stdout.trim() || undefined,
+    () => undefined,
+  );
+}
+
+/**
+ * Ends a process that is not a child of this one: politely, and by force after `graceMs`. Resolves when it is gone.
+ *
+ * @throws Error when even that does not end it
+ */
+export async function endProcess(pid: number, signal: NodeJS.Signals, graceMs: number): Promise<void> {
+  const start = await processStart(pid);
+  if (start === undefined) return;
+  const steps: readonly [NodeJS.Signals, number][] = [
+    [signal, graceMs],
+    ['SIGKILL', KILL_WAIT_MS],
+  ];
+  for (const [nextSignal, waitMs] of steps) {
+    signalProcess(pid, nextSignal);
+    if (await isGone(pid, start, waitMs)) return;
+  }
+  throw new Error(`process ${pid} does not end; end it by hand`);
+}
+
+async function isGone(pid: number, start: string, waitMs: number): Promise<boolean> {
+  const deadline = performance.now() + waitMs;
+  while ((await processStart(pid)) === start) {
+    if (performance.now() > deadline) return false;
+    await sleep(50);
+  }
+  return true;
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
-    if (platform() !== 'linux')
-      return (await run('ps', ['-o', 'lstart=', '-p', String(pid)])).stdout.trim() || undefined;
-    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the command in parentheses and may hold spaces; the start time is the 22nd: proc_pid_stat(5).
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    return state === 'Z' ? undefined : fields[18];
+    process.kill(pid, signal);
   } catch {
-    return undefined;
+    // It ended on its own.
   }
 }

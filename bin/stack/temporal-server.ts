@@ -21,6 +21,8 @@ export interface TemporalServerOptions {
   /** Where the state is kept between runs; in memory when absent. */
   readonly databaseFile?: string;
   readonly namespace?: string;
+  /** Made beside it, with the same search attributes. */
+  readonly moreNamespaces?: readonly string[];
   /** The file to which the server's log is appended. */
   readonly logFile: string;
 }
@@ -63,6 +65,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       'start-dev',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
       ...Object.values(SEARCH_ATTRIBUTES).map((name) => `--search-attribute=${name}=Keyword`),
+      ...(options.moreNamespaces ?? []).map((name) => `--namespace=${name}`),
       ...(uiPort ? [] : ['--headless']),
     ],
     output: logFile,

@@ -1,0 +1,12 @@
+/** The simulator process: stands in for the upstream models. */
+import { loadSimulatorConfig } from '../config.ts';
+import { createSimulator } from '../simulator/simulator.ts';
+import { createLog, stopOnSignal } from './parts/process.ts';
+
+const config = loadSimulatorConfig();
+const log = createLog('simulator', config);
+const simulator = createSimulator({ apiKey: config.simulator.key });
+const url = await simulator.listen(config.simulator.port, config.host);
+log.info({ url }, 'listening');
+
+stopOnSignal(log, config.shutdownGraceMs, () => simulator.close());

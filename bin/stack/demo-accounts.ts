@@ -1,0 +1,113 @@
+/** The accounts to try Genway with: made once over the administration endpoints, then kept with their keys. */
+import { join } from 'node:path';
+import Joi from 'joi';
+import { request } from 'undici';
+import { readPrivateFile, writePrivateFile } from './private-file.ts';
+
+export interface DemoAccount {
+  readonly account_id: string;
+  readonly api_key: string;
+}
+
+/** What each account is given, in USD. */
+const ACCOUNTS = {
+  funded: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
+  second: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
+  free: { signupCredit: 5, topUp: 0, adjustment: 0 },
+  empty: { signupCredit: 0, topUp: 1, adjustment: -1 },
+} as const satisfies Record<string, AccountPlan>;
+
+interface AccountPlan {
+  readonly signupCredit: number;
+  readonly topUp: number;
+  readonly adjustment: number;
+}
+
+export type DemoAccounts = Readonly<Record<keyof typeof ACCOUNTS, DemoAccount>>;
+
+const account = Joi.object<DemoAccount, true>({
+  account_id: Joi.string().required(),
+  api_key: Joi.string().required(),
+}).required();
+const accountsSchema = Joi.object<DemoAccounts, true>({
+  funded: account,
+  second: account,
+  free: account,
+  empty: account,
+});
+const createdSchema = Joi.object({
+  data: Joi.object({ id: Joi.string().required() }).unknown(true).required(),
+}).required();
+const keySchema = Joi.object({
+  data: Joi.object({ api_key: Joi.string().required() }).unknown(true).required(),
+}).required();
+
+interface Administration {
+  readonly baseUrl: string;
+  readonly adminToken: string;
+}
+
+/**
+ * The demo accounts of the folder's `demo-accounts.json`, which is written, and the accounts made, when there are none or the
+ * database does not know them.
+ */
+export async function ensureDemoAccounts(home: string, administration: Administration): Promise<DemoAccounts> {
+  const file = join(home, 'demo-accounts.json');
+  const { value: kept, error } = accountsSchema.required().validate(await readPrivateFile(file), { convert: false });
+  if (!error && (await isKnown(kept.funded.account_id, administration))) return kept;
+  const accounts = {
+    funded: await createDemoAccount('funded', administration),
+    second: await createDemoAccount('second', administration),
+    free: await createDemoAccount('free', administration),
+    empty: await createDemoAccount('empty', administration),
+  };
+  await writePrivateFile(file, accounts);
+  return accounts;
+}
+
+async function isKnown(accountId: string, administration: Administration): Promise<boolean> {
+  const { status } = await call(administration, 'GET', `/accounts/${accountId}`);
+  return status === 200;
+}
+
+async function createDemoAccount(name: keyof typeof ACCOUNTS, administration: Administration): Promise<DemoAccount> {
+  const { signupCredit, topUp, adjustment } = ACCOUNTS[name];
+  const created = await post(administration, '/accounts', { name: `demo ${name}`, signup_credit_usd: signupCredit });
+  const accountId = Joi.attempt(created, createdSchema).data.id;
+  const path = `/accounts/${accountId}`;
+  if (topUp > 0) await post(administration, `${path}/topups`, { amount_usd: topUp, reference: `demo-${accountId}` });
+  if (adjustment !== 0) {
+    await post(administration, `${path}/adjustments`, {
+      amount_usd: adjustment,
+      reason: 'demo account without balance',
+    });
+  }
+  const key = await post(administration, `${path}/keys`, { name: 'demo' });
+  return { account_id: accountId, api_key: Joi.attempt(key, keySchema).data.api_key };
+}
+
+async function post(administration: Administration, path: string, body: object): Promise<unknown> {
+  const answer = await call(administration, 'POST', path, body);
+  if (answer.status !== 200 && answer.status !== 201) {
+    throw new Error(`POST ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
+  }
+  return answer.body;
+}
+
+async function call(
+  { baseUrl, adminToken }: Administration,
+  method: 'GET' | 'POST',
+  path: string,
+  body?: object,
+): Promise<{ readonly status: number; readonly body: unknown }> {
+  const response = await request(`${baseUrl}/admin/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${adminToken}`,
+      'content-type': 'application/json',
+      'user-agent': 'genway-start',
+    },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  return { status: response.statusCode, body: await response.body.json() };
+}

@@ -1,0 +1,189 @@
+/** Everything that `npm start` runs, started in order and stopped in order. */
+import { mkdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { startProcess } from './child-process.ts';
+import { ensureDemoAccounts, type DemoAccounts } from './demo-accounts.ts';
+import { formatLogLine } from './log-line.ts';
+import { claimHome, type PidFile } from './pid-file.ts';
+import { checkPorts } from './ports.ts';
+import { startPostgres } from './postgres.ts';
+import { writePrivateFile } from './private-file.ts';
+import { waitForHttp, waitForWorker } from './readiness.ts';
+import { loadSecrets } from './secrets.ts';
+import { supervise, type Running, type Supervised } from './supervise.ts';
+import { addSearchAttributes, findTemporalServer, startTemporalServer } from './temporal-server.ts';
+
+/** How to reach the running stack; `demo.json` in the state folder holds exactly this. */
+export interface StackDescription {
+  readonly base_url: string;
+  readonly text_base_url: string;
+  readonly temporal_address: string;
+  readonly temporal_ui_url: string;
+  readonly database_url: string;
+  readonly simulator_url: string;
+  readonly admin_token: string;
+  readonly accounts: DemoAccounts;
+}
+
+export interface LocalStack {
+  /**
+   * Starts everything; resolves when all of it answers. Called once.
+   *
+   * @throws Error that says what to do
+   */
+  start(): Promise<StackDescription>;
+  /** Stops what was started, also in the middle of starting. */
+  stop(): Promise<void>;
+}
+
+/** Who is stopped before whom: those who take work in first, those who keep it last. */
+const STOP_ORDER: readonly (readonly string[])[] = [
+  ['api', 'text'],
+  ['worker'],
+  ['simulator'],
+  ['temporal'],
+  ['postgres'],
+];
+
+/** More than the processes give themselves, so that none is killed while it is stopping in order. */
+const STOP_MARGIN_MS = 15_000;
+
+/** @param write gets each line of the log */
+export function createLocalStack(config: StackConfig, write: (line: string) => void): LocalStack {
+  const report = (line: string): void => write(formatLogLine('genway', line));
+  const demoFile = join(config.home, 'demo.json');
+  const processes = new Map<string, Supervised<Running>>();
+  let pidFile: PidFile | undefined;
+
+  const run: Run = async (name, start) => {
+    const onStart = async (pid: number): Promise<void> => pidFile?.record(name, pid);
+    const supervised = await supervise({ name, start, onStart, report });
+    processes.set(name, supervised);
+    return supervised.first;
+  };
+
+  const start = async (): Promise<StackDescription> => {
+    await mkdir(config.home, { recursive: true });
+    pidFile = await claimHome(config.home, report);
+    await rm(demoFile, { force: true });
+    await checkPorts(portsToOpen(config));
+    const secrets = await loadSecrets(config.home);
+    const databaseUrl = config.databaseUrl ?? (await runPostgres(config, secrets.databasePassword, run));
+    const temporal = config.temporal ?? (await runTemporal(config, report, run));
+    await addSearchAttributes(temporal.address, config.temporalNamespace);
+
+    const adminToken = config.secrets.adminToken ?? secrets.adminToken;
+    const environment = childEnvironment({
+      GENWAY_HOME: config.home,
+      DATABASE_URL: databaseUrl,
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_UI_URL: temporal.uiUrl,
+      GENWAY_ADMIN_TOKEN: adminToken,
+      GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
+      GENWAY_ENCRYPTION_KEY: config.secrets.encryptionKey ?? secrets.encryptionKey,
+    });
+    const processConfig = loadConfig(environment);
+    const startNode = (name: string) => startNodeProcess(name, { environment, config, write });
+    await runMigrations(startNode);
+    for (const name of ['simulator', 'api', 'text', 'worker']) await run(name, () => startNode(name));
+
+    const description = { ...describe(processConfig), admin_token: adminToken };
+    await waitForHttp(description.simulator_url);
+    await waitForHttp(description.base_url);
+    await waitForHttp(description.text_base_url);
+    await waitForWorker(temporal.address, config.temporalNamespace, TASK_QUEUES.media);
+    const accounts = await ensureDemoAccounts(config.home, { baseUrl: description.base_url, adminToken });
+    await writePrivateFile(demoFile, { ...description, accounts });
+    return { ...description, accounts };
+  };
+
+  const stop = async (): Promise<void> => {
+    // Without its pid file the folder belongs to another stack.
+    if (!pidFile) return;
+    await rm(demoFile, { force: true });
+    for (const names of STOP_ORDER) await Promise.all(names.map(async (name) => processes.get(name)?.stop()));
+    await pidFile.remove();
+  };
+
+  return { start, stop };
+}
+
+type Run = <Process extends Running>(name: string, start: () => Promise<Process>) => Promise<Process>;
+
+/** The ports that this stack opens, by the variable that moves them. */
+function portsToOpen({ ports, databaseUrl, temporal }: StackConfig): Readonly<Record<string, number>> {
+  return {
+    GENWAY_API_PORT: ports.api,
+    GENWAY_TEXT_PORT: ports.text,
+    GENWAY_SIMULATOR_PORT: ports.simulator,
+    ...(databaseUrl === undefined && { GENWAY_POSTGRES_PORT: ports.postgres }),
+    ...(temporal === undefined && { TEMPORAL_PORT: ports.temporal, TEMPORAL_UI_PORT: ports.temporalUi }),
+  };
+}
+
+async function runPostgres({ home, ports }: StackConfig, password: string, run: Run): Promise<string> {
+  const { url } = await run('postgres', () =>
+    startPostgres({
+      dataDir: join(home, 'postgres'),
+      port: ports.postgres,
+      password,
+      settings: { max_connections: '200', shared_buffers: '256MB' },
+    }),
+  );
+  return url;
+}
+
+async function runTemporal(
+  { home, cacheFolder, ports, temporalNamespace }: StackConfig,
+  report: (line: string) => void,
+  run: Run,
+): Promise<{ address: string; uiUrl: string }> {
+  const binary = await findTemporalServer({ cacheFolder, report });
+  const { address } = await run('temporal', () =>
+    startTemporalServer({
+      binary,
+      port: ports.temporal,
+      uiPort: ports.temporalUi,
+      namespace: temporalNamespace,
+      databaseFile: join(home, 'temporal.db'),
+      logFile: join(home, 'temporal.log'),
+    }),
+  );
+  return { address, uiUrl: `http://127.0.0.1:${ports.temporalUi}` };
+}
+
+interface NodeProcessOptions {
+  readonly environment: NodeJS.ProcessEnv;
+  readonly config: StackConfig;
+  readonly write: (line: string) => void;
+}
+
+/** Starts `bin/<name>.ts`. */
+async function startNodeProcess(name: string, { environment, config, write }: NodeProcessOptions): Promise<Running> {
+  const child = await startProcess({
+    command: process.execPath,
+    args: ['--import', import.meta.resolve('tsx'), join(import.meta.dirname, '..', `${name}.ts`)],
+    env: environment,
+    output: (line) => write(formatLogLine(name, line)),
+  });
+  return { pid: child.pid, exited: child.exited, stop: () => child.stop(config.shutdownGraceMs + STOP_MARGIN_MS) };
+}
+
+async function runMigrations(startNode: (name: string) => Promise<Running>): Promise<void> {
+  const migration = await startNode('migrate');
+  if ((await migration.exited) !== 0)
+    throw new Error('The database could not be brought to the current schema; see above.');
+}
+
+function describe(config: Config): Omit<StackDescription, 'admin_token' | 'accounts'> {
+  return {
+    base_url: `http://127.0.0.1:${config.api.port}`,
+    text_base_url: `http://127.0.0.1:${config.text.port}`,
+    temporal_address: config.temporal.address,
+    temporal_ui_url: config.temporal.uiUrl,
+    database_url: config.database.url,
+    simulator_url: config.simulator.url,
+  };
+}

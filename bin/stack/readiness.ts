@@ -1,0 +1,39 @@
+/** Waits until what was started does its work. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Connection } from '@temporalio/client';
+import { request } from 'undici';
+import { waitUntil } from './wait-until.ts';
+
+const TIMEOUT_MS = 60_000;
+
+/** Resolves when an HTTP server answers at `url`, whatever it answers. */
+export async function waitForHttp(url: string): Promise<void> {
+  await waitUntil(
+    async () => {
+      const { body } = await request(url, { headersTimeout: 2_000 });
+      await body.dump();
+    },
+    { timeoutMs: TIMEOUT_MS },
+  ).catch((error: unknown) => {
+    throw new Error(`nothing answers at ${url}; see the log above`, { cause: error });
+  });
+}
+
+/** Resolves when a worker asks Temporal for work of the task queue. */
+export async function waitForWorker(address: string, namespace: string, taskQueue: string): Promise<void> {
+  const connection = await Connection.connect({ address });
+  const deadline = performance.now() + TIMEOUT_MS;
+  try {
+    for (;;) {
+      const { pollers } = await connection.workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: taskQueue },
+      });
+      if (pollers && pollers.length > 0) return;
+      if (performance.now() > deadline) throw new Error(`no worker asks for work of ${taskQueue}; see the log above`);
+      await sleep(200);
+    }
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,79 @@
+/** Keeps one process running. */
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** What is asked of a process to be kept running. */
+export interface Running {
+  readonly pid: number;
+  readonly exited: Promise<unknown>;
+  stop(): Promise<void>;
+}
+
+export interface Supervised<Process> {
+  /** The process as it was first started. */
+  readonly first: Process;
+  /** Stops the process, and starts it no more. */
+  stop(): Promise<void>;
+}
+
+interface SupervisionOptions<Process> {
+  readonly name: string;
+  readonly start: () => Promise<Process>;
+  /** Told about each process that is started. */
+  readonly onStart: (pid: number) => Promise<void>;
+  readonly report: (line: string) => void;
+}
+
+const FIRST_DELAY_MS = 250;
+const MAX_DELAY_MS = 10_000;
+/** A process that ran that long was well: the next failure is a new one. */
+const WELL_AFTER_MS = 30_000;
+
+/**
+ * Starts a process, and starts it again whenever it ends without being asked to, after a delay that doubles with each failure.
+ *
+ * @throws what the first start throws
+ */
+export async function supervise<Process extends Running>(
+  options: SupervisionOptions<Process>,
+): Promise<Supervised<Process>> {
+  const { name, onStart, report } = options;
+  const stopping = new AbortController();
+  const start = async (): Promise<Process> => {
+    const process = await options.start();
+    await onStart(process.pid);
+    return process;
+  };
+  const first = await start();
+  let current: Process = first;
+
+  const keepRunning = async (): Promise<void> => {
+    let delayMs = FIRST_DELAY_MS;
+    while (!stopping.signal.aborted) {
+      const startedAt = performance.now();
+      const cause = await current.exited;
+      if (stopping.signal.aborted) return;
+      if (performance.now() - startedAt > WELL_AFTER_MS) delayMs = FIRST_DELAY_MS;
+      report(`${name} ended unexpectedly (${String(cause)}); starting it again in ${delayMs} ms`);
+      await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
+      delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
+      if (stopping.signal.aborted) return;
+      current = await start().catch((error: unknown) => failed(current, error));
+    }
+  };
+  const failed = (process: Process, error: unknown): Process => {
+    report(`${name} did not start: ${error instanceof Error ? error.message : String(error)}`);
+    return process;
+  };
+  const kept = keepRunning();
+
+  return {
+    first,
+    stop: async () => {
+      stopping.abort();
+      await current.stop();
+      await kept;
+      // It may have been started in the very moment it was to be stopped.
+      await current.stop();
+    },
+  };
+}

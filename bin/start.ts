@@ -1,0 +1,79 @@
+/** `npm start`: PostgreSQL, Temporal, the simulator and every process of Genway on this machine, until Ctrl-C. */
+import { once } from 'node:events';
+import { inspect } from 'node:util';
+import { ConfigurationError, loadStackConfig, type StackConfig } from '../config.ts';
+import { killAll } from './stack/child-process.ts';
+import { createLocalStack, type StackDescription } from './stack/local-stack.ts';
+
+/** npm passes Ctrl-C on to a process that the terminal has told already; that is not a second Ctrl-C. */
+const SAME_KEYSTROKE_MS = 500;
+
+const stopping = new AbortController();
+let firstSignalAt = 0;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    if (!stopping.signal.aborted) {
+      firstSignalAt = performance.now();
+      stopping.abort();
+    } else if (performance.now() - firstSignalAt > SAME_KEYSTROKE_MS) {
+      console.log('stopping at once');
+      killAll();
+      process.exit(130);
+    }
+  });
+}
+
+try {
+  await run(loadStackConfig());
+  process.exit(0);
+} catch (error) {
+  console.error(`\n${describeFailure(error)}`);
+  process.exit(1);
+}
+
+/** What Genway itself throws says what to do; anything else is shown whole. */
+function describeFailure(error: unknown): string {
+  const written = error instanceof Error && (error.constructor === Error || error instanceof ConfigurationError);
+  return written ? error.message : inspect(error);
+}
+
+async function run(config: StackConfig): Promise<void> {
+  const stack = createLocalStack(config, console.log);
+  const stopped = once(stopping.signal, 'abort');
+  try {
+    console.log(`starting, with the state in ${config.home}`);
+    const started = stack.start().then((description) => console.log(banner(description)));
+    await Promise.race([started, stopped]);
+    await stopped;
+    console.log('stopping; press Ctrl-C again to stop at once');
+  } finally {
+    await stack.stop();
+  }
+}
+
+function banner(description: StackDescription): string {
+  const { accounts } = description;
+  return `
+Genway is ready.
+
+  api          ${description.base_url}
+  text         ${description.text_base_url}
+  Temporal UI  ${description.temporal_ui_url}
+  simulator    ${description.simulator_url}
+  database     ${description.database_url}
+  admin token  ${description.admin_token}
+
+  API keys     ${accounts.funded.api_key}  1,000 USD
+               ${accounts.second.api_key}  1,000 USD, another account
+               ${accounts.free.api_key}  signup credit only
+               ${accounts.empty.api_key}  nothing left
+
+Try it:
+
+  curl ${description.base_url}/v1/videos/tasks \\
+    -H 'Authorization: Bearer ${accounts.funded.api_key}' -H 'Content-Type: application/json' \\
+    -d '{"model": "vidone-3.0", "prompt": "A red kite over the sea"}'
+
+Ctrl-C stops everything; the state is kept.
+`;
+}
