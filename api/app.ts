@@ -1,4 +1,4 @@
-/** The Koa application that answers on `{base_url}`. */
+/** The Koa applications behind `{base_url}` and `{text_base_url}`. */
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
@@ -20,9 +20,12 @@ import { adminKeyRoutes } from './routes/admin/keys.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
+import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliveries.ts';
+import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
 import { createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { checkImageLinks } from './services/image-links.ts';
+import { createAddressCheck } from './services/public-address.ts';
 import type { ApiServices } from './services/services.ts';
 import type { TaskStarter } from './services/task-starter.ts';
 import type { RequestState } from './state.ts';
@@ -56,31 +59,48 @@ export interface AppSettings {
 const BODY_LIMITS = { maxBytes: 2 ** 20, maxDepth: 32 };
 const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 
+/** What answers on `{base_url}`: media, administration and text. */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
-  const { settings, log } = dependencies;
+  const services = createServices(dependencies);
+  const router = new Router<RequestState>();
+  createTaskRoutes(router, services);
+  taskRoutes(router, services);
+  webhookRoutes(router, services);
+  deliveryRoutes(router, services);
+  adminAccountRoutes(router, services);
+  adminKeyRoutes(router, services);
+  adminTaskRoutes(router, services);
+  adminDeliveryRoutes(router, services);
+  const { filesFolder } = dependencies.settings;
+  return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
+}
+
+/** What answers on `{text_base_url}`: text only. */
+export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
+  return createFrame(new Router<RequestState>(), dependencies, []);
+}
+
+function createFrame(
+  router: Router<RequestState>,
+  { settings, log }: AppDependencies,
+  before: readonly Koa.Middleware[],
+): Koa<RequestState> {
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
     // Without this Koa would believe the left-most address, which is the client's to choose.
     maxIpsCount: settings.trustedProxies,
   });
   app.silent = true;
-  const router = createRouter(createServices(dependencies));
   app.use(requestId);
   app.use(errors(log));
-  if (settings.filesFolder !== null) app.use(serveLocalFiles({ directory: settings.filesFolder, prefix: '/files/' }));
+  for (const middleware of before) app.use(middleware);
   app.use(router.routes());
   app.use(unmatched(router));
   return app;
 }
 
-function createRouter(services: ApiServices): Router<RequestState> {
-  const router = new Router<RequestState>();
-  createTaskRoutes(router, services);
-  taskRoutes(router, services);
-  adminAccountRoutes(router, services);
-  adminKeyRoutes(router, services);
-  adminTaskRoutes(router, services);
-  return router;
+function serveFiles(directory: string): Koa.Middleware {
+  return serveLocalFiles({ directory, prefix: '/files/' });
 }
 
 function createServices({
@@ -106,6 +126,7 @@ function createServices({
     jsonBody: jsonBody(BODY_LIMITS),
     createTask: createTaskCreator({ database, starter, limits: settings.tasks, typicalSeconds }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
+    checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),
     typicalSeconds,
   };

@@ -49,7 +49,8 @@ const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 const DISPATCH_LIMIT_MS = 2 * 60_000;
 /** A result exists by then; it may be stored even a little after the deadline. */
 const STORE_LIMIT_MS = 10 * 60_000;
-const HEARTBEAT_TIMEOUT_MS = 30_000;
+/** How long a killed worker goes unnoticed. The SDK sends four fifths as often, whatever the poll interval. */
+const HEARTBEAT_TIMEOUT_MS = 15_000;
 
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',

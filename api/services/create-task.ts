@@ -67,7 +67,7 @@ export function createTaskCreator({
         sealedBody: claim.seal(body),
       },
     });
-    if (outcome !== 'created') throw refusalOf(outcome, task);
+    if (outcome !== 'created') throw REFUSALS[outcome](task);
     starter.startSoon(task);
     return { status: 201, body };
   };
@@ -116,42 +116,34 @@ function asCreated(task: NewTaskWithoutClaim) {
   } as const;
 }
 
-function refusalOf(outcome: Exclude<CreateOutcome, 'created'>, task: NewTaskWithoutClaim): ServiceError {
-  const price = `${formatUsd(task.price)} USD`;
-  switch (outcome) {
-    case 'claim_lost':
-      return claimLost();
-    case 'key_deleted':
-      return new ServiceError('invalid_api_key', 'The API key was deleted. Use another.');
-    case 'key_disabled':
-      return new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.');
-    case 'key_expired':
-      return new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.');
-    case 'key_exhausted':
-      return new ServiceError(
-        'invalid_api_key',
-        'The API key is exhausted: its usage limit is spent. Raise the limit.',
-      );
-    case 'key_limit':
-      return new ServiceError(
-        'insufficient_credits',
-        `This request costs ${price}, which is more than is left of the key's usage limit. Raise the limit.`,
-      );
-    case 'never_topped_up':
-      return new ServiceError(
-        'forbidden',
-        `Signup credit pays for the free models only. Top up the account once to unlock ${task.model}.`,
-      );
-    case 'insufficient_credits':
-      return new ServiceError(
-        'insufficient_credits',
-        `This request costs ${price}, which is more than the balance. Top up.`,
-      );
-    case 'too_many_tasks':
-      return new ServiceError(
-        'user_concurrency_exceeded',
-        'Too many tasks of this account are being processed at once. Wait for running tasks to finish.',
-        { retryAfterSeconds: 5 },
-      );
-  }
-}
+type Refusal = Exclude<CreateOutcome, 'created'>;
+
+const REFUSALS: Readonly<Record<Refusal, (task: NewTaskWithoutClaim) => ServiceError>> = {
+  claim_lost: claimLost,
+  key_deleted: () => new ServiceError('invalid_api_key', 'The API key was deleted. Use another.'),
+  key_disabled: () => new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.'),
+  key_expired: () => new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.'),
+  key_exhausted: () =>
+    new ServiceError('invalid_api_key', 'The API key is exhausted: its usage limit is spent. Raise the limit.'),
+  key_limit: ({ price }) =>
+    new ServiceError(
+      'insufficient_credits',
+      `This request costs ${formatUsd(price)} USD, which is more than is left of the key's usage limit. Raise the limit.`,
+    ),
+  never_topped_up: ({ model }) =>
+    new ServiceError(
+      'forbidden',
+      `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`,
+    ),
+  insufficient_credits: ({ price }) =>
+    new ServiceError(
+      'insufficient_credits',
+      `This request costs ${formatUsd(price)} USD, which is more than the balance. Top up.`,
+    ),
+  too_many_tasks: () =>
+    new ServiceError(
+      'user_concurrency_exceeded',
+      'Too many tasks of this account are being processed at once. Wait for running tasks to finish.',
+      { retryAfterSeconds: 5 },
+    ),
+};

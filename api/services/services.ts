@@ -24,6 +24,8 @@ export interface ApiServices {
   readonly createTask: CreateTask;
   /** Whether a text is a link that may be followed, by its syntax. */
   readonly isPublicHttpsUrl: (text: string) => boolean;
+  /** @throws ServiceError `bad_request` for a link whose name leads to an address that is not public */
+  readonly checkWebhookAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
   /** How long recent tasks of a model took; null when too few are known. */

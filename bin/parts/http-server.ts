@@ -1,5 +1,5 @@
 /** An HTTP server that no client can hold on to for ever. */
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
@@ -18,8 +18,11 @@ const REQUEST_TIMEOUT_MS = 10 * 60_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
+/** Answers requests; it sees to its own errors. */
+type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
+
 /** @throws Error when the port is taken */
-export async function listen(handler: RequestListener, host: string, port: number): Promise<RunningServer> {
+export async function listen(handler: Handler, host: string, port: number): Promise<RunningServer> {
   const server = createServer(
     {
       headersTimeout: HEADERS_TIMEOUT_MS,
@@ -27,7 +30,7 @@ export async function listen(handler: RequestListener, host: string, port: numbe
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    handler,
+    (request, response) => void handler(request, response),
   );
   server.on('clientError', refuseGarbage);
   await new Promise<void>((resolve, reject) => {

@@ -133,7 +133,7 @@ export async function up(knex: Knex): Promise<void> {
       END IF;
 
       -- A key has used what it reserved, less what came back.
-      UPDATE api_keys SET used = used + movements.used
+      UPDATE api_keys SET used = api_keys.used + movements.used
       FROM (
         SELECT api_key_id, sum(CASE kind
           WHEN 'reservation' THEN amount

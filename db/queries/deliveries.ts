@@ -1,5 +1,5 @@
 /** Deliveries as clients, operators and the relay see them; `delivery-attempts.ts` has what the worker does with them. */
-import { createdAtMsOf, isId } from '../../domain/ids.ts';
+import { isId, newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
@@ -131,19 +131,21 @@ export async function requestRedeliveries(
 
 /** Writes an event that is no task's, and its delivery to one endpoint, due at once. */
 export async function insertTestDelivery(
-  transaction: Database,
-  delivery: { id: string; accountId: string; endpointId: string; event: { id: string; payload: string } },
-): Promise<void> {
-  const common = { account_id: delivery.accountId, created_at: new Date(createdAtMsOf('delivery', delivery.id)) };
-  const { id: eventId, payload } = delivery.event;
-  await transaction('events').insert({ ...common, id: eventId, type: 'endpoint.test', payload });
-  await transaction('deliveries').insert({
-    ...common,
-    id: delivery.id,
-    event_id: eventId,
-    endpoint_id: delivery.endpointId,
-    next_start_at: transaction.fn.now(),
+  database: Database,
+  endpoint: { readonly id: string; readonly accountId: string },
+  event: { readonly id: string; readonly payload: string; readonly createdAt: Date },
+): Promise<Delivery> {
+  const id = newId('delivery');
+  const common = { account_id: endpoint.accountId, created_at: event.createdAt };
+  const type = 'endpoint.test';
+  const [row] = await database.transaction(async (transaction) => {
+    await transaction('events').insert({ ...common, id: event.id, type, payload: event.payload });
+    return transaction('deliveries')
+      .insert({ ...common, id, event_id: event.id, endpoint_id: endpoint.id, next_start_at: transaction.fn.now() })
+      .returning<DeliveryRow[]>('*');
   });
+  if (!row) throw new Error('an insert always returns its row');
+  return toDelivery({ ...row, event_type: type }, []);
 }
 
 /** A delivery whose workflow nobody is known to have started. */

@@ -24,6 +24,9 @@ export interface Services {
   stop(): Promise<void>;
 }
 
+const TEST_NAMESPACES = Array.from({ length: 20 }, (_, index) => `test-${index}`);
+const unclaimedNamespaces = [...TEST_NAMESPACES];
+
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {
   return process.env['GENWAY_TEST_DATABASE_URL'] ?? (await services.database());
@@ -32,6 +35,13 @@ export async function testDatabaseUrl(): Promise<string> {
 /** host:port of a Temporal server with the namespace `default` and Genway's search attributes. */
 export async function testTemporalAddress(): Promise<string> {
   return process.env['GENWAY_TEST_TEMPORAL_ADDRESS'] ?? (await services.temporal());
+}
+
+/** A Temporal namespace that no other suite uses, so that no other suite's worker takes its tasks. */
+export function claimTestNamespace(): string {
+  const namespace = unclaimedNamespaces.shift();
+  if (namespace === undefined) throw new Error('raise the number of test namespaces');
+  return namespace;
 }
 
 /** Servers that are each started when first asked for. */
@@ -68,6 +78,7 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
   const server = await startTemporalServer({
     binary,
     port: await findFreePort(),
+    moreNamespaces: TEST_NAMESPACES,
     logFile: join(folder, 'temporal.log'),
   });
   return { address: server.address, stop: () => server.stop() };

@@ -1,12 +1,11 @@
 /** Tasks of all accounts, with links to their histories. */
 import type Router from '@koa/router';
 import { findTask, listTasks } from '../../../db/queries/tasks.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { isId } from '../../../domain/ids.ts';
-import { isTaskStatus, type TaskStatus } from '../../../domain/task.ts';
+import { ServiceError } from '../../../domain/errors.ts';
 import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
-import type { Context, RequestState } from '../../state.ts';
+import type { RequestState } from '../../state.ts';
+import { queryStatus, taskCursor } from '../tasks/query.ts';
 import { presentAdminTask } from './present.ts';
 
 export function adminTaskRoutes(router: Router<RequestState>, { database, temporal, requireAdmin }: ApiServices): void {
@@ -34,18 +33,4 @@ export function adminTaskRoutes(router: Router<RequestState>, { database, tempor
     if (!task) throw new ServiceError('not_found', 'There is no such task. Check the id.');
     context.body = { data: presentAdminTask(task, temporal) };
   });
-}
-
-/** The id of the last task of the previous page. @throws ServiceError `bad_request` */
-export function taskCursor(after: readonly string[] | undefined): string | undefined {
-  const id = after?.[0];
-  if (id !== undefined && !isId('task', id)) throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
-  return id;
-}
-
-/** @throws ServiceError `bad_request` */
-export function queryStatus(context: Context): TaskStatus | undefined {
-  const status = queryValue(context, 'status');
-  if (status === undefined || isTaskStatus(status)) return status;
-  throw badRequest('"status" must be one of: [queued processing succeeded failed]');
 }

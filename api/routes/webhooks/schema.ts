@@ -1,0 +1,71 @@
+/** Bodies of the webhook calls: specification section 2.4. */
+import Joi from 'joi';
+import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../db/queries/deliveries.ts';
+import { TASK_EVENTS, type TaskEvent } from '../../../db/queries/webhook-endpoints.ts';
+import { choice, createValidator, freeText } from '../../validation.ts';
+
+export interface CreateEndpointBody {
+  readonly url: string;
+  readonly description?: string | null;
+  readonly events?: TaskEvent[];
+}
+
+export interface UpdateEndpointBody extends Partial<CreateEndpointBody> {
+  readonly enabled?: boolean;
+}
+
+export interface RedeliverBody {
+  readonly from: string | number;
+  readonly to?: string | number;
+  readonly status?: DeliveryStatus;
+}
+
+/** @param isPublicHttpsUrl whether a text is a link that may be followed, by its syntax alone */
+export function createEndpointSchemas(isPublicHttpsUrl: (text: string) => boolean) {
+  const url = freeText({ min: 1, max: 2048 })
+    .custom((text: string, helpers) => (isPublicHttpsUrl(text) ? text : helpers.error('link.refused')))
+    .messages({ 'link.refused': '{{#label}} must be a public HTTPS URL' })
+    .description('Where events are sent; public HTTPS')
+    .example('https://example.com/hooks/genway');
+  const optional = {
+    description: freeText({ min: 0, max: 1000 }).allow('', null).description('Internal label'),
+    events: Joi.array<TaskEvent[]>()
+      .items(choice(TASK_EVENTS))
+      .min(1)
+      .max(TASK_EVENTS.length)
+      .description('Events to deliver; both when omitted'),
+  };
+  return {
+    create: Joi.object<CreateEndpointBody>({ url: url.required(), ...optional }),
+    update: Joi.object<UpdateEndpointBody>({
+      url,
+      ...optional,
+      enabled: Joi.boolean().description('False stops deliveries; true resumes them and forgets past failures'),
+    }),
+  };
+}
+
+export function createEndpointParsers(isPublicHttpsUrl: (text: string) => boolean) {
+  const { create, update } = createEndpointSchemas(isPublicHttpsUrl);
+  return { parseCreate: createValidator(create), parseUpdate: createValidator(update) };
+}
+
+const moment = Joi.alternatives(Joi.string().isoDate(), Joi.number().integer().min(0).max(99_999_999_999))
+  .messages({ '*': '{{#label}} must be an ISO 8601 time or Unix seconds' })
+  .meta({ openapi: { oneOf: [{ type: 'string', format: 'date-time' }, { type: 'integer' }] } });
+
+export const redeliverSchema = Joi.object<RedeliverBody>({
+  from: moment
+    .required()
+    .messages({ 'any.required': '{{#label}} is required' })
+    .description('Earliest event, inclusive'),
+  to: moment.description('Latest event, exclusive; now when omitted'),
+  status: choice(DELIVERY_STATUSES).description('Which deliveries; `failed` when omitted'),
+});
+
+export const parseRedeliver = createValidator(redeliverSchema);
+
+/** A moment as `moment` accepts it. */
+export function toDate(given: string | number): Date {
+  return new Date(typeof given === 'number' ? given * 1000 : given);
+}

@@ -1,0 +1,53 @@
+/** What the api and the text process are both made of. */
+import { Client, Connection } from '@temporalio/client';
+import type { Logger } from 'pino';
+import type { AppDependencies } from '../../api/app.ts';
+import { createTaskStarter } from '../../api/services/task-starter.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import type { Config } from '../../config.ts';
+import { createDatabase } from '../../db/database.ts';
+import { createSealer } from '../../db/sealing.ts';
+import { createGuardedClient } from '../../webhooks/address-guard.ts';
+import { connectionOptions } from './temporal.ts';
+
+export interface Web {
+  readonly dependencies: AppDependencies;
+  /** Waits for what is under way and closes all connections. */
+  close(): Promise<void>;
+}
+
+/** Opens what the applications need. Temporal is connected to when it is first needed, so it may be down. */
+export function openWeb(config: Config, log: Logger): Web {
+  const database = createDatabase(config.database.url, config.database.poolSize);
+  const connection = Connection.lazy(connectionOptions(config.temporal));
+  const client = new Client({ connection, namespace: config.temporal.namespace });
+  const guardedClient = createGuardedClient(config.edge);
+  const starter = createTaskStarter({ client, database, log });
+  const dependencies: AppDependencies = {
+    database,
+    catalogue: loadCatalogue(),
+    sealer: createSealer(config.secrets.encryptionKey),
+    starter,
+    guardedClient,
+    log,
+    settings: {
+      adminToken: config.secrets.adminToken,
+      keyPepper: Buffer.from(config.secrets.keyPepper),
+      requestsPerMinute: config.limits.requestsPerMinute,
+      tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
+      trustedProxies: config.edge.trustedProxies,
+      allowPrivateAddresses: config.edge.allowPrivateAddresses,
+      temporal: config.temporal,
+      filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
+    },
+  };
+  return {
+    dependencies,
+    close: async () => {
+      await starter.idle();
+      await guardedClient.close();
+      await connection.close();
+      await database.destroy();
+    },
+  };
+}

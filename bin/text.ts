@@ -1,0 +1,17 @@
+/** The text process: everything under `{text_base_url}`. */
+import { createTextApp } from '../api/app.ts';
+import { loadConfig } from '../config.ts';
+import { listen } from './parts/http-server.ts';
+import { createLog, stopOnSignal } from './parts/process.ts';
+import { openWeb } from './parts/web.ts';
+
+const config = loadConfig();
+const log = createLog('text', config);
+const web = openWeb(config, log);
+const server = await listen(createTextApp(web.dependencies).callback(), config.host, config.text.port);
+log.info({ port: server.port }, 'listening');
+
+stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
+  await server.stop(config.shutdownGraceMs);
+  await web.close();
+});

@@ -1,0 +1,226 @@
+/**
+ * A whole Genway for one suite: its own database and Temporal namespace, a simulator in this process, and api and worker
+ * processes that can be killed and started again.
+ */
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection } from '@temporalio/client';
+import { bundleWorkflowCode } from '@temporalio/worker';
+import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import type { Database } from '../../db/database.ts';
+import { createSimulator } from '../../simulator/simulator.ts';
+import { createTestDatabase } from './database.ts';
+import { claimTestNamespace, testTemporalAddress } from './services.ts';
+
+export interface StackOptions {
+  /** Configuration beside the usual, e.g. `GENWAY_TASK_DEADLINE_S`. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Another Temporal server than the shared one, e.g. one that the suite stops. */
+  readonly temporalAddress?: string;
+}
+
+/** A process of the stack. */
+export interface StackProcess {
+  start(): Promise<void>;
+  /** As a crash would. */
+  kill(): Promise<void>;
+}
+
+export interface Answer<Body = unknown> {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Body;
+}
+
+export interface TestStack {
+  readonly baseUrl: string;
+  readonly textBaseUrl: string;
+  readonly simulatorUrl: string;
+  readonly adminToken: string;
+  readonly database: Database;
+  readonly temporal: Client;
+  readonly api: StackProcess;
+  readonly text: StackProcess;
+  readonly worker: StackProcess;
+  /** An account with that much funded credit and a key of its own. */
+  createAccount(settings?: { fundedUsd?: number; signupUsd?: number }): Promise<{ accountId: string; apiKey: string }>;
+  stop(): Promise<void>;
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const STOP_GRACE_MS = 15_000;
+const READY_TIMEOUT_MS = 60_000;
+
+let bundle: Promise<string> | undefined;
+
+export async function startTestStack({ env = {}, temporalAddress }: StackOptions = {}): Promise<TestStack> {
+  const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
+  const simulator = createSimulator({ renderMs: 100 });
+  const [testDatabase, simulatorUrl, apiPort, textPort, address] = await Promise.all([
+    createTestDatabase(),
+    simulator.listen(0, '127.0.0.1'),
+    findFreePort(),
+    findFreePort(),
+    temporalAddress ?? testTemporalAddress(),
+  ]);
+  const namespace = temporalAddress === undefined ? claimTestNamespace() : 'default';
+  const adminToken = randomBytes(16).toString('hex');
+  const logFile = join(folder, 'processes.log');
+  const baseUrl = `http://127.0.0.1:${apiPort}`;
+  const environment = {
+    ...process.env,
+    DATABASE_URL: testDatabase.url,
+    TEMPORAL_ADDRESS: address,
+    TEMPORAL_NAMESPACE: namespace,
+    GENWAY_HOME: folder,
+    GENWAY_API_PORT: String(apiPort),
+    GENWAY_TEXT_PORT: String(textPort),
+    GENWAY_PUBLIC_URL: baseUrl,
+    GENWAY_SIMULATOR_URL: simulatorUrl,
+    GENWAY_ADMIN_TOKEN: adminToken,
+    GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
+    GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
+    GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
+    GENWAY_POLL_MS: '200',
+    GENWAY_RATE_LIMIT_RPM: '100000',
+    GENWAY_WORKFLOW_BUNDLE: await (bundle ??= bundleWorkflows()),
+    ...env,
+  };
+  const launch = (name: string, ready: () => Promise<unknown>): ManagedProcess =>
+    createProcess({ name, environment, logFile, ready });
+  const api = launch('api', () => fetch(baseUrl));
+  const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`));
+  const worker = launch('worker', () => expectInLog(logFile, '"polling"'));
+  const connection = await Connection.connect({ address });
+
+  return {
+    baseUrl,
+    textBaseUrl: `http://127.0.0.1:${textPort}`,
+    simulatorUrl,
+    adminToken,
+    database: testDatabase.database,
+    temporal: new Client({ connection, namespace }),
+    api,
+    text,
+    worker,
+    createAccount: (settings) => createAccount(baseUrl, adminToken, settings),
+    stop: async () => {
+      await Promise.all([api.stop(), text.stop(), worker.stop()]);
+      await simulator.close();
+      await connection.close();
+      await testDatabase.drop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** One HTTP call with a JSON body and answer. */
+export async function call<Body = unknown>(
+  url: string,
+  {
+    key,
+    body,
+    headers = {},
+    method = body === undefined ? 'GET' : 'POST',
+  }: { key?: string; body?: unknown; headers?: Record<string, string>; method?: string } = {},
+): Promise<Answer<Body>> {
+  const response = await fetch(url, {
+    method,
+    headers: {
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, headers: response.headers, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+async function createAccount(
+  baseUrl: string,
+  adminToken: string,
+  { fundedUsd = 100, signupUsd = 0 }: { fundedUsd?: number; signupUsd?: number } = {},
+): Promise<{ accountId: string; apiKey: string }> {
+  const admin = `${baseUrl}/admin/v1/accounts`;
+  const account = await call<{ data: { id: string } }>(admin, {
+    key: adminToken,
+    body: { name: 'Test', signup_credit_usd: signupUsd },
+  });
+  const accountId = account.body.data.id;
+  if (fundedUsd > 0) {
+    const topUp = await call(`${admin}/${accountId}/topups`, {
+      key: adminToken,
+      body: { amount_usd: fundedUsd, reference: 'first' },
+    });
+    if (topUp.status !== 201) throw new Error(`the top-up was refused: ${JSON.stringify(topUp.body)}`);
+  }
+  const key = await call<{ data: { api_key: string } }>(`${admin}/${accountId}/keys`, { key: adminToken, body: {} });
+  return { accountId, apiKey: key.body.data.api_key };
+}
+
+interface ManagedProcess extends StackProcess {
+  stop(): Promise<void>;
+}
+
+function createProcess({
+  name,
+  environment,
+  logFile,
+  ready,
+}: {
+  name: string;
+  environment: NodeJS.ProcessEnv;
+  logFile: string;
+  ready: () => Promise<unknown>;
+}): ManagedProcess {
+  let running: RunningProcess | undefined;
+  return {
+    start: async () => {
+      // Each start waits for its own words, not for those of the process before it.
+      await writeFile(logFile, '', { flag: 'w' });
+      running = await startProcess({
+        command: process.execPath,
+        args: ['--import', 'tsx', join(ROOT, 'bin', `${name}.ts`)],
+        env: environment,
+        output: logFile,
+      });
+      let ended = false;
+      void running.exited.then(() => (ended = true));
+      await waitUntil(ready, {
+        timeoutMs: READY_TIMEOUT_MS,
+        abandoned: () => (ended ? new Error(`${name} ended at once`) : undefined),
+      }).catch(async (error: unknown) => {
+        throw new Error(`${name} is not ready; its log: ${await readFile(logFile, 'utf8')}`, { cause: error });
+      });
+    },
+    kill: async () => {
+      await running?.kill();
+      running = undefined;
+    },
+    stop: async () => {
+      await running?.stop(STOP_GRACE_MS);
+      running = undefined;
+    },
+  };
+}
+
+async function expectInLog(logFile: string, words: string): Promise<void> {
+  if (!(await readFile(logFile, 'utf8')).includes(words)) throw new Error(`the log does not say ${words} yet`);
+}
+
+/** Bundled once for all the workers of a run. */
+async function bundleWorkflows(): Promise<string> {
+  const { code } = await bundleWorkflowCode({
+    workflowsPath: join(ROOT, 'workflows/index.ts'),
+    logger: { log: () => {}, trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
+  });
+  const file = join(await mkdtemp(join(tmpdir(), 'genway-bundle-')), 'workflows.js');
+  await writeFile(file, code);
+  return file;
+}

@@ -1,0 +1,71 @@
+/** Media tasks as a client sees them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { call, type TestStack } from './stack.ts';
+
+export interface TaskBody {
+  readonly id: string;
+  readonly status: string;
+  readonly stage: string;
+  readonly output: {
+    readonly media: { readonly url: string; readonly mime_type: string }[];
+    readonly r2_url: string;
+  } | null;
+  readonly usage: Readonly<Record<string, number>>;
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  readonly retryable?: boolean;
+  readonly poll_after_seconds?: number;
+}
+
+const POLL_MS = 100;
+const TIMEOUT_MS = 60_000;
+
+/** Creates a task of the cheapest video model. @throws Error when it is refused */
+export async function createTask(stack: TestStack, key: string, prompt: string): Promise<TaskBody> {
+  const { status, body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/videos/tasks`, {
+    key,
+    body: { model: 'vidone-3.0', prompt, duration: 5 },
+  });
+  if (status !== 201) throw new Error(`the task was refused: ${JSON.stringify(body)}`);
+  return body.data;
+}
+
+/** Polls until the task is final. */
+export async function taskWhenFinal(stack: TestStack, key: string, taskId: string): Promise<TaskBody> {
+  return pollUntil(stack, key, taskId, ({ status }) => status === 'succeeded' || status === 'failed');
+}
+
+/** Polls until the task has that status. */
+export async function taskWhen(stack: TestStack, key: string, taskId: string, status: string): Promise<TaskBody> {
+  return pollUntil(stack, key, taskId, (task) => task.status === status);
+}
+
+async function pollUntil(
+  stack: TestStack,
+  key: string,
+  taskId: string,
+  isReached: (task: TaskBody) => boolean,
+): Promise<TaskBody> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/tasks/${taskId}`, { key });
+    if (isReached(body.data)) return body.data;
+    if (Date.now() > deadline) throw new Error(`task ${taskId} is still ${body.data.status}`);
+    await sleep(POLL_MS);
+  }
+}
+
+/** The kinds of a task's transfers, oldest first. */
+export async function transfersOf(stack: TestStack, taskId: string): Promise<string[]> {
+  const rows = await stack
+    .database<{ kind: string; task_id: string }>('transfers')
+    .where({ task_id: taskId })
+    .orderBy('created_at');
+  return rows.map(({ kind }) => kind);
+}
+
+/** The jobs that the simulator received for a task. */
+export async function simulatorJobs(stack: TestStack, taskId: string): Promise<unknown[]> {
+  const { body } = await call<{ data: unknown[] }>(`${stack.simulatorUrl}/_sim/jobs?key=${taskId}`);
+  return body.data;
+}

@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import { WorkflowNotFoundError } from '@temporalio/client';
+import { startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
+
+describe('a media task', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+  let apiKey: string;
+  let accountId: string;
+
+  before(async () => {
+    stack = await startTestStack({ env: { GENWAY_TASK_DEADLINE_S: '6' } });
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    ({ apiKey, accountId } = await stack.createAccount({ fundedUsd: 50 }));
+  });
+  after(() => stack.stop());
+
+  const create = (prompt: string): Promise<TaskBody> => createTask(stack, apiKey, prompt);
+  const final = (task: TaskBody): Promise<TaskBody> => taskWhenFinal(stack, apiKey, task.id);
+
+  it('is rendered, stored and charged', async () => {
+    const created = await create('A lighthouse');
+    expect(created).to.include({ status: 'queued', output: null, poll_after_seconds: 8 });
+    const task = await final(created);
+    expect(task).to.include({ status: 'succeeded', stage: 'succeeded', error_code: null });
+    expect(task.usage).to.include({
+      credits_reserved: 0.5,
+      credits_charged: 0.5,
+      credits_settled: 0.5,
+      credits_refunded: 0,
+    });
+    expect(task.output?.media).to.have.length(1);
+    expect(task.output?.r2_url).to.equal(task.output?.media[0]?.url);
+    const file = await fetch(task.output?.r2_url ?? '');
+    expect(file.status).to.equal(200);
+    expect(file.headers.get('content-type')).to.equal('video/mp4');
+    expect((await file.arrayBuffer()).byteLength).to.be.greaterThan(1000);
+    expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  it('is refunded in full when the provider fails', async () => {
+    const task = await final(await create('A storm [sim:fail=processing_failed]'));
+    expect(task).to.include({ status: 'failed', error_code: 'processing_failed', retryable: true, output: null });
+    expect(task.usage).to.include({
+      credits_reserved: 0.5,
+      credits_charged: 0,
+      credits_settled: 0,
+      credits_refunded: 0.5,
+    });
+    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
+  });
+
+  for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
+    it(`ends with ${code} when the provider refuses or fails it so`, async () => {
+      const tasks = await Promise.all([create(`x [sim:reject=${code}]`), create(`x [sim:fail=${code}]`)]);
+      for (const task of await Promise.all(tasks.map(final))) {
+        expect(task).to.include({ status: 'failed', error_code: code });
+        expect(task.error_message).to.be.a('string').and.not.equal('');
+      }
+    });
+  }
+
+  it('fails with result_transfer_failed when the result is missing, cut short or of the wrong type', async () => {
+    const tasks = await Promise.all(
+      ['missing', 'truncated', 'wrong_type'].map((fault) => create(`x [sim:result=${fault}]`)),
+    );
+    for (const task of await Promise.all(tasks.map(final))) {
+      expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed', retryable: true });
+    }
+  });
+
+  it('fails with processing_timeout at its deadline, is refunded and causes no event', async () => {
+    const task = await final(await create('x [sim:stuck]'));
+    expect(task).to.include({ status: 'failed', error_code: 'processing_timeout', retryable: true });
+    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
+    expect(await stack.database('events').where({ task_id: task.id })).to.deep.equal([]);
+  });
+
+  it('is rendered once when the answer to its submission is lost', async () => {
+    const task = await final(await create('x [sim:drop_submit]'));
+    expect(task.status).to.equal('succeeded');
+    expect(await simulatorJobs(stack, task.id)).to.have.length(1);
+  });
+
+  it('goes on when polls fail', async () => {
+    expect((await final(await create('x [sim:poll_errors=3]'))).status).to.equal('succeeded');
+  });
+
+  it('is stored also when the result arrives slowly', async () => {
+    expect((await final(await create('x [sim:result=slow]'))).status).to.equal('succeeded');
+  });
+
+  it('tells operators its story in search attributes and ledger ids', async () => {
+    const task = await final(await create('x'));
+    const handle = stack.temporal.workflow.getHandle(task.id);
+    const outcome = await handle.result();
+    const row = await stack.database('tasks').where({ id: task.id }).first('reservation_id', 'resolution_id');
+    expect(outcome).to.include({
+      status: 'succeeded',
+      reservationId: row.reservation_id,
+      resolutionId: row.resolution_id,
+    });
+    const { searchAttributes } = await handle.describe();
+    expect(searchAttributes).to.deep.include({
+      GenwayAccount: [accountId],
+      GenwayModel: ['vidone-3.0'],
+      GenwayKind: ['video'],
+      GenwayOutcome: ['succeeded'],
+    });
+  });
+
+  it('is unknown to Temporal under any other id', async () => {
+    const missing = await stack.temporal.workflow
+      .getHandle('task_unknown')
+      .describe()
+      .catch((error: unknown) => error);
+    expect(missing).to.be.instanceOf(WorkflowNotFoundError);
+  });
+});
