@@ -1,12 +1,13 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
- * was out of reach, or more tasks came in than could be started at once. Runs in every api process; each task is taken by
- * one of them at a time.
+ * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise.
+ * Runs in every api process; each task and each delivery is taken by one of them at a time.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
+import type { DeliveryStarter } from './services/delivery-starter.ts';
 import type { TaskStarter } from './services/task-starter.ts';
 
 export interface Relay {
@@ -23,19 +24,22 @@ const RETRY_AFTER_SECONDS = 10;
 export function startRelay({
   database,
   starter,
+  deliveryStarter,
   log,
 }: {
   database: Database;
   starter: TaskStarter;
+  deliveryStarter: DeliveryStarter;
   log: Logger;
 }): Relay {
   const stopped = new AbortController();
-  const running = run();
+  // Side by side, so that neither waits for the other.
+  const running = Promise.all([run(startTasks, 'tasks'), run(() => deliveryStarter.startDue(), 'deliveries')]);
 
-  async function run(): Promise<void> {
+  async function run(pass: () => Promise<boolean>, what: string): Promise<void> {
     while (!stopped.signal.aborted) {
       const more = await pass().catch((error: unknown) => {
-        log.error({ err: error }, 'the relay could not start tasks');
+        log.error({ err: error }, `the relay could not start ${what}`);
         return false;
       });
       if (!more) await pause(PAUSE_MS, stopped.signal);
@@ -43,7 +47,7 @@ export function startRelay({
   }
 
   /** @returns whether there may be more to start at once */
-  async function pass(): Promise<boolean> {
+  async function startTasks(): Promise<boolean> {
     const due = await claimTasksToStart(database, { limit: BATCH_SIZE, retryAfterSeconds: RETRY_AFTER_SECONDS });
     const left = [...due];
     const handled: boolean[] = [];

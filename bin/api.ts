@@ -10,7 +10,7 @@ const config = loadConfig();
 const log = createLog('api', config);
 const web = openWeb(config, log);
 const server = await listen(createApp(web.dependencies).callback(), config.host, config.api.port);
-const relay = startRelay(web.dependencies);
+const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {

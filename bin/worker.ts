@@ -2,9 +2,12 @@
 import { fileURLToPath } from 'node:url';
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
+import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { loadConfig } from '../config.ts';
 import { createDatabase } from '../db/database.ts';
+import { createSealer } from '../db/sealing.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
+import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openMediaProviders } from './parts/providers.ts';
 import { openStorage } from './parts/storage.ts';
@@ -15,31 +18,50 @@ const log = createLog('worker', config);
 Runtime.install({ shutdownSignals: [], logger: temporalLogger() });
 
 const database = createDatabase(config.database.url, config.database.poolSize);
-const activities = createMediaTaskActivities({
-  database,
-  providers: openMediaProviders(config),
-  storage: openStorage(config),
-  pollIntervalMs: config.tasks.pollIntervalMs,
-  callbackUrl: null,
-});
+const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
-const worker = await Worker.create({
+const common = {
   connection,
   namespace: config.temporal.namespace,
-  taskQueue: TASK_QUEUES.media,
   ...(await workflows()),
-  activities,
-  // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
-  maxConcurrentActivityTaskExecutions: 2_000,
-  maxConcurrentWorkflowTaskExecutions: 100,
   shutdownGraceTime: config.shutdownGraceMs,
-});
-const running = worker.run();
-log.info({ task_queue: TASK_QUEUES.media }, 'polling');
+};
+const workers = await Promise.all([
+  Worker.create({
+    ...common,
+    taskQueue: TASK_QUEUES.media,
+    activities: createMediaTaskActivities({
+      database,
+      providers: openMediaProviders(config),
+      storage: openStorage(config),
+      pollIntervalMs: config.tasks.pollIntervalMs,
+      callbackUrl: null,
+    }),
+    // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
+    maxConcurrentActivityTaskExecutions: 2_000,
+    maxConcurrentWorkflowTaskExecutions: 100,
+  }),
+  Worker.create({
+    ...common,
+    taskQueue: TASK_QUEUES.webhooks,
+    activities: createWebhookDeliveryActivities({
+      database,
+      sealer: createSealer(config.secrets.encryptionKey),
+      client,
+      scheduleMs: config.webhooks.scheduleMs,
+    }),
+    // Slow receivers wait here, up to the timeout of an attempt.
+    maxConcurrentActivityTaskExecutions: 500,
+    maxConcurrentWorkflowTaskExecutions: 50,
+  }),
+]);
+const running = Promise.all(workers.map((worker) => worker.run()));
+log.info({ task_queues: [TASK_QUEUES.media, TASK_QUEUES.webhooks] }, 'polling');
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
-  worker.shutdown();
+  for (const worker of workers) worker.shutdown();
   await running;
+  await client.close();
   await connection.close();
   await database.destroy();
 });

@@ -2,6 +2,7 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies } from '../../api/app.ts';
+import { createDeliveryStarter, type DeliveryStarter } from '../../api/services/delivery-starter.ts';
 import { createTaskStarter } from '../../api/services/task-starter.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
@@ -12,6 +13,7 @@ import { connectionOptions } from './temporal.ts';
 
 export interface Web {
   readonly dependencies: AppDependencies;
+  readonly deliveryStarter: DeliveryStarter;
   /** Waits for what is under way and closes all connections. */
   close(): Promise<void>;
 }
@@ -43,6 +45,7 @@ export function openWeb(config: Config, log: Logger): Web {
   };
   return {
     dependencies,
+    deliveryStarter: createDeliveryStarter({ client, database, log }),
     close: async () => {
       await starter.idle();
       await guardedClient.close();
