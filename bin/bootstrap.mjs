@@ -17,12 +17,15 @@ const lockFile = `${root}package-lock.json`;
 const stampFile = `${root}node_modules/.genway-lock-digest`;
 
 checkNode();
-const entry = ENTRIES[process.argv[2]];
+const [node, , name, ...args] = process.argv;
+const entry = ENTRIES[name];
 if (!entry) fail(`usage: node bin/bootstrap.mjs ${Object.keys(ENTRIES).join('|')}`);
 process.chdir(root);
 if (!isInstalled()) install();
 const { register } = await import('tsx/esm/api');
 register();
+// The entry finds its arguments where it would if it had been started itself.
+process.argv = [node, fileURLToPath(new URL(entry, import.meta.url)), ...args];
 await import(entry);
 
 function checkNode() {

@@ -2,30 +2,13 @@
  * The PostgreSQL and Temporal servers that tests use: those of the whole run when `npm test` started them, otherwise ones
  * that are started when a test first asks, and stopped after the last test.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { after } from 'mocha';
-import { loadStackConfig } from '../../config.ts';
-import { findFreePort } from '../../bin/stack/ports.ts';
-import { startPostgres } from '../../bin/stack/postgres.ts';
-import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
+import { createServices, TEST_NAMESPACES } from './servers.ts';
 
-export interface Service {
-  readonly address: string;
-  stop(): Promise<void>;
-}
-
-/** The servers of one run, in a folder that is removed with them. */
-export interface Services {
-  database(): Promise<string>;
-  temporal(): Promise<string>;
-  stop(): Promise<void>;
-}
-
-const TEST_NAMESPACES = Array.from({ length: 20 }, (_, index) => `test-${index}`);
+const services = createServices();
 const unclaimedNamespaces = [...TEST_NAMESPACES];
+
+// Mocha ends in order on Ctrl-C; here it exits, which stops the servers too.
+process.once('SIGTERM', () => process.exit(143));
 
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {
@@ -44,45 +27,7 @@ export function claimTestNamespace(): string {
   return namespace;
 }
 
-/** Servers that are each started when first asked for. */
-export function createServices(report: (line: string) => void = () => {}): Services {
-  let folder: Promise<string> | undefined;
-  let database: Promise<Service> | undefined;
-  let temporal: Promise<Service> | undefined;
-  const stateFolder = (): Promise<string> => (folder ??= mkdtemp(join(tmpdir(), 'genway-test-')));
-  return {
-    database: async () => (await (database ??= stateFolder().then(startTestPostgres))).address,
-    temporal: async () => (await (temporal ??= stateFolder().then((home) => startTestTemporal(home, report)))).address,
-    stop: async () => {
-      for (const started of await Promise.allSettled([database, temporal])) {
-        if (started.status === 'fulfilled') await started.value?.stop();
-      }
-      if (folder) await rm(await folder, { recursive: true, force: true });
-    },
-  };
+/** Stops what {@link testDatabaseUrl} and {@link testTemporalAddress} started. */
+export async function stopTestServices(): Promise<void> {
+  await services.stop();
 }
-
-async function startTestPostgres(folder: string): Promise<Service> {
-  const server = await startPostgres({
-    dataDir: join(folder, 'postgres'),
-    port: await findFreePort(),
-    password: randomBytes(16).toString('hex'),
-    // Nothing here has to survive a crash of the machine.
-    settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', max_connections: '300' },
-  });
-  return { address: server.url, stop: () => server.stop() };
-}
-
-async function startTestTemporal(folder: string, report: (line: string) => void): Promise<Service> {
-  const binary = await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report });
-  const server = await startTemporalServer({
-    binary,
-    port: await findFreePort(),
-    moreNamespaces: TEST_NAMESPACES,
-    logFile: join(folder, 'temporal.log'),
-  });
-  return { address: server.address, stop: () => server.stop() };
-}
-
-const services = createServices();
-after(() => services.stop());

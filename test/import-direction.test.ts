@@ -1,0 +1,106 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { expect } from 'chai';
+
+const root = join(import.meta.dirname, '..');
+
+interface Import {
+  readonly file: string;
+  readonly from: string;
+  readonly typeOnly: boolean;
+}
+
+interface Layer {
+  /** The folders it may import besides itself. */
+  readonly imports: readonly string[];
+  /** The folders of which it may import types only. */
+  readonly types?: readonly string[];
+  /** Pure layers import neither packages nor modules of Node. */
+  readonly pure?: true;
+}
+
+const adapters = ['db', 'providers', 'storage', 'webhooks'];
+
+const LAYERS: Readonly<Record<string, Layer>> = {
+  domain: { imports: [], pure: true },
+  text: { imports: ['domain'], pure: true },
+  catalogue: { imports: ['domain'] },
+  db: { imports: ['domain', 'text'] },
+  providers: { imports: ['domain', 'text'] },
+  storage: { imports: ['domain', 'text'] },
+  webhooks: { imports: ['domain', 'text'] },
+  activities: { imports: ['domain', 'text', ...adapters] },
+  workflows: { imports: ['domain'], types: ['activities'] },
+  api: { imports: ['domain', 'text', 'catalogue', ...adapters], types: ['workflows'] },
+  simulator: { imports: ['domain', 'text'] },
+};
+
+const importStatement = /^(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;
+const dynamicImport = /\bimport\(\s*'([^']+)'/g;
+
+function sourceFiles(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.(ts|mts|mjs|js)$/.test(file))
+    .map((file) => join(folder, file));
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  const stated = [...text.matchAll(importStatement)].map(([, type, from = '']) => ({
+    file,
+    from,
+    typeOnly: type !== undefined,
+  }));
+  const dynamic = [...text.matchAll(dynamicImport)].map(([, from = '']) => ({ file, from, typeOnly: false }));
+  return [...stated, ...dynamic];
+}
+
+/** The top folder, or the file in the root, that an import leads to; undefined for packages. */
+function targetOf({ file, from }: Import): string | undefined {
+  if (!from.startsWith('.')) return undefined;
+  return relative(root, resolve(root, dirname(file), from)).split('/')[0];
+}
+
+function show({ file, from }: Import): string {
+  return `${file} imports ${from}`;
+}
+
+describe('the direction of imports', () => {
+  for (const [name, { imports, types = [], pure }] of Object.entries(LAYERS)) {
+    it(`of ${name} leads to ${[...imports, ...types.map((type) => `types of ${type}`)].join(', ') || 'nothing'}`, () => {
+      const found = sourceFiles(name).flatMap(importsOf);
+      const offenders = found.filter((statement) => {
+        const target = targetOf(statement);
+        if (target === undefined) return pure === true;
+        return target !== name && !imports.includes(target) && !(statement.typeOnly && types.includes(target));
+      });
+      expect(offenders.map(show)).to.deep.equal([]);
+    });
+  }
+
+  it('keeps Node’s modules out of workflows, which run where there are none', () => {
+    const offenders = sourceFiles('workflows')
+      .flatMap(importsOf)
+      .filter(({ from }) => from.startsWith('node:'));
+    expect(offenders.map(show)).to.deep.equal([]);
+  });
+
+  it('sees imports in every form', () => {
+    const found = importsOf(relative(root, import.meta.filename)).map(({ from }) => from);
+    expect(found).to.deep.equal(['node:fs', 'node:path', 'chai']);
+    expect(importsOf('bin/stack/temporal-server.ts').map(({ from }) => from)).to.include('./find-temporal-server.ts');
+    expect(importsOf('bin/bootstrap.mjs').map(({ from }) => from)).to.include('tsx/esm/api');
+  });
+});
+
+describe('the environment', () => {
+  it('is read by config.ts alone, besides what runs before it and the support of tests', () => {
+    const readers = ['bin/bootstrap.mjs', relative(root, import.meta.filename)];
+    const folders = [...Object.keys(LAYERS), 'bin', 'bench', 'scripts', 'test'];
+    const offenders = folders
+      .flatMap(sourceFiles)
+      .filter((file) => /\bprocess\.env\b/.test(readFileSync(join(root, file), 'utf8')))
+      .filter((file) => !readers.includes(file) && !file.startsWith('test/support/'));
+    expect(offenders).to.deep.equal([]);
+  });
+});

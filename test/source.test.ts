@@ -1,0 +1,26 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '..');
+const TIMEOUT_MS = 180_000;
+
+const checks: readonly [string, readonly [string, ...string[]]][] = [
+  ['has no type errors', ['tsc']],
+  ['has nothing that the linter finds', ['oxlint', '--type-aware', '--deny-warnings']],
+  ['is formatted', ['prettier', '--check', '--log-level=warn', '.']],
+];
+
+describe('the source', () => {
+  for (const [rule, [command, ...args]] of checks) {
+    it(rule, async () => {
+      const findings = await run(join(root, 'node_modules/.bin', command), args, { cwd: root }).then(
+        () => '',
+        (error: { stdout: string; stderr: string }) => `\n${error.stdout}${error.stderr}`,
+      );
+      if (findings !== '') expect.fail(findings);
+    }).timeout(TIMEOUT_MS);
+  }
+});
