@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { childEnvironment, loadConfig, loadDatabaseConfig, loadSimulatorConfig, loadStackConfig } from '../config.ts';
+import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../scripts/configuration-docs.ts';
+
+const REQUIRED = {
+  DATABASE_URL: 'postgres://genway:secret@127.0.0.1:5433/genway',
+  GENWAY_ADMIN_TOKEN: 'an administration token',
+  GENWAY_KEY_PEPPER: 'a pepper of thirty-two characters or more',
+  GENWAY_ENCRYPTION_KEY: 'ab'.repeat(32),
+};
+
+const SECRETS = Object.keys(REQUIRED);
+
+describe('configuration', () => {
+  it('needs the database and the secrets, and has a default for everything else', () => {
+    const config = loadConfig(REQUIRED);
+    expect(config.api).to.deep.equal({ port: 8080, publicUrl: 'http://127.0.0.1:8080' });
+    expect(config.text).to.deep.equal({ port: 8081, cutoffMs: 100_000 });
+    expect(config.tasks).to.deep.equal({ pollIntervalMs: 2_000, deadlineMs: 1_800_000 });
+    expect(config.edge).to.deep.equal({ trustedProxies: 0, allowPrivateAddresses: false, rejectedUserAgents: [] });
+    expect(config.webhooks.scheduleMs).to.have.length(10);
+    expect(config.webhooks.scheduleMs.at(-1)).to.equal(86_400_000);
+    expect(config.moderation).to.equal(undefined);
+    expect(config.temporal.tls).to.equal(undefined);
+    expect(config.storage.kind).to.equal('local');
+  });
+
+  it('reads the encryption key as 32 bytes', () => {
+    expect(loadConfig(REQUIRED).secrets.encryptionKey).to.deep.equal(Buffer.alloc(32, 0xab));
+  });
+
+  it('names everything that is missing at once, and how to set it', () => {
+    for (const name of SECRETS) expect(() => loadConfig({})).to.throw(`${name} is not set: set it to `);
+  });
+
+  for (const name of SECRETS) {
+    it(`refuses an empty ${name}`, () => {
+      expect(() => loadConfig({ ...REQUIRED, [name]: '' })).to.throw(`${name} is empty`);
+    });
+  }
+
+  it('refuses secrets that are too short, without printing them', () => {
+    expect(() => loadConfig({ ...REQUIRED, GENWAY_KEY_PEPPER: 'swordfish' }))
+      .to.throw('GENWAY_KEY_PEPPER must be at least 32 characters')
+      .with.property('message')
+      .that.does.not.include('swordfish');
+  });
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(loadConfig({ ...REQUIRED, GENWAY_API_PORT: '', GENWAY_PROVIDERS: '' })).to.deep.equal(loadConfig(REQUIRED));
+  });
+
+  const refused: readonly [string, string][] = [
+    ['GENWAY_API_PORT', '0'],
+    ['GENWAY_API_PORT', '65536'],
+    ['GENWAY_API_PORT', '80.5'],
+    ['GENWAY_API_PORT', '0x50'],
+    ['GENWAY_API_PORT', ' 80'],
+    ['GENWAY_API_PORT', '8e3'],
+    ['GENWAY_TASK_DEADLINE_S', '0'],
+    ['GENWAY_TASK_DEADLINE_S', '-1'],
+    ['GENWAY_TASK_DEADLINE_S', 'Infinity'],
+    ['GENWAY_ALLOW_PRIVATE_ADDRESSES', 'yes'],
+    ['GENWAY_ALLOW_PRIVATE_ADDRESSES', '1'],
+    ['GENWAY_WEBHOOK_SCHEDULE_S', '0,5,'],
+    ['GENWAY_WEBHOOK_SCHEDULE_S', '0;5'],
+    ['GENWAY_WEBHOOK_SCHEDULE_S', '-1'],
+    ['GENWAY_PUBLIC_URL', 'example.com'],
+    ['GENWAY_PUBLIC_URL', 'https://example.com/'],
+    ['GENWAY_STORAGE', 'S3'],
+    ['GENWAY_LOG_LEVEL', 'verbose'],
+    ['TEMPORAL_ADDRESS', '127.0.0.1'],
+    ['DATABASE_URL', 'mysql://127.0.0.1/genway'],
+  ];
+  for (const [name, text] of refused) {
+    it(`refuses ${name}=${JSON.stringify(text)}, and names the variable`, () => {
+      expect(() => loadConfig({ ...REQUIRED, [name]: text })).to.throw(new RegExp(`- ${name} .*must be `));
+    });
+  }
+
+  it('reads every port as the number that was written', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 65_535 }), (port) => {
+        expect(loadConfig({ ...REQUIRED, GENWAY_TEXT_PORT: String(port) }).text.port).to.equal(port);
+      }),
+    );
+  });
+
+  it('reads seconds and lists of them as milliseconds, fractions included', () => {
+    const config = loadConfig({ ...REQUIRED, GENWAY_TEXT_CUTOFF_S: '0.5', GENWAY_WEBHOOK_SCHEDULE_S: '0, 0.25,3' });
+    expect(config.text.cutoffMs).to.equal(500);
+    expect(config.webhooks.scheduleMs).to.deep.equal([0, 250, 3_000]);
+  });
+
+  it('needs a bucket and its public address for the S3 storage', () => {
+    expect(() => loadConfig({ ...REQUIRED, GENWAY_STORAGE: 's3' }))
+      .to.throw('GENWAY_S3_BUCKET is not set, but GENWAY_STORAGE=s3 needs it')
+      .with.property('message')
+      .that.includes('GENWAY_S3_PUBLIC_URL is not set');
+    const { storage } = loadConfig({
+      ...REQUIRED,
+      GENWAY_STORAGE: 's3',
+      GENWAY_S3_BUCKET: 'results',
+      GENWAY_S3_PUBLIC_URL: 'https://files.example.com',
+    });
+    expect(storage).to.deep.include({ kind: 's3', bucket: 'results', region: 'us-east-1', credentials: undefined });
+  });
+
+  it('needs both halves of a client certificate and of S3 credentials', () => {
+    expect(() => loadConfig({ ...REQUIRED, TEMPORAL_TLS_CLIENT_CERT_PATH: '/cert' })).to.throw(
+      'TEMPORAL_TLS_CLIENT_KEY_PATH is not set',
+    );
+    expect(() => loadConfig({ ...REQUIRED, GENWAY_S3_ACCESS_KEY_ID: 'id' })).to.throw(
+      'GENWAY_S3_SECRET_ACCESS_KEY is not set',
+    );
+  });
+
+  it('speaks TLS to Temporal when there is an API key', () => {
+    expect(loadConfig({ ...REQUIRED, TEMPORAL_API_KEY: 'key' }).temporal.tls).to.deep.equal({
+      serverCaCertPath: undefined,
+      client: undefined,
+    });
+  });
+
+  it('asks a process for no more than it uses', () => {
+    expect(loadDatabaseConfig({ DATABASE_URL: REQUIRED.DATABASE_URL }).poolSize).to.equal(20);
+    expect(() => loadDatabaseConfig({})).to.throw('DATABASE_URL is not set');
+    expect(loadSimulatorConfig({}).simulator.url).to.equal('http://127.0.0.1:8090');
+    expect(loadStackConfig({}).databaseUrl).to.equal(undefined);
+  });
+
+  it('lets the local stack run a server of its own unless it is given one', () => {
+    expect(loadStackConfig({}).temporal).to.equal(undefined);
+    expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');
+  });
+
+  it('gives a child what it inherits, with the additions over it', () => {
+    expect(childEnvironment({ GENWAY_HOME: '/new' }, { GENWAY_HOME: '/old', PATH: '/bin' })).to.deep.equal({
+      GENWAY_HOME: '/new',
+      PATH: '/bin',
+    });
+  });
+
+  it('is documented as it is', async () => {
+    expect(await readFile(CONFIGURATION_DOCS, 'utf8')).to.equal(await renderConfigurationDocs());
+  });
+});
