@@ -1,0 +1,201 @@
+/** A canonical request as a messages body. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  AnswerPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  JsonObject,
+  OutputFormat,
+  ReasoningEffort,
+  TextRequest,
+  Tool,
+  ToolResultPart,
+  Turn,
+} from '../canonical.ts';
+import { compact } from '../read.ts';
+import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
+import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { REQUEST_FIELDS } from './types.ts';
+
+const PATH = '/messages';
+const VERSION = '2023-06-01';
+
+/** The format must have a limit; without the client's it is one that every model of the catalogue can reach. */
+const DEFAULT_MAXIMUM_TOKENS = 64_000;
+
+/** `none` is said in another field, and the format knows nothing below `low`. */
+const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'xhigh',
+  max: 'max',
+};
+
+const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
+
+/** Seeds, penalties and verbosity have no counterpart here and no effect; what changes the answer's shape is refused. */
+export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { sampling, reasoningEffort: effort } = request;
+  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
+  if ((sampling.temperature ?? 0) > 1) throw badRequest('"temperature" must be between 0 and 1 for this model');
+  const { system, turns } = hoistSystem(request.turns);
+  const outputConfig = compact({
+    effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],
+    format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
+  });
+  const body = compact({
+    model: options.model,
+    max_tokens: sampling.maxOutputTokens ?? DEFAULT_MAXIMUM_TOKENS,
+    system: system === null || isBlank(system) ? undefined : system,
+    messages: renderMessages(turns),
+    stream: request.stream,
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    top_k: sampling.topK,
+    stop_sequences: sampling.stopSequences,
+    tools: request.tools.length === 0 ? undefined : request.tools.map(renderTool),
+    tool_choice: renderToolChoice(request),
+    thinking: effort === 'none' ? { type: 'disabled' } : undefined,
+    output_config: Object.keys(outputConfig).length === 0 ? undefined : outputConfig,
+    metadata: request.userId === undefined ? undefined : { user_id: request.userId },
+  });
+  return { path: PATH, headers: headersOf(options), body };
+}
+
+/**
+ * The client's body with the upstream's model name and without the fields that have no effect: upstreams refuse some of
+ * them, and would act on others. The wish for a cache stays, for it changes no answer.
+ */
+export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const fields = Object.entries(body).filter(([field, value]) => {
+    if (value === null || (field === 'tool_choice' && request.tools.length === 0)) return false;
+    return REQUEST_FIELDS[field] === 'mapped' || field === 'cache_control';
+  });
+  return { path: PATH, headers: headersOf(options), body: { ...Object.fromEntries(fields), model: options.model } };
+}
+
+function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
+  return { 'x-api-key': options.apiKey, 'anthropic-version': VERSION };
+}
+
+interface Message {
+  readonly role: 'user' | 'assistant';
+  readonly content: readonly JsonObject[];
+}
+
+/** Messages whose roles alternate, with tool results at the beginning of the user message after their calls. */
+function renderMessages(turns: readonly Turn[]): JsonObject[] {
+  const messages: Message[] = [];
+  for (const turn of pairToolResults(mergeNeighbours(turns))) {
+    const message = renderTurn(turn);
+    const last = messages.at(-1);
+    if (message.content.length === 0) continue;
+    if (last?.role === message.role) {
+      messages[messages.length - 1] = { role: last.role, content: [...last.content, ...message.content] };
+    } else {
+      messages.push(message);
+    }
+  }
+  return messages.map(({ role, content }) => ({ role, content: textOrBlocks(content) }));
+}
+
+function renderTurn(turn: Turn): Message {
+  switch (turn.role) {
+    case 'assistant':
+      return { role: 'assistant', content: turn.parts.flatMap(renderAnswerPart) };
+    case 'tool':
+      return { role: 'user', content: turn.parts.map(renderToolResult) };
+    default:
+      return { role: 'user', content: turn.parts.flatMap(renderInputPart) };
+  }
+}
+
+function textOrBlocks(blocks: readonly JsonObject[]): unknown {
+  const [first] = blocks;
+  if (first === undefined) return '';
+  return blocks.length === 1 && first['type'] === 'text' ? first['text'] : blocks;
+}
+
+/** Whether upstreams of the format would refuse the text: they take none without a visible character. */
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+function renderText(text: string): JsonObject[] {
+  return isBlank(text) ? [] : [{ type: 'text', text }];
+}
+
+function renderInputPart(part: InputPart): JsonObject[] {
+  if (part.type === 'text') return renderText(part.text);
+  return [part.type === 'image' ? renderImage(part) : renderFile(part)];
+}
+
+function renderImage({ source }: ImagePart | FilePart): JsonObject {
+  return { type: 'image', source: renderSource(source) };
+}
+
+function renderSource(source: ImagePart['source']): JsonObject {
+  if (source.kind === 'url') return { type: 'url', url: source.url };
+  return { type: 'base64', media_type: source.mediaType, data: source.data };
+}
+
+function renderFile(part: FilePart): JsonObject {
+  const mediaType = part.source.mediaType ?? 'application/pdf';
+  if (mediaType.startsWith('image/')) return renderImage(part);
+  if (mediaType !== 'application/pdf') {
+    throw badRequest(`the model does not take files of the type ${mediaType}: send text, images or PDF`);
+  }
+  return compact({ type: 'document', source: renderSource(part.source), title: part.filename });
+}
+
+function renderAnswerPart(part: AnswerPart): JsonObject[] {
+  if (part.type === 'text') return renderText(part.text);
+  if (part.type === 'tool-call') {
+    return [{ type: 'tool_use', id: toolUseId(part.callId), name: part.name, input: argumentsOf(part) }];
+  }
+  // Upstreams check the signature, so reasoning without one stays out.
+  const { text, signature, redacted } = part;
+  if (signature === undefined || signature === '') return [];
+  if (redacted === true) return [{ type: 'redacted_thinking', data: signature }];
+  return [{ type: 'thinking', thinking: text, signature }];
+}
+
+function renderToolResult(result: ToolResultPart): JsonObject {
+  return compact({
+    type: 'tool_result',
+    tool_use_id: toolUseId(result.callId),
+    content: textOrBlocks(result.content.flatMap(renderInputPart)),
+    is_error: result.isError,
+  });
+}
+
+/** Ids of the format are letters, digits, `_` and `-`; those that other models made may hold anything. */
+function toolUseId(callId: string): string {
+  return callId.replaceAll(/[^A-Za-z0-9_-]/gu, (character) => `_${character.codePointAt(0)?.toString(16)}_`);
+}
+
+function renderTool({ name, description, parameters, strict }: Tool): JsonObject {
+  return compact({ name, description, input_schema: { type: 'object', ...parameters }, strict });
+}
+
+function renderToolChoice({ tools, toolChoice, parallelToolCalls }: TextRequest): JsonObject | undefined {
+  if (tools.length === 0) return undefined;
+  if (toolChoice === undefined && parallelToolCalls !== false) return undefined;
+  const choice = toolChoice ?? { type: 'auto' };
+  const isSerial = parallelToolCalls === false && choice.type !== 'none';
+  return compact({
+    type: choice.type === 'tool' ? 'tool' : TOOL_CHOICES[choice.type],
+    name: choice.type === 'tool' ? choice.name : undefined,
+    disable_parallel_tool_use: isSerial ? true : undefined,
+  });
+}
+
+function renderOutputFormat(format: OutputFormat): JsonObject {
+  if (format.type === 'json-schema' && format.schema !== undefined) {
+    return { type: 'json_schema', schema: format.schema };
+  }
+  throw badRequest('the model answers in JSON only by a schema: send a "json_schema" format with a "schema"');
+}

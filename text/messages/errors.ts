@@ -1,0 +1,13 @@
+/** The error envelope of the messages format: specification section 7.1. */
+import type { ServiceError } from '../../domain/errors.ts';
+import type { JsonObject } from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
+import { messageWithRequestId } from '../wire-format.ts';
+
+export function renderError(error: ServiceError, requestId: string): JsonObject {
+  return { type: 'error', error: { type: error.code, message: messageWithRequestId(error, requestId) } };
+}
+
+export function renderStreamError(error: ServiceError, requestId: string): string {
+  return encodeEvent(JSON.stringify(renderError(error, requestId)), 'error');
+}

@@ -1,0 +1,23 @@
+/** The messages format: specification section 4.8.3. Its version header is the business of the routes. */
+import { encodeEvent } from '../sse.ts';
+import type { WireFormat } from '../wire-format.ts';
+import { buildRequest, forwardRequest } from './build-request.ts';
+import { renderError, renderStreamError } from './errors.ts';
+import { parseRequest } from './parse-request.ts';
+import { renderResult } from './render-result.ts';
+import { renderStream } from './render-stream.ts';
+import { parseError, parseResult, parseStream } from './upstream.ts';
+
+export const messages: WireFormat = {
+  name: 'messages',
+  client: {
+    reportsStopSequence: true,
+    keepAliveFrame: encodeEvent('{"type":"ping"}', 'ping'),
+    parseRequest,
+    renderResult,
+    renderStream,
+    renderError,
+    renderStreamError,
+  },
+  upstream: { stopSequences: 'reported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+};

@@ -1,0 +1,84 @@
+/** A canonical answer as a message: specification section 4.8.3. */
+import type { Choice, Finish, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { compact, isObject } from '../read.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
+import type { RenderContext } from '../wire-format.ts';
+import type { MessagesBlock, MessagesStopReason, MessagesUsage } from './types.ts';
+
+/** The format does not tell a filter from a refusal. */
+const STOP_REASONS: Readonly<Record<FinishReason, MessagesStopReason>> = {
+  stop: 'end_turn',
+  'stop-sequence': 'stop_sequence',
+  length: 'max_tokens',
+  'tool-calls': 'tool_use',
+  'content-filter': 'refusal',
+  refusal: 'refusal',
+};
+
+/** What an answer without text and tool calls holds, so that clients find a block where they look for one. */
+export const EMPTY_TEXT: MessagesBlock = { type: 'text', text: '' };
+
+/**
+ * The message for the first choice, which is the only one that the format can ask for.
+ *
+ * @throws ServiceError `processing_failed` when the model called a tool with arguments that are not a JSON object
+ */
+export function renderResult(result: TextResult, context: RenderContext): JsonObject {
+  const [choice] = result.choices;
+  if (choice === undefined) throw malformedAnswer();
+  return {
+    ...renderHead(context),
+    content: renderContent(choice),
+    ...renderStop(choice.finish),
+    usage: renderUsage(result.usage),
+  };
+}
+
+export function renderHead(context: RenderContext): JsonObject {
+  return { id: `msg_${context.responseId}`, type: 'message', role: 'assistant', model: context.request.model };
+}
+
+export function renderStop(finish: Finish): JsonObject {
+  return { stop_reason: STOP_REASONS[finish.reason], stop_sequence: finish.stopSequence ?? null };
+}
+
+/** Counts that were not reported are 0 or, in the details, left out. */
+export function renderUsage(usage: Usage): MessagesUsage {
+  const { cacheRead, cacheWrite, reasoning } = usage;
+  return compact({
+    input_tokens: Math.max(0, (usage.inputTotal ?? 0) - (cacheRead ?? 0) - (cacheWrite ?? 0)),
+    cache_creation_input_tokens: cacheWrite ?? undefined,
+    cache_read_input_tokens: cacheRead ?? undefined,
+    output_tokens: usage.outputTotal ?? 0,
+    output_tokens_details: reasoning === null ? undefined : { thinking_tokens: reasoning },
+  });
+}
+
+function renderContent({ parts, finish }: Choice): MessagesBlock[] {
+  const blocks = parts.map((part): MessagesBlock => {
+    if (part.type === 'text') return { type: 'text', text: part.text };
+    if (part.type === 'tool-call') {
+      return { type: 'tool_use', id: part.callId, name: part.name, input: inputOf(part, finish) };
+    }
+    // The signature is a string for SDKs, also where the upstream gave none.
+    if (part.redacted === true) return { type: 'redacted_thinking', data: part.signature ?? '' };
+    return { type: 'thinking', thinking: part.text, signature: part.signature ?? '' };
+  });
+  return parts.every((part) => part.type === 'reasoning') ? [...blocks, EMPTY_TEXT] : blocks;
+}
+
+/** The arguments as an object. Those that the token limit cut off are none: the stop reason warns of them. */
+function inputOf(call: ToolCallPart, finish: Finish): JsonObject {
+  const input = parsedOrNull(call.arguments);
+  if (isObject(input)) return input;
+  if (finish.reason === 'length') return {};
+  throw malformedAnswer();
+}
+
+function parsedOrNull(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,121 @@
+/** Canonical events as the events of a messages stream: specification section 4.8.3. */
+import { UNREPORTED_USAGE, mergeUsage, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import type { RenderContext } from '../wire-format.ts';
+import { EMPTY_TEXT, renderHead, renderStop, renderUsage } from './render-result.ts';
+import type { MessagesBlock } from './types.ts';
+
+export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
+  return new MessagesStreamRenderer(context);
+}
+
+class MessagesStreamRenderer implements Stage<StreamEvent, string> {
+  readonly #context: RenderContext;
+  #usage: Usage = UNREPORTED_USAGE;
+  #messageStarted = false;
+  /** The part that is open, and whether its block is: whether reasoning is redacted shows only later. */
+  #part: string | null = null;
+  #blockStarted = false;
+  #blockIndex = 0;
+  #hasTextOrCalls = false;
+
+  constructor(context: RenderContext) {
+    this.#context = context;
+  }
+
+  push(event: StreamEvent, emit: Emit<string>): void {
+    // The message starts with the event after this one, which may be the usage that the start tells.
+    if (event.type === 'response-start') return;
+    if (event.type === 'usage') this.#usage = mergeUsage(this.#usage, event.usage);
+    this.#startMessage(emit);
+    if (event.type === 'usage' || !this.#isOfTheMessage(event)) return;
+    switch (event.type) {
+      case 'reasoning-start':
+        this.#part = event.id;
+        return;
+      case 'text-start':
+        this.#part = event.id;
+        return this.#startBlock(EMPTY_TEXT, emit);
+      case 'tool-input-start':
+        this.#part = event.id;
+        return this.#startBlock({ type: 'tool_use', id: event.callId, name: event.name, input: {} }, emit);
+      case 'text-delta':
+        return this.#emitDelta({ type: 'text_delta', text: event.text }, emit);
+      case 'reasoning-delta':
+        this.#startThinking(emit);
+        return this.#emitDelta({ type: 'thinking_delta', thinking: event.text }, emit);
+      case 'tool-input-delta':
+        return this.#emitDelta({ type: 'input_json_delta', partial_json: event.text }, emit);
+      case 'reasoning-end':
+        return this.#endReasoning(event, emit);
+      case 'text-end':
+      case 'tool-input-end':
+        return this.#endBlock(emit);
+      case 'finish':
+        return this.#finish(event, emit);
+    }
+  }
+
+  end(emit: Emit<string>): void {
+    emitEvent('message_stop', {}, emit);
+  }
+
+  /** A message is one choice. Parts of others, which nobody can have asked for, are left out. */
+  #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' }>): boolean {
+    if (event.type === 'finish' || event.type.endsWith('-start')) return !('choice' in event) || !event.choice;
+    return event.id === this.#part;
+  }
+
+  #startMessage(emit: Emit<string>): void {
+    if (this.#messageStarted) return;
+    this.#messageStarted = true;
+    const rest = { content: [], stop_reason: null, stop_sequence: null, usage: renderUsage(this.#usage) };
+    emitEvent('message_start', { message: { ...renderHead(this.#context), ...rest } }, emit);
+  }
+
+  #startBlock(block: MessagesBlock, emit: Emit<string>): void {
+    this.#blockStarted = true;
+    if (block.type === 'text' || block.type === 'tool_use') this.#hasTextOrCalls = true;
+    emitEvent('content_block_start', { index: this.#blockIndex, content_block: block }, emit);
+  }
+
+  #startThinking(emit: Emit<string>): void {
+    if (!this.#blockStarted) this.#startBlock({ type: 'thinking', thinking: '', signature: '' }, emit);
+  }
+
+  #emitDelta(delta: JsonObject, emit: Emit<string>): void {
+    emitEvent('content_block_delta', { index: this.#blockIndex, delta }, emit);
+  }
+
+  #endReasoning(event: Extract<StreamEvent, { type: 'reasoning-end' }>, emit: Emit<string>): void {
+    const signature = event.signature ?? '';
+    if (event.redacted === true && !this.#blockStarted) {
+      this.#startBlock({ type: 'redacted_thinking', data: signature }, emit);
+    } else {
+      this.#startThinking(emit);
+      if (signature !== '') this.#emitDelta({ type: 'signature_delta', signature }, emit);
+    }
+    this.#endBlock(emit);
+  }
+
+  #endBlock(emit: Emit<string>): void {
+    emitEvent('content_block_stop', { index: this.#blockIndex }, emit);
+    this.#part = null;
+    this.#blockStarted = false;
+    this.#blockIndex += 1;
+  }
+
+  #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
+    if (!this.#hasTextOrCalls) {
+      this.#startBlock(EMPTY_TEXT, emit);
+      this.#endBlock(emit);
+    }
+    emitEvent('message_delta', { delta: renderStop(event), usage: renderUsage(this.#usage) }, emit);
+  }
+}
+
+/** SDKs take an event by the name of its line and its content by the type inside, so both are there. */
+function emitEvent(type: string, fields: JsonObject, emit: Emit<string>): void {
+  emit(encodeEvent(JSON.stringify({ type, ...fields }), type));
+}

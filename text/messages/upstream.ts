@@ -1,0 +1,268 @@
+/** What an upstream that speaks the messages format answers, as canonical events. */
+import type { ServiceError } from '../../domain/errors.ts';
+import type { AnswerPart, FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import { eventsOfPart } from '../collect.ts';
+import { compact, isObject } from '../read.ts';
+import { DONE, type ServerSentEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import { countOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';
+
+/** Reasons not listed, such as those of a single vendor, mean that the model was done. */
+const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
+  max_tokens: 'length',
+  model_context_window_exceeded: 'length',
+  stop_sequence: 'stop-sequence',
+  tool_use: 'tool-calls',
+  refusal: 'refusal',
+  content_filter: 'content-filter',
+  sensitive: 'content-filter',
+};
+
+/** Failures that upstreams name by their sentence alone, under a type that says no more than "invalid". */
+const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
+  [/prompt is too long/i, 'context_length_exceeded'],
+  [/content filtering policy/i, 'content_filter'],
+  // The gateway's own credit, which is nothing that its clients could mend.
+  [/credit balance is too low/i, 'UNAVAILABLE'],
+];
+
+export function parseResult(body: unknown): StreamEvent[] {
+  if (!isObject(body)) throw malformedAnswer();
+  throwIfError(body);
+  if (!Array.isArray(body['content'])) throw malformedAnswer();
+  const parts = body['content'].flatMap((block: unknown) => partOf(objectOf(block)) ?? []);
+  return [
+    startOf(body),
+    ...parts.flatMap((part, index) => [...eventsOfPart(part, `${part.type}-${index}`)]),
+    { type: 'usage', usage: new Counts().take(body['usage']) },
+    finishOf(body),
+  ];
+}
+
+export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
+  return new MessagesStreamParser();
+}
+
+export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
+  return upstreamError(status, codesOf(objectOf(objectOf(body)['error'])), retryAfterSeconds);
+}
+
+function codesOf(error: JsonObject): unknown[] {
+  const message = stringOf(error['message']);
+  const [, code] = CODE_BY_SENTENCE.find(([sentence]) => sentence.test(message)) ?? [];
+  return [code, error['type'], error['code']];
+}
+
+function throwIfError(body: JsonObject): void {
+  const error = body['error'];
+  if (body['type'] !== 'error' && (error === undefined || error === null)) return;
+  throw upstreamError(null, codesOf(objectOf(error)));
+}
+
+function startOf(message: JsonObject): StreamEvent {
+  return { type: 'response-start', id: stringOf(message['id']) || null, model: stringOf(message['model']) || null };
+}
+
+/** The finish that a message or the delta of a stream's end tells. */
+function finishOf(message: JsonObject): StreamEvent {
+  const reason = FINISH_REASONS[stringOf(message['stop_reason'])] ?? 'stop';
+  const stopSequence = stringOf(message['stop_sequence']);
+  if (reason !== 'stop-sequence' || stopSequence === '') return { type: 'finish', reason };
+  return { type: 'finish', reason, stopSequence };
+}
+
+/** The part that a block is; null for blocks of tools that the upstream runs itself, which nobody asked for. */
+function partOf(block: JsonObject): AnswerPart | null {
+  switch (block['type']) {
+    case 'text':
+      return { type: 'text', text: stringOf(block['text']) };
+    case 'thinking':
+      return compact({
+        type: 'reasoning',
+        text: stringOf(block['thinking']),
+        signature: stringOf(block['signature']) || undefined,
+      } as const);
+    case 'redacted_thinking':
+      return { type: 'reasoning', text: '', signature: stringOf(block['data']), redacted: true };
+    case 'tool_use': {
+      const input = block['input'];
+      return {
+        type: 'tool-call',
+        callId: stringOf(block['id']),
+        name: stringOf(block['name']),
+        arguments: isObject(input) ? JSON.stringify(input) : stringOf(input),
+      };
+    }
+    default:
+      return null;
+  }
+}
+
+type Kind = AnswerPart['type'];
+
+interface Block {
+  readonly id: string;
+  readonly type: Kind;
+  readonly redacted: boolean;
+  signature: string | undefined;
+  /** The input that the block started with, which counts when no delta brings another. */
+  input: string;
+}
+
+const NO_ARGUMENTS = '{}';
+
+class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
+  readonly #counts = new Counts();
+  /** The open blocks by the index that the upstream gives; some upstreams use one again, or leave it out. */
+  readonly #blocks = new Map<number, Block>();
+  #blockCount = 0;
+  #lastIndex = 0;
+  #finished = false;
+
+  push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
+    if (event.data === DONE) return;
+    const data = parseEventData(event);
+    throwIfError(data);
+    switch (data['type']) {
+      case 'message_start': {
+        const message = objectOf(data['message']);
+        emit(startOf(message));
+        return this.#takeUsage(message['usage'], emit);
+      }
+      case 'content_block_start':
+        return this.#startBlock(this.#indexOf(data), partOf(objectOf(data['content_block'])), emit);
+      case 'content_block_delta':
+        return this.#takeDelta(this.#indexOf(data), objectOf(data['delta']), emit);
+      case 'content_block_stop':
+        return this.#endBlock(this.#indexOf(data), emit);
+      case 'message_delta':
+        this.#takeUsage(data['usage'], emit);
+        if (stringOf(objectOf(data['delta'])['stop_reason']) !== '') this.#finish(objectOf(data['delta']), emit);
+        return;
+      case 'message_stop':
+        if (!this.#finished) this.#finish({}, emit);
+    }
+  }
+
+  /** Ends the blocks that the upstream left open; an answer without its end stays unfinished. */
+  end(emit: Emit<StreamEvent>): void {
+    for (const index of this.#blocks.keys()) this.#endBlock(index, emit);
+  }
+
+  #indexOf(data: JsonObject): number {
+    this.#lastIndex = countOf(data['index']) ?? this.#lastIndex;
+    return this.#lastIndex;
+  }
+
+  #takeUsage(usage: unknown, emit: Emit<StreamEvent>): void {
+    if (isObject(usage)) emit({ type: 'usage', usage: this.#counts.take(usage) });
+  }
+
+  #finish(delta: JsonObject, emit: Emit<StreamEvent>): void {
+    this.#finished = true;
+    emit(finishOf(delta));
+  }
+
+  #startBlock(index: number, part: AnswerPart | null, emit: Emit<StreamEvent>): void {
+    this.#endBlock(index, emit);
+    if (part === null) return;
+    const block = this.#openBlock(index, part);
+    if (part.type === 'tool-call') {
+      emit({ type: 'tool-input-start', id: block.id, callId: part.callId, name: part.name });
+      if (part.arguments !== NO_ARGUMENTS) block.input = part.arguments;
+      return;
+    }
+    emit({ type: `${part.type}-start`, id: block.id });
+    if (part.text !== '') emit({ type: `${part.type}-delta`, id: block.id, text: part.text });
+  }
+
+  #openBlock(index: number, part: AnswerPart): Block {
+    const { signature, redacted } = part.type === 'reasoning' ? part : {};
+    const id = `${part.type}-${this.#blockCount}`;
+    const block = { id, type: part.type, signature, redacted: redacted ?? false, input: '' };
+    this.#blockCount += 1;
+    this.#blocks.set(index, block);
+    return block;
+  }
+
+  /** The open block for a delta of text or reasoning. Where the upstream did not start one, the delta does. */
+  #blockFor(index: number, type: 'text' | 'reasoning', emit: Emit<StreamEvent>): Block {
+    const open = this.#blocks.get(index);
+    if (open?.type === type) return open;
+    this.#endBlock(index, emit);
+    return this.#openBlock(index, { type, text: '' });
+  }
+
+  #takeDelta(index: number, delta: JsonObject, emit: Emit<StreamEvent>): void {
+    switch (delta['type']) {
+      case 'text_delta': {
+        const { id } = this.#blockFor(index, 'text', emit);
+        return emit({ type: 'text-delta', id, text: stringOf(delta['text']) });
+      }
+      case 'thinking_delta': {
+        const { id } = this.#blockFor(index, 'reasoning', emit);
+        return emit({ type: 'reasoning-delta', id, text: stringOf(delta['thinking']) });
+      }
+      case 'signature_delta':
+        this.#blockFor(index, 'reasoning', emit).signature = stringOf(delta['signature']) || undefined;
+        return;
+      case 'input_json_delta': {
+        const block = this.#blocks.get(index);
+        const text = stringOf(delta['partial_json']);
+        if (block?.type !== 'tool-call' || text === '') return;
+        block.input = '';
+        emit({ type: 'tool-input-delta', id: block.id, text });
+      }
+    }
+  }
+
+  #endBlock(index: number, emit: Emit<StreamEvent>): void {
+    const block = this.#blocks.get(index);
+    if (block === undefined) return;
+    this.#blocks.delete(index);
+    const { id, type, signature, redacted, input } = block;
+    if (type === 'text') return emit({ type: 'text-end', id });
+    if (type === 'reasoning') {
+      return emit(compact({ type: 'reasoning-end', id, signature, redacted: redacted || undefined } as const));
+    }
+    if (input !== '') emit({ type: 'tool-input-delta', id, text: input });
+    emit({ type: 'tool-input-end', id });
+  }
+}
+
+const COUNT_FIELDS = [
+  'input_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'output_tokens',
+] as const;
+
+/**
+ * The counts of one answer, which come in pieces: each report holds running totals of the fields that it has. Some
+ * upstreams fill the fields that they do not know yet, or told before, with 0.
+ */
+class Counts {
+  readonly #counts = new Map<string, number>();
+
+  /** Takes a report and returns all that is known, with the cached tokens inside the input. */
+  take(report: unknown): Usage {
+    const fields = objectOf(report);
+    for (const field of COUNT_FIELDS) this.#note(field, fields[field]);
+    this.#note('thinking_tokens', objectOf(fields['output_tokens_details'])['thinking_tokens']);
+    const input = this.#counts.get('input_tokens') ?? null;
+    const cacheRead = this.#counts.get('cache_read_input_tokens') ?? null;
+    const cacheWrite = this.#counts.get('cache_creation_input_tokens') ?? null;
+    return {
+      inputTotal: input === null ? null : input + (cacheRead ?? 0) + (cacheWrite ?? 0),
+      cacheRead,
+      cacheWrite,
+      outputTotal: this.#counts.get('output_tokens') ?? null,
+      reasoning: this.#counts.get('thinking_tokens') ?? null,
+    };
+  }
+
+  #note(field: string, value: unknown): void {
+    const count = countOf(value);
+    if (count !== null && (count > 0 || !this.#counts.has(field))) this.#counts.set(field, count);
+  }
+}
