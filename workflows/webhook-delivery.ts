@@ -23,7 +23,7 @@ const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
 const { attemptDelivery } = proxyActivities<WebhookDeliveryActivities>({
   // Only the record can fail, never the receiver; so it is tried for as long as it takes.
-  startToCloseTimeout: '1 minute',
+  startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { call } from '../../../support/stack.ts';
+import { createWebhookClient, type DeliveryBody } from '../../../support/webhooks.ts';
+
+interface ListBody {
+  readonly data: readonly (DeliveryBody & { readonly account_id: string; readonly history_url: string })[];
+  readonly next_cursor: string | null;
+}
+
+const URL = 'https://hooks.example.com/genway';
+
+describe('the delivery log', () => {
+  let app: TestApp;
+  let apiKey: string;
+  let accountId: string;
+  let webhooks: ReturnType<typeof createWebhookClient>;
+
+  before(async () => {
+    app = await startTestApp();
+  });
+  beforeEach(async () => {
+    ({ apiKey, accountId } = await app.createAccount());
+    webhooks = createWebhookClient(app, apiKey);
+  });
+  after(() => app.stop());
+
+  async function fail(deliveryId: string, attempts = 1): Promise<void> {
+    await app
+      .database('deliveries')
+      .where({ id: deliveryId })
+      .update({ status: 'failed', completed_at: new Date(), attempts, workflow_started_at: new Date() });
+  }
+
+  function statusOf(path: string, options: { key?: string; body?: unknown; method?: string } = {}): Promise<number> {
+    return call(app.baseUrl + path, { key: apiKey, ...options }).then(({ status }) => status);
+  }
+
+  const list = (query: string, key = app.adminToken) =>
+    call<ListBody>(`${app.baseUrl}/admin/v1/webhooks/deliveries?${query}`, { key });
+
+  it('shows deliveries newest first, page by page, and by status', async () => {
+    const { id } = await webhooks.create(URL);
+    const sent = [await webhooks.test(id), await webhooks.test(id), await webhooks.test(id)]
+      .map((one) => one.id)
+      .sort();
+    await fail(sent[0] ?? '');
+    const path = `${app.baseUrl}/v1/webhooks/${id}/deliveries`;
+    const first = await call<ListBody>(`${path}?limit=2`, { key: apiKey });
+    const second = await call<ListBody>(`${path}?limit=2&cursor=${first.body.next_cursor}`, { key: apiKey });
+    expect([...first.body.data, ...second.body.data].map((one) => one.id)).to.deep.equal(sent.toReversed());
+    expect(second.body.next_cursor).to.equal(null);
+    const failed = await call<ListBody>(`${path}?status=failed`, { key: apiKey });
+    expect(failed.body.data.map((one) => one.id)).to.deep.equal([sent[0]]);
+  });
+
+  it('makes a delivery that failed pending again, and keeps its number of attempts', async () => {
+    const { id } = await webhooks.create(URL);
+    const { id: deliveryId } = await webhooks.test(id);
+    await fail(deliveryId, 7);
+    expect(await webhooks.redeliver(id, deliveryId)).to.include({ id: deliveryId, status: 'pending' });
+    const row = await app.database('deliveries').where({ id: deliveryId }).first();
+    expect(row).to.include({ attempts: 7, workflow_started_at: null });
+  });
+
+  it('sends nothing again after 100 attempts, nor to an endpoint that is disabled', async () => {
+    const { id } = await webhooks.create(URL);
+    const { id: deliveryId } = await webhooks.test(id);
+    const path = `/v1/webhooks/${id}/deliveries/${deliveryId}/redeliver`;
+    await fail(deliveryId, 100);
+    expect(await statusOf(path, { method: 'POST' })).to.equal(400);
+    await fail(deliveryId, 1);
+    await webhooks.update(id, { enabled: false });
+    expect(await statusOf(path, { method: 'POST' })).to.equal(400);
+  });
+
+  it('sends again what failed in a time, and nothing else', async () => {
+    const { id } = await webhooks.create(URL);
+    const [failed, pending] = [await webhooks.test(id), await webhooks.test(id)];
+    await fail(failed.id);
+    const now = Math.floor(Date.now() / 1000);
+    expect(await webhooks.redeliverRange(id, { from: 0, to: now - 60 })).to.include({ count: 0 });
+    expect(await webhooks.redeliverRange(id, { from: new Date(0).toISOString() })).to.deep.include({
+      count: 1,
+      has_more: false,
+    });
+    const statuses = (await webhooks.deliveries(id)).map((one) => [one.id, one.status]);
+    expect(statuses).to.have.deep.members([
+      [failed.id, 'pending'],
+      [pending.id, 'pending'],
+    ]);
+  });
+
+  for (const body of [
+    {},
+    { from: 'yesterday' },
+    { from: -1 },
+    { from: 1.5 },
+    { from: 0, to: null },
+    { from: 0, status: 'x' },
+  ]) {
+    it(`refuses to send again ${JSON.stringify(body)}`, async () => {
+      const { id } = await webhooks.create(URL);
+      expect(await statusOf(`/v1/webhooks/${id}/redeliver`, { body })).to.equal(400);
+    });
+  }
+
+  it('shows operators the deliveries of one account, endpoint or task, with their histories', async () => {
+    const { id } = await webhooks.create(URL);
+    const sent = await webhooks.test(id);
+    for (const query of [`account_id=${accountId}`, `endpoint_id=${id}`, `account_id=${accountId}&endpoint_id=${id}`]) {
+      const { body } = await list(query);
+      expect(body.data.map((one) => [one.id, one.account_id])).to.deep.equal([[sent.id, accountId]]);
+      expect(body.data[0]?.history_url).to.equal(`http://temporal.example/namespaces/default/workflows/${sent.id}`);
+    }
+    expect((await list(`account_id=${accountId}&task_id=task_${'0'.repeat(32)}`)).body.data).to.deep.equal([]);
+  });
+
+  it('lets operators send any delivery again', async () => {
+    const { id } = await webhooks.create(URL);
+    const { id: deliveryId } = await webhooks.test(id);
+    await fail(deliveryId);
+    const path = `/admin/v1/webhooks/deliveries/${deliveryId}/redeliver`;
+    expect(await statusOf(path, { method: 'POST', key: app.adminToken })).to.equal(202);
+    expect((await webhooks.deliveries(id))[0]?.status).to.equal('pending');
+    const missing = `/admin/v1/webhooks/deliveries/del_${'0'.repeat(32)}/redeliver`;
+    expect(await statusOf(missing, { method: 'POST', key: app.adminToken })).to.equal(404);
+  });
+
+  it('refuses operators a malformed id, status or cursor, and everybody else', async () => {
+    for (const query of ['account_id=x', 'endpoint_id=%00', 'task_id=1', 'status=lost', 'cursor=x', 'limit=0']) {
+      expect((await list(query)).status, query).to.equal(400);
+    }
+    expect((await list('', apiKey)).status).to.equal(401);
+  });
+});

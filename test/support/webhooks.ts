@@ -1,0 +1,118 @@
+/** Webhook endpoints and deliveries as a client sees them, and receivers that remember what they got. */
+import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
+import { call, type TestStack } from './stack.ts';
+
+export interface EndpointBody {
+  readonly id: string;
+  readonly url: string;
+  readonly secret: string;
+  readonly enabled: boolean;
+  readonly disabled_reason: string | null;
+  readonly failing_since: number | null;
+}
+
+export interface DeliveryBody {
+  readonly id: string;
+  readonly event_id: string;
+  readonly event: string;
+  readonly task_id: string | null;
+  readonly status: 'pending' | 'delivered' | 'failed';
+  readonly attempts: readonly {
+    readonly number: number;
+    readonly started_at: number;
+    readonly http_status: number | null;
+    readonly error: string | null;
+  }[];
+  readonly next_attempt_at: number | null;
+}
+
+/** A request as it arrived. */
+export interface ReceivedRequest {
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface RecordingReceiver {
+  readonly url: string;
+  readonly requests: readonly ReceivedRequest[];
+  /** Resolves when so many requests have arrived. */
+  received(count: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const WAIT_MS = 30_000;
+
+/** @param answer called with the number of the request, from 1, when all of it has arrived */
+export async function startRecordingReceiver(
+  answer: (response: ServerResponse, number: number) => unknown,
+): Promise<RecordingReceiver> {
+  const requests: ReceivedRequest[] = [];
+  const listener: RequestListener = (incoming, response) => {
+    const parts: Buffer[] = [];
+    incoming.on('data', (part: Buffer) => parts.push(part));
+    incoming.on('end', () => {
+      const body = Buffer.concat(parts).toString();
+      const number = requests.push({ path: incoming.url ?? '', headers: incoming.headers, body });
+      answer(response, number);
+    });
+  };
+  const receiver = await startReceiver(listener);
+  return {
+    url: receiver.url,
+    requests,
+    close: () => receiver.close(),
+    received: (count) =>
+      waitUntil(
+        async () => {
+          if (requests.length < count) throw new Error(`${requests.length} of ${count} requests have arrived`);
+        },
+        { timeoutMs: WAIT_MS },
+      ),
+  };
+}
+
+/** What one account does with its webhooks. */
+export function createWebhookClient({ baseUrl }: Pick<TestStack, 'baseUrl'>, key: string) {
+  const webhooks = `${baseUrl}/v1/webhooks`;
+
+  async function request<Data>(path: string, options: { body?: unknown; method?: string } = {}): Promise<Data> {
+    const { status, body } = await call<{ data: Data }>(webhooks + path, { key, ...options });
+    if (status >= 300) throw new Error(`${path} was refused: ${JSON.stringify(body)}`);
+    return body.data;
+  }
+
+  async function delivery(endpointId: string, deliveryId: string): Promise<DeliveryBody> {
+    const deliveries = await request<readonly DeliveryBody[]>(`/${endpointId}/deliveries`);
+    const found = deliveries.find(({ id }) => id === deliveryId);
+    if (!found) throw new Error(`there is no delivery ${deliveryId}`);
+    return found;
+  }
+
+  return {
+    create: (url: string, settings: { events?: string[] } = {}) =>
+      request<EndpointBody>('', { body: { url, ...settings } }),
+    get: (id: string) => request<EndpointBody>(`/${id}`),
+    update: (id: string, body: unknown) => request<EndpointBody>(`/${id}`, { method: 'PATCH', body }),
+    remove: (id: string) => request<{ deleted: boolean }>(`/${id}`, { method: 'DELETE' }),
+    rotateSecret: (id: string) => request<EndpointBody>(`/${id}/rotate-secret`, { body: {} }),
+    test: (id: string) => request<DeliveryBody>(`/${id}/test`, { body: {} }),
+    deliveries: (id: string) => request<readonly DeliveryBody[]>(`/${id}/deliveries`),
+    redeliver: (id: string, deliveryId: string) =>
+      request<DeliveryBody>(`/${id}/deliveries/${deliveryId}/redeliver`, { body: {} }),
+    redeliverRange: (id: string, body: unknown) => request<{ count: number }>(`/${id}/redeliver`, { body }),
+
+    /** The delivery as soon as it is as wished. */
+    deliveryWhen: (endpointId: string, deliveryId: string, isWished: (delivery: DeliveryBody) => boolean) =>
+      waitUntil(
+        async () => {
+          const latest = await delivery(endpointId, deliveryId);
+          if (!isWished(latest)) throw new Error(`the delivery is still ${JSON.stringify(latest)}`);
+          return latest;
+        },
+        { timeoutMs: WAIT_MS },
+      ),
+  };
+}
