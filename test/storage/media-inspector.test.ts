@@ -1,0 +1,384 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { renderMp4 } from '../../simulator/render/mp4.ts';
+import { renderPng } from '../../simulator/render/png.ts';
+import { createLocalStorage } from '../../storage/local.ts';
+import { BrokenMediaError, inspectMedia, matchesRequest, type MediaFacts } from '../../storage/media-inspector.ts';
+import {
+  type MovieOptions,
+  box,
+  isoFile,
+  jpegFile,
+  jpegSegment,
+  mediaBox,
+  movieBox,
+  openBox,
+  pngChunk,
+  pngFile,
+  pngOf,
+  soundTrack,
+  videoTrack,
+  webpChunk,
+  webpFile,
+  webpOf,
+  wideBoxHeader,
+} from '../support/media-files.ts';
+import { imageRequest, videoRequest } from '../support/media.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+type Expected = Omit<MediaFacts, 'bytes'>;
+
+const PNG = { mimeType: 'image/png', extension: 'png', width: 16, height: 8, durationSeconds: null } as const;
+const WEBP = { ...PNG, mimeType: 'image/webp', extension: 'webp' } as const;
+const JPEG = { ...PNG, mimeType: 'image/jpeg', extension: 'jpg', width: 40, height: 24, hasAlpha: false } as const;
+const MP4 = {
+  mimeType: 'video/mp4',
+  extension: 'mp4',
+  width: 640,
+  height: 360,
+  durationSeconds: 2,
+  hasAlpha: null,
+} as const;
+
+const WHOLE: Readonly<Record<string, { readonly file: Buffer; readonly facts: Expected }>> = {
+  'a PNG': { file: pngFile(), facts: { ...PNG, hasAlpha: false } },
+  'a PNG with an alpha channel': { file: pngFile({ alpha: 'channel' }), facts: { ...PNG, hasAlpha: true } },
+  'a PNG with a transparent colour': { file: pngFile({ alpha: 'colour' }), facts: { ...PNG, hasAlpha: true } },
+  'a JPEG': { file: jpegFile(), facts: JPEG },
+  'a lossy WebP': { file: webpFile('lossy'), facts: { ...WEBP, hasAlpha: false } },
+  'a lossless WebP': { file: webpFile('lossless'), facts: { ...WEBP, hasAlpha: true } },
+  'an extended WebP': { file: webpFile('extended'), facts: { ...WEBP, hasAlpha: true } },
+  'an MP4 with its index before the media': { file: isoFile('isom', movieBox(), mediaBox()), facts: MP4 },
+  'an MP4 with its index after the media': { file: isoFile('isom', mediaBox(), movieBox()), facts: MP4 },
+  'an MP4 of 64-bit times and lengths': {
+    file: isoFile('isom', movieBox({ version: 1 }), wideBoxHeader('mdat', 3), Buffer.alloc(3)),
+    facts: MP4,
+  },
+  'an MP4 that is shown turned': {
+    file: isoFile('isom', movieBox({ turned: true }), mediaBox()),
+    facts: { ...MP4, width: 360, height: 640 },
+  },
+  'a QuickTime file': {
+    file: isoFile('qt  ', box('wide'), mediaBox(), movieBox()),
+    facts: { ...MP4, mimeType: 'video/quicktime', extension: 'mov' },
+  },
+};
+const WHOLE_FILES: readonly Buffer[] = Object.values(WHOLE).map(({ file }) => file);
+
+const BROKEN: Readonly<Record<string, readonly [file: Buffer, reason: string]>> = {
+  'an empty body': [Buffer.alloc(0), 'empty'],
+  'an HTML page': [text('<!doctype html><title>502 Bad Gateway</title>'), 'not PNG'],
+  'a JSON error': [text('{"error":{"code":"expired","message":"the link has expired"}}'), 'not PNG'],
+  'a GIF': [text('GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff\x2c\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;'), 'not PNG'],
+  'a sound file': [isoFile('M4A ', movieBox(), mediaBox()), 'not PNG'],
+  'a PNG without pixels': [pngOf(pngChunk('IHDR', Buffer.alloc(13, 1)), pngChunk('IEND')), 'no pixels'],
+  'a PNG without a size': [pngFile({ width: 0 }), 'no size'],
+  'a PNG with a short header': [pngOf(pngChunk('IHDR', Buffer.alloc(12, 1)), pngChunk('IEND')), 'header is malformed'],
+  'a PNG with a damaged chunk': [withByte(pngFile(), pngFile().length - 30, 0), 'is damaged'],
+  'a JPEG without pixels': [Buffer.concat([text('\xff\xd8'), jpegSegment(0xe0), text('\xff\xd9')]), 'no picture'],
+  'a JPEG with bytes between its segments': [
+    Buffer.concat([text('\xff\xd8'), jpegSegment(0xe0), text('x')]),
+    'no marker',
+  ],
+  'a JPEG with a short frame header': [
+    Buffer.concat([text('\xff\xd8'), jpegSegment(0xc0), text('\xff'.repeat(9))]),
+    'malformed',
+  ],
+  'a JPEG with a segment shorter than its length': [
+    Buffer.concat([text('\xff\xd8\xff\xe0\0\x01'), text('\xff\xd9')]),
+    'malformed',
+  ],
+  'a WebP without pixels': [webpOf(webpChunk('VP8X', Buffer.alloc(10))), 'no picture'],
+  'a WebP with a short header': [webpOf(webpChunk('VP8L', Buffer.alloc(4, 0x2f))), 'header is malformed'],
+  'a WebP without its start code': [webpOf(webpChunk('VP8 ', Buffer.alloc(10))), 'header is malformed'],
+  'a WebP whose chunk leaves the file': [withByte(webpFile('lossless'), 16, 99), 'longer than the file'],
+  'an MP4 with sound only': [isoFile('isom', box('moov', soundTrack()), mediaBox()), 'no video track'],
+  'an MP4 without an index': [isoFile('isom', mediaBox()), 'no video track'],
+  'an MP4 with an empty media box': [isoFile('isom', movieBox(), box('mdat')), 'no frames'],
+  'an MP4 of no length': [
+    isoFile('isom', movieBox({ shownSeconds: 0, mediaSeconds: 0, movieSeconds: 0 }), mediaBox()),
+    'no duration',
+  ],
+  'an MP4 whose video has no size': [isoFile('isom', movieBox({ width: 0 }), mediaBox()), 'no size'],
+  'an MP4 with a box that leaves its parent': [
+    isoFile('isom', box('moov', text('\0\0\0\x09trak'))),
+    'impossible length',
+  ],
+  'an MP4 with a box shorter than its header': [isoFile('isom', text('\0\0\0\x07moov')), 'impossible length'],
+  'an MP4 with an open box in a box': [isoFile('isom', box('moov', openBox('trak'))), 'impossible length'],
+  'an MP4 with a header that ends early': [isoFile('isom', box('moov', box('mvhd', Buffer.alloc(8)))), 'too short'],
+  'an MP4 whose box is longer than numbers can say': [
+    isoFile('isom', text(`\0\0\0\x01mdat${'\xff'.repeat(8)}`), Buffer.alloc(9)),
+    'cut short',
+  ],
+};
+
+describe('storage/media-inspector', () => {
+  describe('inspectMedia', () => {
+    for (const [name, { file, facts }] of Object.entries(WHOLE)) {
+      it(`knows ${name} and passes it on unchanged`, async () => {
+        const { facts: found, passed } = await inspect([file]);
+        expect(found).to.deep.equal({ ...facts, bytes: file.length });
+        expect(passed).to.deep.equal(file);
+      });
+
+      it(`refuses ${name} once it is cut, wherever`, async () => {
+        for (let length = 0; length < file.length; length++) await expectBroken([file.subarray(0, length)]);
+      });
+
+      it(`refuses ${name} with something behind it`, async () => {
+        await expectBroken([file, Buffer.alloc(1)]);
+      });
+    }
+
+    for (const [name, [file, reason]] of Object.entries(BROKEN)) {
+      it(`refuses ${name}`, async () => {
+        expect((await expectBroken([file])).message).to.contain(reason);
+      });
+    }
+
+    it('finds the same however the file is cut into chunks', async () => {
+      const files = fc.constantFrom(...WHOLE_FILES);
+      const cuts = fc.oneof(fc.constant('everywhere' as const), fc.array(fc.nat(1000), { maxLength: 20 }));
+      await fc.assert(
+        fc.asyncProperty(files, cuts, async (file, at) => {
+          const { facts, passed } = await inspect(at === 'everywhere' ? byteWise(file) : cutAt(file, at));
+          expect(facts).to.deep.equal((await inspect([file])).facts);
+          expect(passed).to.deep.equal(file);
+        }),
+      );
+    });
+
+    it('answers garbage with facts or a BrokenMediaError and nothing else', async () => {
+      const changes = fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 0, max: 255 })), { maxLength: 6 });
+      const tails = fc.uint8Array({ maxLength: 40 });
+      const starts = fc.nat(1000);
+      await fc.assert(
+        fc.asyncProperty(fc.constantFrom(...WHOLE_FILES), changes, starts, tails, async (file, edits, length, tail) => {
+          const edited = edits.reduce((bytes, [offset, value]) => withByte(bytes, offset % bytes.length, value), file);
+          const garbage = Buffer.concat([edited.subarray(0, length), tail]);
+          const outcome = await inspect([garbage]).catch((error: unknown) => error);
+          if (outcome instanceof BrokenMediaError) return;
+          expect(outcome).to.have.property('facts').that.includes({ bytes: garbage.length });
+        }),
+        { numRuns: 500 },
+      );
+    });
+
+    it('reads what the simulator renders', async () => {
+      const renderedVideo = await inspect([renderMp4({ width: 1280, height: 720, durationSeconds: 2 })]);
+      expect(matchesRequest(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
+      const renderedImage = await inspect([await renderPng({ width: 64, height: 32, transparent: true })]);
+      const request = imageRequest({ width: 64, height: 32, background: 'transparent' });
+      expect(matchesRequest(renderedImage.facts, request)).to.equal(null);
+    });
+
+    it('reads a media box that goes on to the end of the file', async () => {
+      const { facts } = await inspect([isoFile('isom', movieBox(), openBox('mdat', Buffer.alloc(5)))]);
+      expect(facts).to.include(MP4);
+    });
+
+    it('reads a media box of more than 4 GiB without holding it', async () => {
+      const piece = Buffer.alloc(2 ** 20);
+      const pieces = 5 * 2 ** 10;
+      async function* file(): AsyncGenerator<Uint8Array> {
+        yield isoFile('isom', movieBox(), wideBoxHeader('mdat', pieces * piece.length));
+        for (let sent = 0; sent < pieces; sent++) yield piece;
+      }
+      const { body, facts } = inspectMedia(file());
+      for await (const chunk of body) expect(chunk.length).to.be.at.most(piece.length);
+      expect(facts().bytes).to.be.greaterThan(5 * 2 ** 30);
+    });
+
+    it('takes the time for which the track is shown, else the length of its media, else that of the movie', async () => {
+      expect(await durationOf({ shownSeconds: 3, mediaSeconds: 4, movieSeconds: 5 })).to.equal(3);
+      expect(await durationOf({ shownSeconds: null, mediaSeconds: 4, movieSeconds: 5 })).to.equal(4);
+      expect(await durationOf({ shownSeconds: null, mediaSeconds: null, movieSeconds: 5 })).to.equal(5);
+      expect(await durationOf({ shownSeconds: 0, mediaSeconds: 4, movieSeconds: null, version: 1 })).to.equal(4);
+    });
+
+    it('takes the first of several video tracks', async () => {
+      const more = [videoTrack({ width: 32, height: 32 })];
+      expect((await inspect([isoFile('isom', movieBox({ more }), mediaBox())])).facts).to.include(MP4);
+    });
+
+    it('leaves open how long a fragmented video is', async () => {
+      const index = movieBox({ more: [box('mvex', box('trex', Buffer.alloc(24)))] });
+      const { facts } = await inspect([isoFile('isom', index, box('moof'), mediaBox(), box('moof'), mediaBox())]);
+      expect(facts).to.include({ ...MP4, durationSeconds: null });
+    });
+
+    it('refuses what is hopeless without reading on', async () => {
+      let asked = 0;
+      async function* page(): AsyncGenerator<Uint8Array> {
+        for (; asked < 100; asked++) yield text('<html>'.repeat(10));
+      }
+      await rejectionOf(drain(inspectMedia(page()).body));
+      expect(asked).to.equal(0);
+    });
+
+    it('passes an error of the source on as it is', async () => {
+      const failure = new Error('connection reset');
+      async function* source(): AsyncGenerator<Uint8Array> {
+        yield pngFile().subarray(0, 20);
+        throw failure;
+      }
+      expect(await rejectionOf(drain(inspectMedia(source()).body))).to.equal(failure);
+    });
+
+    it('has no facts before the end', () => {
+      expect(() => inspectMedia(streamOf([pngFile()])).facts()).to.throw('whole body');
+    });
+
+    it('makes storage leave nothing of a broken file behind', async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'genway-media-'));
+      try {
+        const storage = createLocalStorage({ directory, publicUrl: 'https://files.example.com' });
+        const { body } = inspectMedia(streamOf(cutAt(pngFile(), [40]).slice(0, 1)));
+        const options = { contentType: 'image/png', maxBytes: 1000 };
+        expect(await rejectionOf(storage.put('0.png', body, options))).to.be.instanceOf(BrokenMediaError);
+        const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+        expect(entries.filter((entry) => entry.isFile())).to.deep.equal([]);
+      } finally {
+        await rm(directory, { recursive: true });
+      }
+    });
+  });
+
+  describe('matchesRequest', () => {
+    it('takes an image of exactly the size asked for, in any image type', () => {
+      for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
+        expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
+      }
+      expect(matchesRequest(image({ width: 1023 }), imageRequest())).to.equal('asked for 1024x640, got 1023x640');
+      expect(matchesRequest(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
+    });
+
+    it('takes an image of any size when none was asked for', () => {
+      expect(matchesRequest(image({ width: 7 }), { kind: 'image', model: 'm', prompt: 'p' })).to.equal(null);
+    });
+
+    it('wants a PNG with alpha for a transparent background', () => {
+      const request = imageRequest({ background: 'transparent' });
+      expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
+      expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
+      const webp = image({ mimeType: 'image/webp', hasAlpha: true });
+      expect(matchesRequest(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
+    });
+
+    it('takes an unused alpha channel when no transparency was asked for', () => {
+      for (const background of ['auto', 'opaque']) {
+        expect(matchesRequest(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
+      }
+    });
+
+    it('wants the kind of file that was asked for, and videos as MP4', () => {
+      expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
+      expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
+      const quickTime = video({ mimeType: 'video/quicktime' });
+      expect(matchesRequest(quickTime, videoRequest())).to.equal('asked for video/mp4, got video/quicktime');
+    });
+
+    const SIZES = [
+      ['720p', '16:9', 1280, 720, true],
+      ['720p', '9:16', 720, 1280, true],
+      ['720p', '1:1', 720, 720, true],
+      ['720p', '4:3', 960, 720, true],
+      ['1080p', '16:9', 1920, 1080, true],
+      ['1080p', '16:9', 1920, 1088, true], // not cropped to the frame
+      ['1080p', '3:4', 1088, 1440, true],
+      ['720p', '16:9', 1264, 720, true],
+      ['720p', '16:9', 1920, 1080, false],
+      ['1080p', '16:9', 1280, 720, false],
+      ['1080p', '16:9', 1936, 1089, false],
+      ['720p', '16:9', 720, 1280, false],
+      ['720p', '16:9', 960, 720, false],
+      ['720p', '1:1', 720, 736, false],
+    ] as const;
+    for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
+      it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
+        const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
+        if (fits) expect(difference).to.equal(null);
+        else
+          expect(difference).to.match(new RegExp(`^asked for (${resolution}|${aspectRatio}), got ${width}x${height}$`));
+      });
+    }
+
+    it('takes a video that rounds to the seconds asked for', () => {
+      const request = videoRequest({ durationSeconds: 5 });
+      for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
+        expect(matchesRequest(video({ durationSeconds }), request)).to.equal(null);
+      }
+      expect(matchesRequest(video({ durationSeconds: 4.4 }), request)).to.equal('asked for 5 seconds, got 4.4');
+      expect(matchesRequest(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
+    });
+
+    it('does not compare a duration that the file does not say', () => {
+      expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
+    });
+  });
+});
+
+/** A PNG of what {@link imageRequest} asks for. */
+function image(overrides: Partial<MediaFacts> = {}): MediaFacts {
+  return { ...PNG, hasAlpha: false, width: 1024, height: 640, bytes: 9, ...overrides };
+}
+
+/** An MP4 of what {@link videoRequest} asks for. */
+function video(overrides: Partial<MediaFacts> = {}): MediaFacts {
+  return { ...MP4, width: 1280, height: 720, bytes: 9, ...overrides };
+}
+
+async function durationOf(movie: MovieOptions): Promise<number | null> {
+  return (await inspect([isoFile('isom', movieBox(movie), mediaBox())])).facts.durationSeconds;
+}
+
+interface Inspection {
+  readonly facts: MediaFacts;
+  readonly passed: Buffer;
+}
+
+async function inspect(chunks: readonly Uint8Array[]): Promise<Inspection> {
+  const { body, facts } = inspectMedia(streamOf(chunks));
+  const passed = await drain(body);
+  return { facts: facts(), passed };
+}
+
+async function drain(body: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks);
+}
+
+async function expectBroken(chunks: readonly Uint8Array[]): Promise<Error> {
+  const error = await rejectionOf(inspect(chunks));
+  expect(error).to.be.instanceOf(BrokenMediaError);
+  return error;
+}
+
+async function* streamOf(chunks: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* chunks;
+}
+
+function byteWise(file: Buffer): Buffer[] {
+  return cutAt(file, [...file.keys()]);
+}
+
+/** Chunks between the offsets; some of them may be empty. */
+function cutAt(file: Buffer, offsets: readonly number[]): Buffer[] {
+  const borders = [0, ...offsets.toSorted((a, b) => a - b), file.length];
+  return borders.slice(1).map((border, index) => file.subarray(borders[index], border));
+}
+
+function withByte(file: Buffer, offset: number, value: number): Buffer {
+  const changed = Buffer.from(file);
+  changed.writeUInt8(value, offset);
+  return changed;
+}
+
+function text(content: string): Buffer {
+  return Buffer.from(content, 'latin1');
+}
