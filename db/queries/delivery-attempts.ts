@@ -111,8 +111,8 @@ export async function recordAttempt(
     }
     const disabled = await countFailure(transaction, delivery.endpointId, outcome.disabledReason);
     const nextAttemptAt = disabled ? null : outcome.nextAttemptAt;
-    const status = nextAttemptAt === null ? 'failed' : 'pending';
-    return advance(transaction, delivery.id, attempt.number, status, nextAttemptAt);
+    const goesOn = nextAttemptAt !== null || (await isAskedForAgain(transaction, delivery.id));
+    return advance(transaction, delivery.id, attempt.number, goesOn ? 'pending' : 'failed', nextAttemptAt);
   });
 }
 
@@ -127,6 +127,16 @@ async function stateOf(transaction: Database, deliveryId: string): Promise<Deliv
   const [row] = await transaction('deliveries').where({ id: deliveryId }).select<StateRow[]>('*');
   if (!row) throw new Error(`there is no delivery ${deliveryId}`);
   return toState(row);
+}
+
+/** Whether a redelivery was asked for while the attempt was under way: its workflow has begun, yet it is to be started. */
+async function isAskedForAgain(transaction: Database, deliveryId: string): Promise<boolean> {
+  const rows = await transaction('deliveries')
+    .where({ id: deliveryId })
+    .whereNull('workflow_started_at')
+    .forUpdate()
+    .select('id');
+  return rows.length > 0;
 }
 
 async function advance(

@@ -173,6 +173,16 @@ describe('a webhook delivery', function () {
     expect(await outcomeOf(deliveryId)).to.deep.equal({ status: 'delivered', attempts: 4 });
   });
 
+  it('is made again when it is asked for after its workflow was terminated', async () => {
+    const hook = await receiver((response, number) => (number <= 3 ? fail(response) : ok(response)));
+    const { id } = await webhooks.create(hook.url);
+    const { id: deliveryId } = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, hasAttempts(3));
+    await stack.temporal.workflow.getHandle(deliveryId).terminate();
+    await webhooks.redeliver(id, deliveryId);
+    const delivery = await webhooks.deliveryWhen(id, deliveryId, isDelivered);
+    expect(delivery.attempts.map(({ number }) => number)).to.deep.equal([1, 2, 3, 4]);
+  });
+
   it('is made again with all the others of a time that failed', async () => {
     let isBroken = true;
     const hook = await receiver((response) => (isBroken ? response.writeHead(410).end() : ok(response)));

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import { insertAccount } from '../../../db/queries/accounts.ts';
+import {
+  claimDeliveriesToStart,
+  findDelivery,
+  insertTestDelivery,
+  markDeliveriesStarted,
+  requestRedeliveries,
+} from '../../../db/queries/deliveries.ts';
+import { type AttemptOutcome, loadDelivery, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const CLAIM = { limit: 10, retryAfterSeconds: 3600 };
+const DELIVERED: AttemptOutcome = { delivered: true };
+
+describe('db/queries/deliveries', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let endpoint: { id: string; accountId: string };
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    ({ database } = testDatabase);
+  });
+  beforeEach(async () => {
+    // What other tests left behind is of no concern to the relay.
+    await database('deliveries').update({ workflow_started_at: new Date() });
+    endpoint = await createEndpoint();
+  });
+  after(() => testDatabase.drop());
+
+  async function createEndpoint(): Promise<{ id: string; accountId: string }> {
+    const accountId = newId('account');
+    const id = newId('webhookEndpoint');
+    await insertAccount(database, { id: accountId, name: 'Test' });
+    await database.transaction((transaction) =>
+      insertWebhookEndpoint(
+        transaction,
+        {
+          id,
+          accountId,
+          url: 'https://hooks.example.com/',
+          description: null,
+          events: ['task.failed'],
+          sealedSecret: Buffer.from('sealed'),
+          createdAt: new Date(),
+        },
+        1,
+      ),
+    );
+    return { id, accountId };
+  }
+
+  async function createDelivery(): Promise<string> {
+    const event = { id: newId('event'), payload: '{}', createdAt: new Date() };
+    return (await insertTestDelivery(database, endpoint, event)).id;
+  }
+
+  const claim = async (): Promise<string[]> => (await claimDeliveriesToStart(database, CLAIM)).map(({ id }) => id);
+
+  const record = (id: string, number: number, outcome: AttemptOutcome) =>
+    recordAttempt(
+      database,
+      { id, endpointId: endpoint.id },
+      {
+        number,
+        startedAt: new Date(),
+        latencyMs: 1,
+        status: outcome.delivered ? 200 : 500,
+        error: outcome.delivered ? null : 'HTTP 500',
+      },
+      outcome,
+    );
+
+  async function failingSince(): Promise<unknown> {
+    return (await database('webhook_endpoints').where({ id: endpoint.id }).first()).failing_since;
+  }
+
+  describe('the relay', () => {
+    it('is given each due delivery once, however many relays ask at once', async () => {
+      const created = await Promise.all(Array.from({ length: 8 }, createDelivery));
+      const claimed = await Promise.all(Array.from({ length: 4 }, claim));
+      expect(claimed.flat()).to.have.members(created);
+    });
+
+    it('is given a delivery again when its start was not acknowledged', async () => {
+      const id = await createDelivery();
+      expect(await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 })).to.deep.equal([
+        { id, accountId: endpoint.accountId, eventType: 'endpoint.test', firstAttempt: 1 },
+      ]);
+      expect(await claim()).to.deep.equal([id]);
+    });
+
+    it('leaves a delivery alone once it is marked, or its workflow has begun by other means', async () => {
+      const marked = await createDelivery();
+      const begun = await createDelivery();
+      await claim();
+      await markDeliveriesStarted(database, [marked]);
+      await loadDelivery(database, begun);
+      await database('deliveries').update({ next_start_at: new Date(0) });
+      expect(await claim()).to.deep.equal([]);
+    });
+
+    it('leaves a new delivery of a task to the workflow of the task for a while', async () => {
+      const id = await createDelivery();
+      await database('deliveries')
+        .where({ id })
+        .update({ next_start_at: database.raw('DEFAULT') });
+      expect(await claim()).to.deep.equal([]);
+    });
+
+    it('does not lose a redelivery that is asked for between its claim and its mark', async () => {
+      const id = await createDelivery();
+      await claim();
+      await requestRedeliveries(database, { deliveryId: id, limit: 1 });
+      await markDeliveriesStarted(database, [id]);
+      expect(await claim()).to.deep.equal([id]);
+    });
+
+    it('counts on in a redelivery', async () => {
+      const id = await createDelivery();
+      await record(id, 1, DELIVERED);
+      await requestRedeliveries(database, { deliveryId: id, limit: 1 });
+      expect((await claimDeliveriesToStart(database, CLAIM))[0]).to.include({ id, firstAttempt: 2 });
+    });
+  });
+
+  describe('an attempt', () => {
+    it('is recorded once under its number, with its first outcome', async () => {
+      const id = await createDelivery();
+      const states = await Promise.all([1, 2, 3].map(() => record(id, 1, DELIVERED)));
+      states.push(await record(id, 1, { delivered: false, nextAttemptAt: null, disabledReason: null }));
+      for (const state of states)
+        expect(state).to.deep.equal({ status: 'delivered', attempts: 1, nextAttemptAt: null });
+      expect((await findDelivery(database, { deliveryId: id }))?.attempts).to.have.length(1);
+    });
+
+    it('leaves the delivery pending until the next, and failed when there is none', async () => {
+      const id = await createDelivery();
+      await loadDelivery(database, id);
+      const nextAttemptAt = new Date(Date.now() + 60_000);
+      const failed = { delivered: false, disabledReason: null } as const;
+      expect(await record(id, 1, { ...failed, nextAttemptAt })).to.deep.equal({
+        status: 'pending',
+        attempts: 1,
+        nextAttemptAt,
+      });
+      expect(await record(id, 2, { ...failed, nextAttemptAt: null })).to.deep.equal({
+        status: 'failed',
+        attempts: 2,
+        nextAttemptAt: null,
+      });
+    });
+
+    it('that fails as the last one leaves a redelivery that was asked for meanwhile to be made', async () => {
+      const id = await createDelivery();
+      await loadDelivery(database, id);
+      await requestRedeliveries(database, { deliveryId: id, limit: 1 });
+      const state = await record(id, 1, { delivered: false, disabledReason: null, nextAttemptAt: null });
+      expect(state).to.deep.equal({ status: 'pending', attempts: 1, nextAttemptAt: null });
+      expect(await claim()).to.deep.equal([id]);
+    });
+
+    it('that fails counts from the first failure on, not from the latest', async () => {
+      const [first, second] = [await createDelivery(), await createDelivery()];
+      const failed = { delivered: false, disabledReason: null, nextAttemptAt: null } as const;
+      expect(await failingSince()).to.equal(null);
+      await record(first, 1, failed);
+      const since = await failingSince();
+      expect(since).to.be.instanceOf(Date);
+      await record(second, 1, failed);
+      expect(await failingSince()).to.deep.equal(since);
+    });
+  });
+});
