@@ -169,12 +169,14 @@ export async function claimDeliveriesToStart(
     rows: { id: string; account_id: string; event_type: string; attempts: number }[];
   }>(
     /* sql */ `
-    UPDATE deliveries SET next_start_at = now() + make_interval(secs => :retryAfterSeconds)
-    FROM events
-    WHERE events.id = deliveries.event_id AND deliveries.id IN (
+    -- Materialised: as a plain subquery it could run, and lock, more than once.
+    WITH due AS MATERIALIZED (
       SELECT id FROM deliveries
       WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()
       ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE deliveries SET next_start_at = now() + make_interval(secs => :retryAfterSeconds)
+    FROM due, events
+    WHERE deliveries.id = due.id AND events.id = deliveries.event_id
     RETURNING deliveries.id, deliveries.account_id, events.type AS event_type, deliveries.attempts`,
     { limit, retryAfterSeconds },
   );
