@@ -31,7 +31,7 @@ export function planConversion(
   meter: Meter,
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
-  const sent = cuts.length === 0 ? request : withoutStopSequences(request);
+  const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
   const between = chain(chain(normalize(), meter.stage()), cutAtStopSequences(cuts));
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
@@ -47,12 +47,14 @@ export function planConversion(
 
 /** The sequences that the gateway itself cuts at; the upstream is not told of them, for it would hide which one hit. */
 function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
-  const { stopSequences } = upstream.upstream;
+  const { stopSequences, takesStopSequence } = upstream.upstream;
   const upstreamDoes =
     stopSequences === 'reported' || (stopSequences === 'unreported' && !client.client.reportsStopSequence);
-  return upstreamDoes ? [] : (request.sampling.stopSequences ?? []);
+  const sequences = request.sampling.stopSequences ?? [];
+  return upstreamDoes ? sequences.filter((sequence) => takesStopSequence?.(sequence) === false) : sequences;
 }
 
-function withoutStopSequences(request: TextRequest): TextRequest {
-  return { ...request, sampling: { ...request.sampling, stopSequences: undefined } };
+function withoutStopSequences(request: TextRequest, cuts: readonly string[]): TextRequest {
+  const others = request.sampling.stopSequences?.filter((sequence) => !cuts.includes(sequence)) ?? [];
+  return { ...request, sampling: { ...request.sampling, stopSequences: others.length === 0 ? undefined : others } };
 }

@@ -41,8 +41,12 @@ export interface ClientFormat {
   renderStream(context: RenderContext): Stage<StreamEvent, string>;
   /** The body of an error: specification section 7.1. */
   renderError(error: ServiceError, requestId: string): JsonObject;
-  /** The frame for an error after the first byte, after which the stream ends; null: break the connection off instead. */
-  renderStreamError(error: ServiceError, requestId: string): string | null;
+  /**
+   * The frame for an error after the first byte, after which the stream ends; null: break the connection off instead.
+   *
+   * @param eventCount how many events the client was sent before, for the format that numbers them; 0 when left out
+   */
+  renderStreamError(error: ServiceError, requestId: string, eventCount?: number): string | null;
 }
 
 export interface UpstreamOptions {
@@ -70,6 +74,8 @@ export interface ForwardedRequest extends UpstreamRequest {
 export interface UpstreamFormat {
   /** Whether upstreams of this format take stop sequences, and whether their answers say which one hit. */
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
+  /** Whether upstreams that take stop sequences take this one; any, when left out. */
+  readonly takesStopSequence?: (sequence: string) => boolean;
 
   /**
    * @throws ServiceError `bad_request` when the request holds something that this format cannot say

@@ -119,9 +119,13 @@ function textOrBlocks(blocks: readonly JsonObject[]): unknown {
   return blocks.length === 1 && first['type'] === 'text' ? first['text'] : blocks;
 }
 
-/** Whether upstreams of the format would refuse the text: they take none without a visible character. */
+/** Upstreams of the format take no text and no stop sequence of white space alone. */
 function isBlank(text: string): boolean {
   return text.trim() === '';
+}
+
+export function takesStopSequence(sequence: string): boolean {
+  return !isBlank(sequence);
 }
 
 function renderText(text: string): JsonObject[] {

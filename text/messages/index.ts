@@ -1,7 +1,7 @@
 /** The messages format: specification section 4.8.3. Its version header is the business of the routes. */
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
-import { buildRequest, forwardRequest } from './build-request.ts';
+import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
@@ -19,5 +19,13 @@ export const messages: WireFormat = {
     renderError,
     renderStreamError,
   },
-  upstream: { stopSequences: 'reported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+  upstream: {
+    stopSequences: 'reported',
+    takesStopSequence,
+    buildRequest,
+    forwardRequest,
+    parseResult,
+    parseStream,
+    parseError,
+  },
 };

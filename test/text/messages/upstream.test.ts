@@ -1,0 +1,392 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { AnswerPart, JsonObject, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
+import { chatCompletions } from '../../../text/chat-completions/index.ts';
+import { resultOf } from '../../../text/collect.ts';
+import { planConversion } from '../../../text/convert.ts';
+import { messages } from '../../../text/messages/index.ts';
+import { Meter } from '../../../text/meter.ts';
+import { encodeEvent } from '../../../text/sse.ts';
+import { answerOfStream, renderContext, textRequest } from '../support.ts';
+
+const { upstream } = messages;
+const options = { model: 'upstream-model', apiKey: 'secret' };
+
+function recorded(name: string): TextResult {
+  return answerOfStream(messages, readFileSync(new URL(`fixtures/${name}.txt`, import.meta.url), 'utf8'));
+}
+
+function answer(...events: readonly JsonObject[]): TextResult {
+  return answerOfStream(messages, events.map((event) => encodeEvent(JSON.stringify(event))).join(''));
+}
+
+function partsOf(result: TextResult): readonly AnswerPart[] {
+  return result.choices[0]?.parts ?? [];
+}
+
+function built(request: Partial<TextRequest>): JsonObject {
+  return upstream.buildRequest(textRequest(request), options).body;
+}
+
+const start = {
+  type: 'message_start',
+  message: { id: 'm', content: [], usage: { input_tokens: 7, output_tokens: 1 } },
+};
+const stop = { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 5 } };
+const delta = (index: number | undefined, value: JsonObject) => ({ type: 'content_block_delta', index, delta: value });
+const block = (index: number, value: JsonObject) => ({ type: 'content_block_start', index, content_block: value });
+const text = (value: string) => ({ type: 'text_delta', text: value });
+const json = (value: string) => ({ type: 'input_json_delta', partial_json: value });
+
+const system = (value: string): Turn => ({ role: 'system', parts: [{ type: 'text', text: value }] });
+const user: Turn = { role: 'user', parts: [{ type: 'text', text: 'Hello' }] };
+const call = (callId: string): AnswerPart => ({ type: 'tool-call', callId, name: 'look', arguments: '{"at":1}' });
+const result = (callId: string): Turn => ({
+  role: 'tool',
+  parts: [{ type: 'tool-result', callId, content: [{ type: 'text', text: callId.toUpperCase() }] }],
+});
+
+describe('messages upstream', () => {
+  describe('recorded streams', () => {
+    it('give text, the stop sequence that hit, and usage with the cached tokens inside the input', () => {
+      expect(recorded('text')).to.deep.equal({
+        id: 'msg_01Hq7nPeYk3vbTf8Xc2WmLsA',
+        model: 'claude-haiku-4-5-20251001',
+        choices: [
+          {
+            parts: [{ type: 'text', text: 'It is sunny: 22 °C ☀️' }],
+            finish: { reason: 'stop-sequence', stopSequence: 'END' },
+          },
+        ],
+        usage: { inputTotal: 1233, cacheRead: 1024, cacheWrite: 188, outputTotal: 14, reasoning: null },
+      });
+    });
+
+    it('give signed, redacted reasoning and tool calls with and without arguments', () => {
+      const { choices, usage } = recorded('thinking-and-tools');
+      expect(choices).to.deep.equal([
+        {
+          parts: [
+            { type: 'reasoning', text: 'Two places, so two calls.', signature: 'EqQBCkYIBxgCKkD0aGlua2luZw==' },
+            { type: 'reasoning', text: '', signature: 'EmwKAhgBEgy3va3pzix/LafPsn4=', redacted: true },
+            { type: 'text', text: 'I will look.' },
+            {
+              type: 'tool-call',
+              callId: 'toolu_01A9sbYt7gkWeCq2Xy5PzRfM',
+              name: 'get_weather',
+              arguments: '{"place": "Zürich"}',
+            },
+            { type: 'tool-call', callId: 'toolu_01Ds8Lk3NvTx6Hw1QyEjBmGp', name: 'get_time', arguments: '{}' },
+          ],
+          finish: { reason: 'tool-calls' },
+        },
+      ]);
+      expect(usage).to.deep.equal({ inputTotal: 512, cacheRead: 0, cacheWrite: 0, outputTotal: 131, reasoning: 40 });
+    });
+
+    it('give reasoning alone when the limit ate everything, and keep the usage of the start', () => {
+      const { choices, usage } = recorded('thinking-cut');
+      expect(choices).to.deep.equal([
+        { parts: [{ type: 'reasoning', text: 'First I list every prime below' }], finish: { reason: 'length' } },
+      ]);
+      expect(usage).to.include({ inputTotal: 44, outputTotal: 16 });
+    });
+
+    it('throw on an error event in the middle', () => {
+      expect(() => recorded('overloaded'))
+        .to.throw(ServiceError)
+        .with.property('code', 'processing_unavailable');
+    });
+
+    it('of compatible services are mended: blocks not started or ended, one id twice, usage only at the end', () => {
+      const { choices, usage } = recorded('compatible');
+      const [reasoning, said, first, second] = choices[0]?.parts ?? [];
+      expect(reasoning).to.deep.equal({ type: 'reasoning', text: 'Look first.' });
+      expect(said).to.deep.equal({ type: 'text', text: 'Just a moment.' });
+      expect(first).to.deep.include({ callId: 'functions.look:0', arguments: '{"place":"here"}' });
+      expect(second).to.include({ name: 'look', arguments: '{}' }).and.not.include({ callId: 'functions.look:0' });
+      expect(choices[0]?.finish).to.deep.equal({ reason: 'tool-calls' });
+      expect(usage).to.include({ inputTotal: 144, cacheRead: 64, outputTotal: 25 });
+    });
+  });
+
+  it('tells interleaved tool calls apart by the index of their blocks', () => {
+    const parts = partsOf(
+      answer(
+        start,
+        block(0, { type: 'tool_use', id: 'a', name: 'look', input: {} }),
+        block(1, { type: 'tool_use', id: 'b', name: 'look', input: {} }),
+        delta(0, json('{"at"')),
+        delta(1, json('{"at":2}')),
+        delta(0, json(':1}')),
+        stop,
+      ),
+    );
+    expect(parts.map((part) => (part.type === 'tool-call' ? part.arguments : null))).to.deep.equal([
+      '{"at":1}',
+      '{"at":2}',
+    ]);
+  });
+
+  it('takes a delta without an index for the block before it', () => {
+    expect(partsOf(answer(start, delta(3, text('a')), delta(undefined, text('b')), stop))).to.deep.equal([
+      { type: 'text', text: 'ab' },
+    ]);
+  });
+
+  it('passes over a second start, pings, unknown events and blocks of tools that the upstream runs itself', () => {
+    const events = [
+      start,
+      start,
+      { type: 'ping' },
+      { type: 'news' },
+      block(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+      delta(0, { type: 'input_json_delta', partial_json: '{"query":"x"}' }),
+      { type: 'content_block_stop', index: 0 },
+      delta(1, text('Found.')),
+      delta(1, { type: 'citations_delta', citation: {} }),
+      stop,
+    ];
+    expect(answer(...events).choices[0]?.parts).to.deep.equal([{ type: 'text', text: 'Found.' }]);
+  });
+
+  it('believes a later count unless it is 0', () => {
+    const end = { ...stop, usage: { input_tokens: 0, output_tokens: 5, cache_read_input_tokens: 3 } };
+    expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 10, cacheRead: 3, outputTotal: 5 });
+  });
+
+  it('takes the end event for the end when no reason was given', () => {
+    expect(answer(start, delta(0, text('x')), { type: 'message_stop' }).choices[0]?.finish.reason).to.equal('stop');
+  });
+
+  const reasons = [
+    ['end_turn', 'stop'],
+    ['pause_turn', 'stop'],
+    ['stop_sequence', 'stop-sequence'],
+    ['max_tokens', 'length'],
+    ['model_context_window_exceeded', 'length'],
+    ['refusal', 'refusal'],
+  ] as const;
+  for (const [reason, expected] of reasons) {
+    it(`reads the stop reason ${reason}, streamed and whole`, () => {
+      const whole = { type: 'message', content: [{ type: 'text', text: 'x' }], stop_reason: reason };
+      const streamed = answer(start, delta(0, text('x')), { ...stop, delta: { stop_reason: reason } });
+      for (const read of [resultOf(upstream.parseResult(whole)), streamed]) {
+        expect(read.choices[0]?.finish).to.deep.equal({ reason: expected });
+      }
+    });
+  }
+
+  it('throws on an error in place of an answer, and on what is no answer', () => {
+    const error = { type: 'error', error: { type: 'rate_limit_error', message: 'x' } };
+    expect(() => upstream.parseResult(error))
+      .to.throw(ServiceError)
+      .with.property('code', 'rate_limit_exceeded');
+    for (const body of [null, [], {}, { content: 'x' }]) {
+      expect(() => upstream.parseResult(body)).to.throw(ServiceError, 'cannot be read');
+    }
+  });
+
+  const failures = [
+    [400, 'invalid_request_error', 'max_tokens: Field required', 'bad_request'],
+    [400, 'invalid_request_error', 'prompt is too long: 210000 tokens > 200000 maximum', 'bad_request'],
+    [400, 'invalid_request_error', 'Output blocked by content filtering policy', 'content_policy_violation'],
+    [400, 'invalid_request_error', 'Your credit balance is too low', 'processing_unavailable'],
+    [401, 'authentication_error', 'invalid x-api-key', 'processing_unavailable'],
+    [404, 'not_found_error', 'model: x', 'processing_unavailable'],
+    [429, 'rate_limit_error', 'Too many tokens', 'rate_limit_exceeded'],
+    [500, 'api_error', 'Internal server error', 'processing_failed'],
+    [529, 'overloaded_error', 'Overloaded', 'processing_unavailable'],
+  ] as const;
+  for (const [status, type, message, code] of failures) {
+    it(`makes ${code} of ${status} "${message}", and keeps the sentence to itself`, () => {
+      const error = upstream.parseError(status, { type: 'error', error: { type, message } }, 7);
+      expect(error).to.include({ code, retryAfterSeconds: 7 });
+      expect(error.message).to.not.contain(message);
+    });
+  }
+
+  describe('is sent', () => {
+    it('its own key and version, and a token limit when the client gave none', () => {
+      const request = upstream.buildRequest(textRequest(), options);
+      expect(request.path).to.equal('/messages');
+      expect(request.headers).to.deep.equal({ 'x-api-key': 'secret', 'anthropic-version': '2023-06-01' });
+      expect(request.body).to.deep.equal({
+        model: 'upstream-model',
+        max_tokens: 64_000,
+        messages: [{ role: 'user', content: 'Hello' }],
+        stream: true,
+      });
+    });
+
+    it('system text from anywhere in one field', () => {
+      const body = built({ turns: [system('Be kind.'), user, system('Be brief.')] });
+      expect(body).to.deep.include({
+        system: 'Be kind.\n\nBe brief.',
+        messages: [{ role: 'user', content: 'Hello' }],
+      });
+    });
+
+    it('tool results of one turn together, in the order of the calls, before the text of the user', () => {
+      const turns: Turn[] = [
+        user,
+        { role: 'assistant', parts: [call('a'), call('b')] },
+        result('b'),
+        result('a'),
+        user,
+      ];
+      expect(built({ turns })['messages']).to.deep.equal([
+        { role: 'user', content: 'Hello' },
+        {
+          role: 'assistant',
+          content: ['a', 'b'].map((id) => ({ type: 'tool_use', id, name: 'look', input: { at: 1 } })),
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'a', content: 'A' },
+            { type: 'tool_result', tool_use_id: 'b', content: 'B' },
+            { type: 'text', text: 'Hello' },
+          ],
+        },
+      ]);
+    });
+
+    it('neighbours of one role as one message, without blank text', () => {
+      const blank: Turn = { role: 'assistant', parts: [{ type: 'text', text: '\n' }] };
+      expect(built({ turns: [user, blank, user] })['messages']).to.deep.equal([
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'Hello' },
+            { type: 'text', text: 'Hello' },
+          ],
+        },
+      ]);
+    });
+
+    it('reasoning only when it is signed, and redacted reasoning as such', () => {
+      const parts: AnswerPart[] = [
+        { type: 'reasoning', text: 'Unsigned.' },
+        { type: 'reasoning', text: 'Signed.', signature: 'c2ln' },
+        { type: 'reasoning', text: '', signature: 'cmVk', redacted: true },
+        { type: 'text', text: 'Hi' },
+      ];
+      expect(built({ turns: [{ role: 'assistant', parts }] })['messages']).to.deep.equal([
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'Signed.', signature: 'c2ln' },
+            { type: 'redacted_thinking', data: 'cmVk' },
+            { type: 'text', text: 'Hi' },
+          ],
+        },
+      ]);
+    });
+
+    it('tool call ids in the letters that it takes, the same in call and result', () => {
+      const turns: Turn[] = [{ role: 'assistant', parts: [call('functions.look:0')] }, result('functions.look:0')];
+      const sent = built({ turns })['messages'];
+      expect(sent).to.have.nested.property('[0].content[0].id', 'functions_2e_look_3a_0');
+      expect(sent).to.have.nested.property('[1].content[0].tool_use_id', 'functions_2e_look_3a_0');
+    });
+
+    it('images, also in tool results, and PDF documents', () => {
+      const image = { type: 'image', source: { kind: 'url', url: 'https://example.com/a.png' } } as const;
+      const pdf = { kind: 'base64', mediaType: 'application/pdf', data: 'AAAA' } as const;
+      const turns: Turn[] = [
+        { role: 'assistant', parts: [call('a')] },
+        { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content: [image], isError: true }] },
+        { role: 'user', parts: [{ type: 'file', source: pdf, filename: 'Report' }] },
+      ];
+      expect(built({ turns })['messages']).to.have.deep.nested.property('[1].content', [
+        {
+          type: 'tool_result',
+          tool_use_id: 'a',
+          content: [{ type: 'image', source: { type: 'url', url: image.source.url } }],
+          is_error: true,
+        },
+        {
+          type: 'document',
+          source: { type: 'base64', media_type: 'application/pdf', data: 'AAAA' },
+          title: 'Report',
+        },
+      ]);
+    });
+
+    it('tools with an object schema, and the wish for one call at a time inside the tool choice', () => {
+      const tools = [{ name: 'look' }, { name: 'listen', parameters: { properties: {} }, strict: true }];
+      expect(built({ tools, parallelToolCalls: false })).to.deep.include({
+        tools: [
+          { name: 'look', input_schema: { type: 'object' } },
+          { name: 'listen', input_schema: { type: 'object', properties: {} }, strict: true },
+        ],
+        tool_choice: { type: 'auto', disable_parallel_tool_use: true },
+      });
+      expect(built({ tools, toolChoice: { type: 'required' } })['tool_choice']).to.deep.equal({ type: 'any' });
+      expect(built({ tools, toolChoice: { type: 'none' }, parallelToolCalls: false })['tool_choice']).to.deep.equal({
+        type: 'none',
+      });
+      expect(built({ toolChoice: { type: 'required' } })).to.not.have.property('tool_choice');
+    });
+
+    it('the effort of reasoning, and none as thinking that is disabled', () => {
+      expect(built({ reasoningEffort: 'xhigh' })['output_config']).to.deep.equal({ effort: 'xhigh' });
+      expect(built({ reasoningEffort: 'minimal' })['output_config']).to.deep.equal({ effort: 'low' });
+      expect(built({ reasoningEffort: 'none' })).to.deep.include({ thinking: { type: 'disabled' } });
+    });
+
+    it('a schema for the answer and the name of the end user', () => {
+      const schema = { type: 'object' };
+      expect(built({ outputFormat: { type: 'json-schema', name: 'x', schema }, userId: 'someone' })).to.deep.include({
+        output_config: { format: { type: 'json_schema', schema } },
+        metadata: { user_id: 'someone' },
+      });
+    });
+
+    it('no stop sequence of white space alone, at which the gateway cuts instead', () => {
+      const request = textRequest({ sampling: { stopSequences: ['\n', 'END'] } });
+      const plan = planConversion(chatCompletions, messages, request, options, new Meter());
+      expect(plan.upstreamRequest.body['stop_sequences']).to.deep.equal(['END']);
+      const body = { type: 'message', content: [{ type: 'text', text: 'One\nTwo' }], stop_reason: 'end_turn' };
+      expect(plan.convertResult(body, renderContext())).to.have.nested.property('choices[0].message.content', 'One');
+    });
+  });
+
+  const audio = { kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' } as const;
+  const inexpressible: readonly (readonly [string, Partial<TextRequest>])[] = [
+    ['"n"', { sampling: { choiceCount: 2 } }],
+    ['"temperature"', { sampling: { temperature: 1.5 } }],
+    ['schema', { outputFormat: { type: 'json-object' } }],
+    ['audio/wav', { turns: [{ role: 'user', parts: [{ type: 'file', source: audio }] }] }],
+    ['"a"', { turns: [{ role: 'assistant', parts: [{ type: 'tool-call', callId: 'a', name: 'x', arguments: '[' }] }] }],
+  ];
+  for (const [named, request] of inexpressible) {
+    it(`refuses what the format cannot say, naming ${named}`, () => {
+      expect(() => built(request))
+        .to.throw(ServiceError, named)
+        .with.property('code', 'bad_request');
+    });
+  }
+
+  it('is forwarded a body of its own format without the fields that have no effect', () => {
+    const body = {
+      model: 'texti-k3',
+      max_tokens: 10,
+      messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }],
+      cache_control: { type: 'ephemeral' },
+      temperature: null,
+      tool_choice: { type: 'any' },
+      thinking: { type: 'enabled', budget_tokens: 1024 },
+      service_tier: 'auto',
+    };
+    const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
+    const { max_tokens, messages: sent, cache_control } = body;
+    expect(forwarded.body).to.deep.equal({ model: 'upstream-model', max_tokens, messages: sent, cache_control });
+    expect(forwarded).to.not.have.property('keepsEvent');
+    const withTools = { ...body, tools: [{ name: 'look', input_schema: { type: 'object' } }] };
+    const request = messages.client.parseRequest(withTools, {});
+    expect(upstream.forwardRequest(withTools, request, options).body).to.deep.include({ tool_choice: { type: 'any' } });
+  });
+});
