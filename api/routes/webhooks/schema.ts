@@ -50,7 +50,11 @@ export function createEndpointParsers(isPublicHttpsUrl: (text: string) => boolea
   return { parseCreate: createValidator(create), parseUpdate: createValidator(update) };
 }
 
-const moment = Joi.alternatives(Joi.string().isoDate(), Joi.number().integer().min(0).max(99_999_999_999))
+/** The years 0 to 9999: others, which begin with a sign, may be beyond what the database can compare with. */
+const moment = Joi.alternatives(
+  Joi.string().isoDate().pattern(/^\d/),
+  Joi.number().integer().min(0).max(99_999_999_999),
+)
   .messages({ '*': '{{#label}} must be an ISO 8601 time or Unix seconds' })
   .meta({ openapi: { oneOf: [{ type: 'string', format: 'date-time' }, { type: 'integer' }] } });
 

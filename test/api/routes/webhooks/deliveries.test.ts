@@ -96,6 +96,7 @@ describe('the delivery log', () => {
     { from: 'yesterday' },
     { from: -1 },
     { from: 1.5 },
+    { from: '-200000-01-01T00:00:00Z' },
     { from: 0, to: null },
     { from: 0, status: 'x' },
   ]) {
