@@ -83,7 +83,7 @@ function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
 
 interface Message {
   readonly role: 'user' | 'assistant';
-  readonly content: readonly JsonObject[];
+  readonly content: JsonObject[];
 }
 
 /** Messages whose roles alternate, with tool results at the beginning of the user message after their calls. */
@@ -93,11 +93,8 @@ function renderMessages(turns: readonly Turn[]): JsonObject[] {
     const message = renderTurn(turn);
     const last = messages.at(-1);
     if (message.content.length === 0) continue;
-    if (last?.role === message.role) {
-      messages[messages.length - 1] = { role: last.role, content: [...last.content, ...message.content] };
-    } else {
-      messages.push(message);
-    }
+    if (last?.role !== message.role) messages.push(message);
+    else for (const block of message.content) last.content.push(block);
   }
   return messages.map(({ role, content }) => ({ role, content: textOrBlocks(content) }));
 }

@@ -63,7 +63,8 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
 
   /** A message is one choice. Parts of others, which nobody can have asked for, are left out. */
   #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' }>): boolean {
-    if (event.type === 'finish' || event.type.endsWith('-start')) return !('choice' in event) || !event.choice;
+    const choice = 'choice' in event ? event.choice : undefined;
+    if (event.type === 'finish' || event.type.endsWith('-start')) return (choice ?? 0) === 0;
     return event.id === this.#part;
   }
 

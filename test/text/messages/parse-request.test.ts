@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../text/canonical.ts';
 import { parseRequest } from '../../../text/messages/parse-request.ts';
@@ -222,5 +223,31 @@ describe('messages request', () => {
   it('shortens the name of an end user to what every format takes', () => {
     const userId = `user_${'0123456789abcdef'.repeat(4)}_session_1`;
     expect(parseRequest({ ...base, metadata: { user_id: userId } }).userId).to.equal(userId.slice(0, 64));
+  });
+
+  it('reads or refuses whatever stands in a field, and never breaks', () => {
+    const block = fc.record(
+      {
+        type: fc.constantFrom('text', 'image', 'document', 'tool_result', 'tool_use', 'thinking', 'redacted_thinking'),
+        content: fc.jsonValue(),
+        source: fc.oneof(fc.jsonValue(), fc.record({ type: fc.constantFrom('base64', 'url', 'text') })),
+        input: fc.jsonValue(),
+        id: fc.jsonValue(),
+      },
+      { requiredKeys: ['type'] },
+    );
+    const content = fc.oneof(fc.jsonValue(), fc.array(fc.oneof(block, fc.jsonValue()), { maxLength: 3 }));
+    const message = fc.record({ role: fc.constantFrom('user', 'assistant', 'system', 'tool'), content });
+    const fields = fc.oneof(
+      fc.tuple(fc.constant('messages'), fc.array(message, { minLength: 1, maxLength: 3 })),
+      fc.tuple(fc.constantFrom(...Object.keys(REQUEST_FIELDS)), fc.jsonValue()),
+    );
+    fc.assert(
+      fc.property(fields, ([field, value]) => {
+        expect(refusal({ ...base, [field]: value }))
+          .to.be.a('string')
+          .and.not.equal('');
+      }),
+    );
   });
 });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { AnswerPart, JsonObject, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
@@ -206,6 +207,36 @@ describe('messages upstream', () => {
       expect(error.message).to.not.contain(message);
     });
   }
+
+  it('reads any events as an answer or as a failure, and never breaks', () => {
+    const value = fc.record({
+      type: fc.constantFrom('text', 'tool_use', 'text_delta', 'input_json_delta', 'signature_delta', 'thinking_delta'),
+      text: fc.jsonValue(),
+      partial_json: fc.jsonValue(),
+      stop_reason: fc.jsonValue(),
+    });
+    const event = fc.record({
+      type: fc.constantFrom(
+        'message_start',
+        'content_block_start',
+        'content_block_delta',
+        'content_block_stop',
+        'ping',
+      ),
+      index: fc.oneof(fc.nat(2), fc.jsonValue()),
+      message: fc.jsonValue(),
+      content_block: fc.oneof(value, fc.jsonValue()),
+      delta: fc.oneof(value, fc.jsonValue()),
+      usage: fc.jsonValue(),
+    });
+    fc.assert(
+      fc.property(fc.array(event), (events) => {
+        const whole = answer(...events, stop);
+        expect(whole.choices).to.have.lengthOf(1);
+        expect(() => answer(...events)).to.throw(ServiceError, 'cut short');
+      }),
+    );
+  });
 
   describe('is sent', () => {
     it('its own key and version, and a token limit when the client gave none', () => {
