@@ -14,17 +14,18 @@ export function hoistSystem(turns: readonly Turn[]): { readonly system: string |
 
 /** The turns with neighbours of the same role made one. */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
-  const merged: Turn[] = [];
+  const groups: [Turn, ...Turn[]][] = [];
   for (const turn of turns) {
-    const last = merged.at(-1);
-    if (last?.role === turn.role) {
-      // The roles are equal, so the parts of both are of the kinds that the role allows.
-      merged[merged.length - 1] = { role: turn.role, parts: [...last.parts, ...turn.parts] } as Turn;
-    } else {
-      merged.push(turn);
-    }
+    const last = groups.at(-1);
+    if (last?.[0].role === turn.role) last.push(turn);
+    else groups.push([turn]);
   }
-  return merged;
+  return groups.map((group) => {
+    const [first] = group;
+    const parts = group.flatMap((turn): readonly Turn['parts'][number][] => turn.parts);
+    // The roles are equal, so the parts of all are of the kinds that the role allows.
+    return group.length === 1 ? first : ({ role: first.role, parts } as Turn);
+  });
 }
 
 /**

@@ -1,0 +1,184 @@
+/** A canonical request as a native body. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  AnswerPart,
+  FilePart,
+  ImagePart,
+  JsonObject,
+  OutputFormat,
+  ReasoningEffort,
+  Sampling,
+  TextRequest,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+  ToolResultPart,
+  Turn,
+} from '../canonical.ts';
+import { compact, isObject } from '../read.ts';
+import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
+import { arrayOf } from '../upstream-errors.ts';
+import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { renderMedia } from './media.ts';
+import { camelCased } from './names.ts';
+import { permittedGrowth, withoutReferences, type Growth } from './schema.ts';
+import { SKIP_SIGNATURE, isUpstreamId, unpackCallId } from './thought-signatures.ts';
+
+const MAXIMUM_STOP_SEQUENCES = 5;
+
+export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { system, turns } = hoistSystem(request.turns);
+  const contents = pairToolResults(mergeNeighbours(turns)).flatMap(renderTurn);
+  if (contents.length === 0) throw badRequest('the model needs a message besides the system text');
+  const growth = permittedGrowth();
+  const body = compact({
+    contents,
+    systemInstruction: system === null || system === '' ? undefined : { parts: [{ text: system }] },
+    ...(request.tools.length === 0 ? {} : renderTools(request, growth)),
+    generationConfig: {
+      ...renderSampling(request.sampling),
+      ...(request.outputFormat === undefined ? {} : renderOutputFormat(request.outputFormat, growth)),
+      thinkingConfig: renderThinking(request.reasoningEffort),
+    },
+  });
+  return { ...addressOf(request, options), body };
+}
+
+/**
+ * The client's body, reduced to the fields that have an effect: another one, such as the name of a cached content or a
+ * built-in tool, would reach into the gateway's own account.
+ */
+export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const { contents, systemInstruction, tools } = camelCased(body);
+  const functions = arrayOf(tools).flatMap((tool) => {
+    const declarations = isObject(tool) ? camelCased(tool)['functionDeclarations'] : undefined;
+    return arrayOf(declarations);
+  });
+  const forwarded = compact({
+    contents,
+    systemInstruction: systemInstruction ?? undefined,
+    tools: functions.length === 0 ? undefined : [{ functionDeclarations: functions }],
+    generationConfig: renderSampling(request.sampling),
+  });
+  return { ...addressOf(request, options), body: forwarded };
+}
+
+function addressOf(
+  request: TextRequest,
+  { model, apiKey }: UpstreamOptions,
+): Pick<UpstreamRequest, 'path' | 'headers'> {
+  const method = request.stream ? 'streamGenerateContent?alt=sse' : 'generateContent';
+  return { path: `/models/${encodeURIComponent(model)}:${method}`, headers: { 'x-goog-api-key': apiKey } };
+}
+
+function renderSampling(sampling: Sampling): JsonObject {
+  const { stopSequences = [] } = sampling;
+  if (stopSequences.length > MAXIMUM_STOP_SEQUENCES) {
+    throw badRequest(`the model takes at most ${MAXIMUM_STOP_SEQUENCES} stop sequences`);
+  }
+  return compact({
+    maxOutputTokens: sampling.maxOutputTokens,
+    temperature: sampling.temperature,
+    topP: sampling.topP,
+    topK: sampling.topK,
+    stopSequences: stopSequences.length === 0 ? undefined : stopSequences,
+    seed: sampling.seed,
+    frequencyPenalty: sampling.frequencyPenalty,
+    presencePenalty: sampling.presencePenalty,
+    candidateCount: sampling.choiceCount,
+  });
+}
+
+/** The levels that all thinking models know; thinking cannot be turned off. */
+const THINKING_LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high'>> = {
+  none: 'low',
+  minimal: 'low',
+  low: 'low',
+  medium: 'medium',
+  high: 'high',
+  xhigh: 'high',
+  max: 'high',
+};
+
+/** The text of the thinking is asked for, because the other formats show it. */
+function renderThinking(effort: ReasoningEffort | undefined): JsonObject {
+  return compact({ includeThoughts: true, thinkingLevel: effort === undefined ? undefined : THINKING_LEVELS[effort] });
+}
+
+function renderTurn(turn: Turn): JsonObject[] {
+  const parts = renderParts(turn);
+  return parts.length === 0 ? [] : [{ role: turn.role === 'assistant' ? 'model' : 'user', parts }];
+}
+
+function renderParts(turn: Turn): JsonObject[] {
+  if (turn.role === 'assistant') return renderAnswer(turn.parts);
+  if (turn.role === 'tool') return turn.parts.map(renderResult);
+  return turn.parts.flatMap((part) => (part.type === 'text' ? renderText(part.text) : [renderMedia(part)]));
+}
+
+function renderText(text: string): JsonObject[] {
+  return text === '' ? [] : [{ text }];
+}
+
+/** Reasoning is left out: the models want none of it back but the signatures of their calls. */
+function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
+  const firstCall = parts.find((part) => part.type === 'tool-call');
+  return parts.flatMap((part) => {
+    if (part.type === 'text') return renderText(part.text);
+    return part.type === 'tool-call' ? [renderCall(part, part === firstCall)] : [];
+  });
+}
+
+/** Of the calls of one answer only the first has to have a signature. */
+function renderCall(call: ToolCallPart, isFirst: boolean): JsonObject {
+  const { id, signature = isFirst ? SKIP_SIGNATURE : undefined } = unpackCallId(call.callId);
+  const functionCall = compact({ id: idToSend(id), name: call.name, args: argumentsOf(call) });
+  return compact({ functionCall, thoughtSignature: call.signature ?? signature });
+}
+
+function renderResult(result: ToolResultPart): JsonObject {
+  const { callId, name, content, isError } = result;
+  if (name === undefined) throw badRequest(`the tool result "${callId}" answers no tool call`);
+  const attachments = content.filter((part): part is ImagePart | FilePart => part.type !== 'text');
+  return {
+    functionResponse: compact({
+      id: idToSend(unpackCallId(callId).id),
+      name,
+      response: { [isError === true ? 'error' : 'output']: textOf(result) },
+      parts: attachments.length === 0 ? undefined : attachments.map(renderMedia),
+    }),
+  };
+}
+
+function idToSend(id: string): string | undefined {
+  return isUpstreamId(id) ? id : undefined;
+}
+
+/** The choice goes with the tools: without any, the upstream refuses it. */
+function renderTools({ tools, toolChoice }: TextRequest, growth: Growth): JsonObject {
+  return compact({
+    tools: [{ functionDeclarations: tools.map((tool) => renderTool(tool, growth)) }],
+    toolConfig: toolChoice === undefined ? undefined : renderToolChoice(toolChoice),
+  });
+}
+
+function renderTool({ name, description, parameters }: Tool, growth: Growth): JsonObject {
+  const schema = parameters === undefined ? undefined : { type: 'object', ...withoutReferences(parameters, growth) };
+  return compact({ name, description, parametersJsonSchema: schema });
+}
+
+function renderToolChoice(choice: ToolChoice): JsonObject {
+  if (choice.type === 'tool') {
+    return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [choice.name] } };
+  }
+  const modes = { auto: 'AUTO', required: 'ANY', none: 'NONE' } as const;
+  return { functionCallingConfig: { mode: modes[choice.type] } };
+}
+
+function renderOutputFormat(format: OutputFormat, growth: Growth): JsonObject {
+  const schema = format.type === 'json-schema' ? format.schema : undefined;
+  return compact({
+    responseMimeType: 'application/json',
+    responseJsonSchema: schema === undefined ? undefined : withoutReferences(schema, growth),
+  });
+}

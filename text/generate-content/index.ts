@@ -1,0 +1,24 @@
+/** The native format: specification section 4.8.4. */
+import { renderError } from '../chat-completions/errors.ts';
+import type { WireFormat } from '../wire-format.ts';
+import { buildRequest, forwardRequest } from './build-request.ts';
+import { parseRequest } from './parse-request.ts';
+import { renderResult } from './render-result.ts';
+import { renderStream } from './render-stream.ts';
+import { parseError, parseResult, parseStream } from './upstream.ts';
+
+export const generateContent: WireFormat = {
+  name: 'generate-content',
+  client: {
+    reportsStopSequence: false,
+    // The Python SDK takes a comment for data.
+    keepAliveFrame: null,
+    parseRequest,
+    renderResult,
+    renderStream,
+    renderError,
+    // The SDKs pass over an error that comes as an event, so the connection has to break.
+    renderStreamError: () => null,
+  },
+  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+};

@@ -1,0 +1,50 @@
+/** Images and files, which the format tells apart by their media type only. */
+import type { FilePart, ImagePart, JsonObject, Source } from '../canonical.ts';
+import { readUrl } from '../data-url.ts';
+import { compact, join, optional, readName } from '../read.ts';
+import { readFields } from './names.ts';
+
+/** For links whose media type nobody said. */
+const MEDIA_TYPE_BY_EXTENSION: Readonly<Record<string, string>> = {
+  png: 'image/png',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  webp: 'image/webp',
+  gif: 'image/gif',
+  heic: 'image/heic',
+  pdf: 'application/pdf',
+  mp4: 'video/mp4',
+  mp3: 'audio/mp3',
+  wav: 'audio/wav',
+};
+
+function mediaTypeOfLink(url: string): string | undefined {
+  const extension = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  return Object.hasOwn(MEDIA_TYPE_BY_EXTENSION, extension) ? MEDIA_TYPE_BY_EXTENSION[extension] : undefined;
+}
+
+/** Reads the value of a part's `inlineData`. */
+export function readInlineData(value: unknown, path: string): ImagePart | FilePart {
+  const blob = readFields(value, path);
+  const mediaType = readName(blob['mimeType'], join(path, 'mimeType')).toLowerCase();
+  const data = readName(blob['data'], join(path, 'data'));
+  return mediaPart({ kind: 'base64', mediaType, data });
+}
+
+/** Reads the value of a part's `fileData`. */
+export function readFileData(value: unknown, path: string): ImagePart | FilePart {
+  const file = readFields(value, path);
+  const source = readUrl(file['fileUri'], join(path, 'fileUri'));
+  if (source.kind === 'base64') return mediaPart(source);
+  const said = optional(file['mimeType'], join(path, 'mimeType'), readName)?.toLowerCase();
+  return mediaPart(compact({ ...source, mediaType: said ?? mediaTypeOfLink(source.url) }));
+}
+
+function mediaPart(source: Source): ImagePart | FilePart {
+  return { type: source.mediaType?.startsWith('image/') === true ? 'image' : 'file', source };
+}
+
+export function renderMedia({ source }: ImagePart | FilePart): JsonObject {
+  if (source.kind === 'base64') return { inlineData: { mimeType: source.mediaType, data: source.data } };
+  return { fileData: compact({ mimeType: source.mediaType ?? mediaTypeOfLink(source.url), fileUri: source.url }) };
+}

@@ -1,0 +1,84 @@
+/** A canonical answer as a native response: specification section 4.8.4. Thinking text is not returned. */
+import type { Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { compact, isObject } from '../read.ts';
+import { malformedAnswer } from '../upstream-errors.ts';
+import type { RenderContext } from '../wire-format.ts';
+import { unpackCallId } from './thought-signatures.ts';
+import type { AnswerPartOnWire, FinishReasonOnWire, UsageMetadata } from './types.ts';
+
+/** The format's own three reasons. It cannot say which stop sequence hit, nor tell a refusal from a filter. */
+export const FINISH_REASONS: Readonly<Record<FinishReason, FinishReasonOnWire>> = {
+  stop: 'STOP',
+  'stop-sequence': 'STOP',
+  length: 'MAX_TOKENS',
+  'tool-calls': 'STOP',
+  'content-filter': 'SAFETY',
+  refusal: 'SAFETY',
+};
+
+/** What stands for an answer, or the end of one, without parts: SDKs drop an answer from the history that has none. */
+export const EMPTY_PART: AnswerPartOnWire = { text: '' };
+
+export function renderResult(result: TextResult, context: RenderContext): JsonObject {
+  return {
+    candidates: result.choices.map(renderCandidate),
+    usageMetadata: renderUsage(result.usage),
+    modelVersion: context.request.model,
+    responseId: context.responseId,
+  };
+}
+
+function renderCandidate({ parts, finish }: Choice, index: number): JsonObject {
+  const rendered: AnswerPartOnWire[] = [];
+  for (const part of parts) {
+    const previous = rendered.at(-1);
+    if (part.type === 'tool-call') {
+      rendered.push(...renderCall(part, finish.reason));
+    } else if (part.type === 'text' && previous !== undefined && 'text' in previous) {
+      rendered[rendered.length - 1] = { text: previous.text + part.text };
+    } else if (part.type === 'text') {
+      rendered.push({ text: part.text });
+    }
+  }
+  return {
+    content: { role: 'model', parts: rendered.length === 0 ? [EMPTY_PART] : rendered },
+    finishReason: FINISH_REASONS[finish.reason],
+    index,
+  };
+}
+
+/**
+ * The part for a tool call. There is none for a call that the token limit cut, for its arguments are no object.
+ *
+ * @throws ServiceError `processing_failed` when the arguments are no object for any other reason
+ */
+export function renderCall(call: ToolCallPart, finish: FinishReason): AnswerPartOnWire[] {
+  const args = objectOfText(call.arguments);
+  if (args === null && finish !== 'length') throw malformedAnswer();
+  if (args === null) return [];
+  const { id, signature } = unpackCallId(call.callId);
+  const thoughtSignature = call.signature ?? signature;
+  return [compact({ functionCall: { id, name: call.name, args }, thoughtSignature })];
+}
+
+function objectOfText(text: string): JsonObject | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Numbers that were not reported are left out where the format allows it and count as 0 otherwise. */
+export function renderUsage(usage: Usage): UsageMetadata {
+  const input = usage.inputTotal ?? 0;
+  const output = usage.outputTotal ?? 0;
+  return compact({
+    promptTokenCount: input,
+    cachedContentTokenCount: usage.cacheRead ?? undefined,
+    candidatesTokenCount: Math.max(output - (usage.reasoning ?? 0), 0),
+    thoughtsTokenCount: usage.reasoning ?? undefined,
+    totalTokenCount: input + output,
+  });
+}

@@ -1,0 +1,83 @@
+/** Canonical events as the events of a native stream: specification section 4.8.4. */
+import { UNREPORTED_USAGE, type StreamEvent, type ToolCallPart, type Usage } from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import type { RenderContext } from '../wire-format.ts';
+import { EMPTY_PART, FINISH_REASONS, renderCall, renderUsage } from './render-result.ts';
+
+export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
+  return new NativeStreamRenderer(context);
+}
+
+class NativeStreamRenderer implements Stage<StreamEvent, string> {
+  /** The JSON that every event ends with, made once because streams are made of little else. */
+  readonly #tail: string;
+  readonly #choiceOfPart = new Map<string, number>();
+  /** Calls are sent whole, so one that has begun is kept until its arguments are there. */
+  readonly #openCalls = new Map<string, ToolCallPart>();
+  /** Calls whose arguments are not an object: whether that is a failure depends on how the answer ends. */
+  readonly #brokenCalls = new Map<number, ToolCallPart>();
+  #usage: Usage = UNREPORTED_USAGE;
+
+  constructor({ request, responseId }: RenderContext) {
+    this.#tail = `,${JSON.stringify({ modelVersion: request.model, responseId }).slice(1)}`;
+  }
+
+  push(event: StreamEvent, emit: Emit<string>): void {
+    switch (event.type) {
+      case 'text-start':
+        this.#choiceOfPart.set(event.id, event.choice ?? 0);
+        return;
+      case 'text-delta':
+        return this.#emitPart(event.id, `{"text":${JSON.stringify(event.text)}}`, emit);
+      case 'tool-input-start': {
+        const { callId, name, signature } = event;
+        this.#choiceOfPart.set(event.id, event.choice ?? 0);
+        this.#openCalls.set(event.id, { type: 'tool-call', callId, name, signature, arguments: '' });
+        return;
+      }
+      case 'tool-input-delta': {
+        const call = this.#openCalls.get(event.id);
+        if (call !== undefined) this.#openCalls.set(event.id, { ...call, arguments: call.arguments + event.text });
+        return;
+      }
+      case 'tool-input-end':
+        return this.#endCall(event.id, emit);
+      case 'usage':
+        this.#usage = event.usage;
+        return;
+      case 'finish':
+        return this.#finish(event, emit);
+    }
+  }
+
+  end(): void {}
+
+  #endCall(id: string, emit: Emit<string>): void {
+    const call = this.#openCalls.get(id);
+    if (call === undefined) return;
+    this.#openCalls.delete(id);
+    const [part] = renderCall(call, 'length');
+    if (part === undefined) this.#brokenCalls.set(this.#choiceOfPart.get(id) ?? 0, call);
+    else this.#emitPart(id, JSON.stringify(part), emit);
+  }
+
+  #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
+    const choice = event.choice ?? 0;
+    const broken = this.#brokenCalls.get(choice);
+    if (broken !== undefined) renderCall(broken, event.reason);
+    const candidate = {
+      content: { role: 'model', parts: [EMPTY_PART] },
+      finishReason: FINISH_REASONS[event.reason],
+      index: choice,
+    };
+    const usage = JSON.stringify(renderUsage(this.#usage));
+    emit(encodeEvent(`{"candidates":[${JSON.stringify(candidate)}],"usageMetadata":${usage}${this.#tail}`));
+  }
+
+  #emitPart(partId: string, part: string, emit: Emit<string>): void {
+    const index = this.#choiceOfPart.get(partId) ?? 0;
+    const candidate = `{"content":{"role":"model","parts":[${part}]},"index":${index}}`;
+    emit(encodeEvent(`{"candidates":[${candidate}]${this.#tail}`));
+  }
+}

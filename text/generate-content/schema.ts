@@ -1,0 +1,112 @@
+/**
+ * JSON Schema and the dialect of this format. Clients may describe a tool in either (`parameters`); upstreams are sent
+ * JSON Schema (`parametersJsonSchema`), because the dialect knows neither `additionalProperties` nor unions of types.
+ */
+import { badRequest } from '../../domain/errors.ts';
+import type { JsonObject } from '../canonical.ts';
+import { compact, isObject } from '../read.ts';
+import { camelCased } from './names.ts';
+
+const SCHEMA_FIELDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'];
+const SCHEMA_LIST_FIELDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
+const SCHEMA_MAP_FIELDS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
+
+/** The dialect writes these as strings, for they are 64 bits long. */
+const COUNT_FIELDS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'];
+
+type SchemaMapper = (schema: JsonObject) => JsonObject;
+
+/** A copy in which the schemas right inside of `schema` are mapped; all else in it is data and stays. */
+function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject {
+  const mapped = (value: unknown): unknown => (isObject(value) ? map(value) : value);
+  const entries = Object.entries(schema).map(([field, value]) => {
+    if (SCHEMA_FIELDS.includes(field)) return [field, mapped(value)];
+    if (SCHEMA_LIST_FIELDS.includes(field) && Array.isArray(value)) return [field, value.map(mapped)];
+    if (SCHEMA_MAP_FIELDS.includes(field) && isObject(value)) {
+      return [field, Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, mapped(inner)]))];
+    }
+    return [field, value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A schema in the dialect as JSON Schema; one that is JSON Schema already stays as it is. */
+export function jsonSchemaOf(schema: JsonObject): JsonObject {
+  const { nullable, ...fields } = mapSubschemas(camelCased(schema), jsonSchemaOf);
+  const counts = COUNT_FIELDS.flatMap((field) => {
+    const count = fields[field];
+    return typeof count === 'string' && /^\d+$/.test(count) ? [[field, Number(count)]] : [];
+  });
+  const typed = compact({ ...fields, ...Object.fromEntries(counts), type: typeOf(fields['type']) });
+  return nullable === true ? orNull(typed) : typed;
+}
+
+/** Types are upper-case words in the dialect. */
+function typeOf(type: unknown): unknown {
+  if (typeof type !== 'string') return type;
+  return type === 'TYPE_UNSPECIFIED' ? undefined : type.toLowerCase();
+}
+
+function orNull(schema: JsonObject): JsonObject {
+  const { type, enum: values, anyOf } = schema;
+  return compact({
+    ...schema,
+    type: typeof type === 'string' ? [type, 'null'] : type,
+    enum: Array.isArray(values) ? [...values, null] : values,
+    anyOf: Array.isArray(anyOf) ? [...anyOf, { type: 'null' }] : anyOf,
+  });
+}
+
+/**
+ * How many characters the schemas of one request may still grow by. It keeps a small schema, whose definitions refer to
+ * each other many times, from filling the memory.
+ */
+export interface Growth {
+  characters: number;
+}
+
+export function permittedGrowth(): Growth {
+  return { characters: 4 * 1024 * 1024 };
+}
+
+const MAXIMUM_REFERENCE_DEPTH = 32;
+
+/**
+ * The schema with definitions put where it refers to them: these upstreams refuse most references. One that is recursive,
+ * or that leads out of the schema, stays, and then so do the definitions.
+ *
+ * @throws ServiceError `bad_request` when the schema grows too much
+ */
+export function withoutReferences(root: JsonObject, growth: Growth): JsonObject {
+  const { $schema: _, $defs, definitions, ...schema } = root;
+  let hasReferences = false;
+
+  const replace = (part: JsonObject, open: readonly string[]): JsonObject => {
+    const { $ref: reference, ...rest } = part;
+    if (typeof reference !== 'string') return mapSubschemas(part, (inner) => replace(inner, open));
+    const target = open.includes(reference) ? null : lookUp(root, reference);
+    if (target === null) {
+      hasReferences = true;
+      return compact({ $ref: reference, description: part['description'] });
+    }
+    growth.characters -= JSON.stringify(target).length;
+    if (growth.characters < 0 || open.length === MAXIMUM_REFERENCE_DEPTH) {
+      throw badRequest('a JSON Schema in the request is too large once its references are replaced; simplify it');
+    }
+    return { ...replace(target, [...open, reference]), ...mapSubschemas(rest, (inner) => replace(inner, open)) };
+  };
+
+  const replaced = replace(schema, []);
+  return hasReferences ? compact({ ...replaced, $defs, definitions }) : replaced;
+}
+
+/** The schema that a reference into the same document means (a JSON pointer, RFC 6901), or null. */
+function lookUp(root: JsonObject, reference: string): JsonObject | null {
+  if (!reference.startsWith('#/')) return null;
+  let value: unknown = root;
+  for (const step of reference.slice(2).split('/')) {
+    const name = step.replaceAll('~1', '/').replaceAll('~0', '~');
+    value = isObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  }
+  return isObject(value) ? value : null;
+}

@@ -1,0 +1,66 @@
+/** The wire shapes of the native format that the gateway writes, and the tables of the fields that it reads. */
+import type { JsonObject } from '../canonical.ts';
+import { refused, type FieldTable } from '../fields.ts';
+
+/** Specification section 4.8.4. Fields may come in snake_case too; the tables name them in camelCase. */
+export const REQUEST_FIELDS: FieldTable = {
+  contents: 'mapped',
+  systemInstruction: 'mapped',
+  generationConfig: 'mapped',
+  tools: 'mapped',
+  toolConfig: 'ignored',
+  safetySettings: 'ignored',
+  cachedContent: 'ignored',
+  model: refused('the model is named in the path'),
+};
+
+export const GENERATION_FIELDS: FieldTable = {
+  maxOutputTokens: 'mapped',
+  temperature: 'mapped',
+  topP: 'mapped',
+  topK: 'mapped',
+  stopSequences: 'mapped',
+  candidateCount: 'mapped',
+  thinkingConfig: 'ignored',
+  responseMimeType: 'ignored',
+  responseSchema: 'ignored',
+  // The same under the name that takes the whole of JSON Schema.
+  responseJsonSchema: 'ignored',
+  seed: 'ignored',
+};
+
+/** The fields of a part of which it must have exactly one, and those that may stand beside it. */
+export const PART_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
+
+export const PART_FIELDS: FieldTable = {
+  text: 'mapped',
+  inlineData: 'mapped',
+  fileData: 'mapped',
+  functionCall: 'mapped',
+  functionResponse: 'mapped',
+  thought: 'mapped',
+  thoughtSignature: 'mapped',
+  executableCode: refused('built-in tools are not offered'),
+  codeExecutionResult: refused('built-in tools are not offered'),
+  toolCall: refused('built-in tools are not offered'),
+  toolResponse: refused('built-in tools are not offered'),
+};
+
+/** A part of an answer. */
+export type AnswerPartOnWire =
+  | { readonly text: string }
+  | {
+      readonly functionCall: { readonly id: string; readonly name: string; readonly args: JsonObject };
+      readonly thoughtSignature?: string | undefined;
+    };
+
+/** Thinking is counted outside of the candidates; cached input inside of the prompt. */
+export interface UsageMetadata {
+  readonly promptTokenCount: number;
+  readonly cachedContentTokenCount?: number | undefined;
+  readonly candidatesTokenCount: number;
+  readonly thoughtsTokenCount?: number | undefined;
+  readonly totalTokenCount: number;
+}
+
+export type FinishReasonOnWire = 'STOP' | 'MAX_TOKENS' | 'SAFETY';
