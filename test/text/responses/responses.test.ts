@@ -1,0 +1,69 @@
+import { expect } from 'chai';
+import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
+import type { FinishReason, JsonObject, TextRequest, TextResult } from '../../../text/canonical.ts';
+import { compact } from '../../../text/read.ts';
+import { responses } from '../../../text/responses/index.ts';
+import type { ServerSentEvent } from '../../../text/sse.ts';
+import { mergeNeighbours } from '../../../text/turns.ts';
+import { itKeepsTheLawsOfAFormat } from '../support.ts';
+
+/** Accumulates events with the openai package; what they add up to is what the last one tells. */
+function foldStream(events: readonly ServerSentEvent[]): JsonObject {
+  let snapshot: Response | undefined;
+  let output: unknown;
+  for (const [index, { event: name, data }] of events.entries()) {
+    const event: ResponseStreamEvent = JSON.parse(data);
+    expect(event.type).to.equal(name);
+    expect(event).to.have.property('sequence_number', index);
+    output = snapshot?.output;
+    snapshot = accumulateResponse(event, snapshot);
+  }
+  expect(output).to.deep.equal(snapshot?.output);
+  const { output_text: _text, ...response } = { ...snapshot };
+  return response;
+}
+
+const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop', refusal: 'content-filter' };
+
+/** The details of the usage are always there, and 0 when they were not reported. */
+function expressibleResult(result: TextResult): TextResult {
+  const { cacheRead, cacheWrite, reasoning } = result.usage;
+  return {
+    ...result,
+    choices: result.choices.map(({ parts, finish }) => ({
+      parts,
+      finish: { reason: REASONS[finish.reason] ?? finish.reason },
+    })),
+    usage: {
+      ...result.usage,
+      cacheRead: cacheRead ?? 0,
+      cacheWrite: cacheWrite ?? 0,
+      reasoning: reasoning ?? 0,
+    },
+  };
+}
+
+/** Neighbours are one turn, results have no names, links no media types, and tools say whether they are strict. */
+function expressibleRequest(request: TextRequest): TextRequest {
+  const turns = request.turns.map((turn): TextRequest['turns'][number] => {
+    if (turn.role === 'tool') return { role: 'tool', parts: turn.parts.map(({ name: _name, ...part }) => part) };
+    if (turn.role !== 'user') return turn;
+    const parts = turn.parts.map((part) => {
+      if (part.type === 'text' || part.source.kind === 'base64') return part;
+      return { ...part, source: { kind: 'url', url: part.source.url } } as const;
+    });
+    return { role: 'user', parts };
+  });
+  const { maxOutputTokens = 16, ...sampling } = request.sampling;
+  return compact({
+    ...request,
+    turns: mergeNeighbours(turns),
+    tools: request.tools.map((tool) => ({ strict: false, ...tool })),
+    sampling: { ...sampling, maxOutputTokens: Math.max(maxOutputTokens, 16) },
+  });
+}
+
+describe('responses', () => {
+  itKeepsTheLawsOfAFormat(responses, { foldStream, expressibleResult, expressibleRequest });
+});

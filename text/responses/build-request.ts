@@ -1,0 +1,153 @@
+/** A canonical request as a responses body. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  AnswerPart,
+  InputPart,
+  JsonObject,
+  OutputFormat,
+  TextRequest,
+  Tool,
+  ToolChoice,
+  Turn,
+} from '../canonical.ts';
+import { urlOf } from '../data-url.ts';
+import { compact, isObject } from '../read.ts';
+import { pairToolResults } from '../turns.ts';
+import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+
+const PATH = '/responses';
+
+/** Upstreams of this format refuse a smaller budget, which clients of other formats send to try a model out. */
+const MINIMUM_OUTPUT_TOKENS = 16;
+
+/** Upstreams of this format ask for a name with the bytes of a file. */
+const DEFAULT_FILENAME = 'file';
+
+/**
+ * The format has no place for a seed, penalties, `top_k` or the signatures of tool calls: they have no effect. The gateway
+ * cuts at stop sequences itself.
+ */
+export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  const { sampling, tools, toolChoice, reasoningEffort } = request;
+  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer to a request: ask for one');
+  const textConfig = renderTextConfig(request);
+  const body = compact({
+    model: options.model,
+    input: pairToolResults(request.turns).flatMap(renderTurn),
+    stream: request.stream,
+    store: false,
+    max_output_tokens:
+      sampling.maxOutputTokens === undefined ? undefined : Math.max(sampling.maxOutputTokens, MINIMUM_OUTPUT_TOKENS),
+    temperature: sampling.temperature,
+    top_p: sampling.topP,
+    tools: tools.length === 0 ? undefined : tools.map(renderTool),
+    tool_choice: toolChoice === undefined ? undefined : renderToolChoice(toolChoice),
+    parallel_tool_calls: request.parallelToolCalls,
+    reasoning: reasoningEffort === undefined ? undefined : { effort: reasoningEffort },
+    text: Object.keys(textConfig).length === 0 ? undefined : textConfig,
+    user: request.userId,
+  });
+  return { path: PATH, headers: headersOf(options), body };
+}
+
+/**
+ * The client's body with the upstream's model name, and without what would make the upstream keep or look up state, or
+ * serve the request at another price.
+ */
+export function forwardRequest(body: JsonObject, _request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+  const { service_tier: _serviceTier, ...fields } = body;
+  const input = Array.isArray(body['input']) ? body['input'].filter(isSelfContained).map(withoutId) : body['input'];
+  return {
+    path: PATH,
+    headers: headersOf(options),
+    body: { ...fields, model: options.model, input, store: false },
+  };
+}
+
+/** Whether an input item says all there is to it. References and reasoning without its encrypted form do not. */
+function isSelfContained(item: unknown): boolean {
+  if (!isObject(item)) return true;
+  if (item['type'] === 'reasoning') return typeof item['encrypted_content'] === 'string';
+  return item['type'] !== 'item_reference' && (item['type'] !== undefined || item['role'] !== undefined);
+}
+
+/** An item's id is of an answer that no upstream has stored; one that is looked up in vain fails the request. */
+function withoutId(item: unknown): unknown {
+  if (!isObject(item)) return item;
+  const { id: _id, ...fields } = item;
+  return fields;
+}
+
+function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {
+  return { authorization: `Bearer ${options.apiKey}` };
+}
+
+function renderTurn(turn: Turn): JsonObject[] {
+  switch (turn.role) {
+    case 'system':
+    case 'user':
+      return [{ role: turn.role, content: renderContent(turn.parts) }];
+    case 'assistant':
+      return turn.parts.flatMap(renderAnswerPart);
+    default:
+      return turn.parts.map(({ callId, content }) => ({
+        type: 'function_call_output',
+        call_id: callId,
+        output: renderContent(content),
+      }));
+  }
+}
+
+/** One text part is a plain string, which every compatible upstream understands. */
+function renderContent(parts: readonly InputPart[]): unknown {
+  const [first] = parts;
+  if (first === undefined) return '';
+  return parts.length === 1 && first.type === 'text' ? first.text : parts.map(renderInputPart);
+}
+
+function renderInputPart(part: InputPart): JsonObject {
+  if (part.type === 'text') return { type: 'input_text', text: part.text };
+  if (part.type === 'image') {
+    return compact({ type: 'input_image', image_url: urlOf(part.source), detail: part.detail });
+  }
+  if (part.source.kind === 'url') return { type: 'input_file', file_url: part.source.url };
+  return { type: 'input_file', file_data: urlOf(part.source), filename: part.filename ?? DEFAULT_FILENAME };
+}
+
+/** Reasoning goes back only with what the model signed it with: nothing else of it is accepted. */
+function renderAnswerPart(part: AnswerPart): JsonObject[] {
+  if (part.type === 'text') return part.text === '' ? [] : [{ role: 'assistant', content: part.text }];
+  if (part.type === 'tool-call') {
+    return [{ type: 'function_call', call_id: part.callId, name: part.name, arguments: part.arguments }];
+  }
+  if (part.signature === undefined || part.signature === '') return [];
+  const summary = part.text === '' ? [] : [{ type: 'summary_text', text: part.text }];
+  return [{ type: 'reasoning', summary, encrypted_content: part.signature }];
+}
+
+/** `strict` is always said, because its default differs from that of the other formats. */
+export function renderTool(tool: Tool): JsonObject {
+  const { name, description, parameters, strict } = tool;
+  return compact({
+    type: 'function',
+    name,
+    description,
+    parameters: parameters ?? { type: 'object', properties: {} },
+    strict: strict ?? false,
+  });
+}
+
+export function renderToolChoice(choice: ToolChoice): unknown {
+  return choice.type === 'tool' ? { type: 'function', name: choice.name } : choice.type;
+}
+
+/** The settings of the answer's text that the request makes; empty when it makes none. */
+export function renderTextConfig({ outputFormat, verbosity }: TextRequest): JsonObject {
+  return compact({ format: outputFormat === undefined ? undefined : renderOutputFormat(outputFormat), verbosity });
+}
+
+function renderOutputFormat(format: OutputFormat): JsonObject {
+  if (format.type === 'json-object') return { type: 'json_object' };
+  const { name, description, schema, strict } = format;
+  return compact({ type: 'json_schema', name, description, schema: schema ?? {}, strict });
+}

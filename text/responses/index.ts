@@ -1,0 +1,26 @@
+/** The responses format: specification section 4.8.2. */
+import { renderError } from '../chat-completions/errors.ts';
+import { parseError } from '../chat-completions/upstream.ts';
+import { COMMENT_FRAME } from '../sse.ts';
+import type { WireFormat } from '../wire-format.ts';
+import { buildRequest, forwardRequest } from './build-request.ts';
+import { renderStreamError } from './errors.ts';
+import { parseRequest } from './parse-request.ts';
+import { renderResult } from './render-result.ts';
+import { renderStream } from './render-stream.ts';
+import { parseResult, parseStream } from './upstream.ts';
+
+/** Errors have the shape of chat completions in both directions. */
+export const responses: WireFormat = {
+  name: 'responses',
+  client: {
+    reportsStopSequence: false,
+    keepAliveFrame: COMMENT_FRAME,
+    parseRequest,
+    renderResult,
+    renderStream,
+    renderError,
+    renderStreamError,
+  },
+  upstream: { stopSequences: 'unsupported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+};

@@ -1,0 +1,171 @@
+/** The input of a responses request, a string or a list of items, as canonical turns: specification section 4.8.2. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  FilePart,
+  ImagePart,
+  InputPart,
+  JsonObject,
+  ReasoningPart,
+  TextPart,
+  ToolCallPart,
+  Turn,
+} from '../canonical.ts';
+import { readUrl } from '../data-url.ts';
+import { compact, join, oneOf, optional, readArray, readName, readObject, readString, type Reader } from '../read.ts';
+import { mergeNeighbours } from '../turns.ts';
+
+/** How the ids of reasoning items begin, here as at the format's origin. */
+export const REASONING_ID_PREFIX = 'rs_';
+
+const ITEM_TYPES = ['message', 'reasoning', 'function_call', 'function_call_output', 'item_reference'] as const;
+
+/**
+ * Reads the value of `input`. An answer comes back as one item for each of its parts, so neighbours of one role are one
+ * turn.
+ *
+ * @throws ServiceError `bad_request` naming the item or field that is missing, malformed or not supported
+ */
+export function parseInput(value: unknown): Turn[] {
+  if (typeof value === 'string') {
+    return [{ role: 'user', parts: [{ type: 'text', text: readName(value, 'input') }] }];
+  }
+  if (value === undefined || value === null) throw badRequest('"input" is required');
+  if (!Array.isArray(value)) throw badRequest('"input" must be a string or an array');
+  const turns = mergeNeighbours(readArray(value, 'input', readItem).flat());
+  if (turns.length === 0) throw badRequest('"input" must hold at least one message');
+  return turns;
+}
+
+/** The turn that an item makes; an item that says nothing makes none. */
+function readItem(value: unknown, path: string): Turn[] {
+  const item = readObject(value, path);
+  switch (optional(item['type'], join(path, 'type'), oneOf(ITEM_TYPES)) ?? typeOfUntyped(item)) {
+    case 'message':
+      return [readMessage(item, path)];
+    case 'function_call':
+      return [{ role: 'assistant', parts: [readFunctionCall(item, path)] }];
+    case 'function_call_output': {
+      const callId = readName(item['call_id'], join(path, 'call_id'));
+      const content = readContent(item['output'], join(path, 'output'), readInputPart);
+      return [{ role: 'tool', parts: [{ type: 'tool-result', callId, content }] }];
+    }
+    case 'reasoning': {
+      const part = readReasoning(item, path);
+      return part === null ? [] : [{ role: 'assistant', parts: [part] }];
+    }
+    default:
+      return dropReference(item, path);
+  }
+}
+
+/** The type may be left out of messages and of references. */
+function typeOfUntyped(item: JsonObject): 'message' | 'item_reference' {
+  return item['role'] === undefined && typeof item['id'] === 'string' ? 'item_reference' : 'message';
+}
+
+/**
+ * Nothing is stored, so no reference can be followed. Reasoning that is referred to can be left out, as the model thinks
+ * again; anything else would be missing from the conversation.
+ */
+function dropReference(item: JsonObject, path: string): [] {
+  const id = readString(item['id'], join(path, 'id'));
+  if (id.startsWith(REASONING_ID_PREFIX)) return [];
+  throw badRequest(
+    `"${path}" refers to the item "${id}", but items are not stored: send the item itself (some clients do with "store": false)`,
+  );
+}
+
+function readMessage(item: JsonObject, path: string): Turn {
+  const contentPath = join(path, 'content');
+  const content = item['content'];
+  switch (oneOf(['user', 'assistant', 'system', 'developer'])(item['role'], join(path, 'role'))) {
+    case 'user':
+      return { role: 'user', parts: readContent<InputPart>(content, contentPath, readInputPart) };
+    case 'assistant':
+      return { role: 'assistant', parts: readContent(content, contentPath, readAnswerText) };
+    default:
+      return { role: 'system', parts: readContent(content, contentPath, readInputText) };
+  }
+}
+
+/** Content is a string or an array of parts; an empty string is no part. */
+function readContent<Part>(value: unknown, path: string, readPart: Reader<Part>): (Part | TextPart)[] {
+  if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
+  if (Array.isArray(value)) return readArray(value, path, readPart);
+  if (value === undefined || value === null) throw badRequest(`"${path}" is required`);
+  throw badRequest(`"${path}" must be a string or an array`);
+}
+
+function readInputText(value: unknown, path: string): TextPart {
+  const part = readObject(value, path);
+  oneOf(['input_text'])(part['type'], join(path, 'type'));
+  return { type: 'text', text: readString(part['text'], join(path, 'text')) };
+}
+
+function readAnswerText(value: unknown, path: string): TextPart {
+  const part = readObject(value, path);
+  const type = oneOf(['output_text', 'refusal', 'input_text'])(part['type'], join(path, 'type'));
+  const field = type === 'refusal' ? 'refusal' : 'text';
+  return { type: 'text', text: readString(part[field], join(path, field)) };
+}
+
+function readInputPart(value: unknown, path: string): InputPart {
+  const part = readObject(value, path);
+  switch (oneOf(['input_text', 'input_image', 'input_file'])(part['type'], join(path, 'type'))) {
+    case 'input_text':
+      return readInputText(part, path);
+    case 'input_image':
+      return readImage(part, path);
+    default:
+      return readFile(part, path);
+  }
+}
+
+function readImage(part: JsonObject, path: string): ImagePart {
+  refuseStoredFile(part, path, 'send the image in "image_url"');
+  return compact({
+    type: 'image',
+    source: readUrl(part['image_url'], join(path, 'image_url')),
+    detail: optional(part['detail'], join(path, 'detail'), readString),
+  } as const);
+}
+
+function readFile(part: JsonObject, path: string): FilePart {
+  refuseStoredFile(part, path, 'send the file in "file_data" or "file_url"');
+  const field = part['file_url'] === undefined || part['file_url'] === null ? 'file_data' : 'file_url';
+  return compact({
+    type: 'file',
+    source: readUrl(part[field], join(path, field)),
+    filename: optional(part['filename'], join(path, 'filename'), readString),
+  } as const);
+}
+
+function refuseStoredFile(part: JsonObject, path: string, advice: string): void {
+  if (part['file_id'] === undefined || part['file_id'] === null) return;
+  throw badRequest(`"${join(path, 'file_id')}" is not supported: ${advice}`);
+}
+
+function readFunctionCall(item: JsonObject, path: string): ToolCallPart {
+  return {
+    type: 'tool-call',
+    callId: readName(item['call_id'], join(path, 'call_id')),
+    name: readName(item['name'], join(path, 'name')),
+    arguments: readString(item['arguments'], join(path, 'arguments')) || '{}',
+  };
+}
+
+/** Reasoning as a client got it: its text, what the model wants back beside it, or both. Null when it has neither. */
+function readReasoning(item: JsonObject, path: string): ReasoningPart | null {
+  const text = [...readTexts(item, path, 'summary'), ...readTexts(item, path, 'content')].join('\n\n');
+  const signature = optional(item['encrypted_content'], join(path, 'encrypted_content'), readString) || undefined;
+  if (text === '' && signature === undefined) return null;
+  return compact({ type: 'reasoning', text, signature, redacted: text === '' ? true : undefined } as const);
+}
+
+function readTexts(item: JsonObject, path: string, field: 'summary' | 'content'): string[] {
+  return optional(item[field], join(path, field), (value, at) => readArray(value, at, readTextOf)) ?? [];
+}
+
+function readTextOf(value: unknown, path: string): string {
+  return readString(readObject(value, path)['text'], join(path, 'text'));
+}

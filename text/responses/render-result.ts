@@ -1,0 +1,128 @@
+/** A canonical answer as a response object: specification section 4.8.2. */
+import type { AnswerPart, Finish, FinishReason, JsonObject, TextPart, TextResult, Usage } from '../canonical.ts';
+import { compact } from '../read.ts';
+import type { RenderContext } from '../wire-format.ts';
+import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
+import type { IncompleteReason, ItemStatus, OutputItem, OutputText, ResponseUsage, SummaryText } from './types.ts';
+
+/** Why an answer is not finished. Reasons not listed finish it; which stop sequence hit cannot be said. */
+const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason>>> = {
+  length: 'max_output_tokens',
+  'content-filter': 'content_filter',
+  refusal: 'content_filter',
+};
+
+export function renderResult(result: TextResult, context: RenderContext): JsonObject {
+  const [choice] = result.choices;
+  if (choice === undefined) throw new Error('an answer has at least one choice');
+  const parts = needsEmptyText(choice.parts) ? [...choice.parts, EMPTY_TEXT] : choice.parts;
+  const output = parts.map((part, index) => {
+    const status = index === parts.length - 1 ? lastStatusOf(choice.finish) : 'completed';
+    return renderItem(part, itemId(part, index, context), status);
+  });
+  return renderFinished(choice.finish, output, result.usage, context);
+}
+
+/** The response object of an answer that is still being written: nothing of it is told yet. */
+export function renderUnfinished(context: RenderContext): JsonObject {
+  return renderResponse('in_progress', null, [], null, context);
+}
+
+/** The response object of an answer that has come to its end. */
+export function renderFinished(
+  finish: Finish,
+  output: readonly OutputItem[],
+  usage: Usage,
+  context: RenderContext,
+): JsonObject {
+  const reason = INCOMPLETE_REASONS[finish.reason] ?? null;
+  return renderResponse(lastStatusOf(finish), reason, output, renderUsage(usage), context);
+}
+
+function renderResponse(
+  status: ItemStatus,
+  incompleteReason: IncompleteReason | null,
+  output: readonly OutputItem[],
+  usage: ResponseUsage | null,
+  { request, responseId, createdAtSeconds }: RenderContext,
+): JsonObject {
+  const { sampling } = request;
+  return {
+    id: `resp_${responseId}`,
+    object: 'response',
+    created_at: createdAtSeconds,
+    status,
+    background: false,
+    error: null,
+    incomplete_details: incompleteReason === null ? null : { reason: incompleteReason },
+    instructions: null,
+    max_output_tokens: sampling.maxOutputTokens ?? null,
+    metadata: {},
+    model: request.model,
+    output,
+    parallel_tool_calls: request.parallelToolCalls ?? true,
+    previous_response_id: null,
+    reasoning: { effort: request.reasoningEffort ?? null, summary: null },
+    store: false,
+    temperature: sampling.temperature ?? null,
+    text: { format: { type: 'text' }, ...renderTextConfig(request) },
+    tool_choice: request.toolChoice === undefined ? 'auto' : renderToolChoice(request.toolChoice),
+    tools: request.tools.map(renderTool),
+    top_p: sampling.topP ?? null,
+    truncation: 'disabled',
+    usage,
+    user: request.userId ?? null,
+  };
+}
+
+/** The status of the response and of the item that it ends with. */
+export function lastStatusOf(finish: Finish): 'completed' | 'incomplete' {
+  return INCOMPLETE_REASONS[finish.reason] === undefined ? 'completed' : 'incomplete';
+}
+
+export const EMPTY_TEXT: TextPart = { type: 'text', text: '' };
+
+/** An answer without text or tool calls, such as one that reasoning took the whole budget of, has an empty message. */
+export function needsEmptyText(parts: readonly Pick<AnswerPart, 'type'>[]): boolean {
+  return parts.every((part) => part.type === 'reasoning');
+}
+
+const ID_PREFIXES = { text: 'msg_', reasoning: 'rs_', 'tool-call': 'fc_' } as const;
+
+/** The id of an output item: the same in every event and in the whole answer. */
+export function itemId(part: AnswerPart, index: number, context: RenderContext): string {
+  return `${ID_PREFIXES[part.type]}${context.responseId}_${index}`;
+}
+
+export function renderItem(part: AnswerPart, id: string, status: ItemStatus): OutputItem {
+  if (part.type === 'text') {
+    return { id, type: 'message', status, role: 'assistant', content: [renderText(part.text)] };
+  }
+  if (part.type === 'tool-call') {
+    return { id, type: 'function_call', status, call_id: part.callId, name: part.name, arguments: part.arguments };
+  }
+  const summary = part.text === '' ? [] : [renderSummary(part.text)];
+  return compact({ id, type: 'reasoning', summary, encrypted_content: part.signature } as const);
+}
+
+export function renderText(text: string): OutputText {
+  return { type: 'output_text', annotations: [], logprobs: [], text };
+}
+
+/** Reasoning is shown as its summary, which is the only form of it that every client of the format displays. */
+export function renderSummary(text: string): SummaryText {
+  return { type: 'summary_text', text };
+}
+
+/** Every number is there, because clients read the details without asking; what was not reported counts as 0. */
+function renderUsage(usage: Usage): ResponseUsage {
+  const input = usage.inputTotal ?? 0;
+  const output = usage.outputTotal ?? 0;
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, cache_write_tokens: usage.cacheWrite ?? 0 },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    total_tokens: input + output,
+  };
+}

@@ -1,0 +1,172 @@
+/**
+ * Canonical events as the events of a response stream: specification section 4.8.2. The section names four of them; the
+ * accumulators of the format's clients need the whole sequence, in which every item and every part of one is announced,
+ * filled and concluded, all under one numbering.
+ */
+import {
+  UNREPORTED_USAGE,
+  type AnswerPart,
+  type Finish,
+  type JsonObject,
+  type StreamEvent,
+  type Usage,
+} from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
+import type { Emit, Stage } from '../stage.ts';
+import type { RenderContext } from '../wire-format.ts';
+import {
+  EMPTY_TEXT,
+  itemId,
+  lastStatusOf,
+  needsEmptyText,
+  renderFinished,
+  renderItem,
+  renderSummary,
+  renderText,
+  renderUnfinished,
+} from './render-result.ts';
+import type { ItemStatus, OutputItem } from './types.ts';
+
+export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
+  return new ResponsesStreamRenderer(context);
+}
+
+/** The item that is being written. */
+interface OpenItem {
+  readonly id: string;
+  readonly index: number;
+  /** The part without its text or arguments. */
+  part: AnswerPart;
+  text: string;
+}
+
+class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
+  readonly #context: RenderContext;
+  readonly #output: OutputItem[] = [];
+  readonly #parts: AnswerPart[] = [];
+  #open: OpenItem | null = null;
+  #sequenceNumber = 0;
+  #usage: Usage = UNREPORTED_USAGE;
+  #finish: Finish = { reason: 'stop' };
+
+  constructor(context: RenderContext) {
+    this.#context = context;
+  }
+
+  push(event: StreamEvent, emit: Emit<string>): void {
+    switch (event.type) {
+      case 'response-start': {
+        const response = renderUnfinished(this.#context);
+        this.#emit('response.created', { response }, emit);
+        return this.#emit('response.in_progress', { response }, emit);
+      }
+      case 'text-start':
+        return this.#startItem(EMPTY_TEXT, emit);
+      case 'reasoning-start':
+        return this.#startItem({ type: 'reasoning', text: '' }, emit);
+      case 'tool-input-start':
+        return this.#startItem({ type: 'tool-call', callId: event.callId, name: event.name, arguments: '' }, emit);
+      case 'text-delta':
+      case 'reasoning-delta':
+      case 'tool-input-delta':
+        return this.#takeDelta(event.text, emit);
+      case 'reasoning-end':
+        if (this.#open !== null) this.#open.part = { type: 'reasoning', text: '', signature: event.signature };
+        return;
+      case 'text-end':
+      case 'tool-input-end':
+        return;
+      case 'usage':
+        this.#usage = event.usage;
+        return;
+      case 'finish':
+        this.#finish = event;
+        return;
+    }
+  }
+
+  end(emit: Emit<string>): void {
+    const status = lastStatusOf(this.#finish);
+    const wantsText = needsEmptyText(this.#parts);
+    this.#endItem(wantsText ? 'completed' : status, emit);
+    if (wantsText) {
+      this.#startItem(EMPTY_TEXT, emit);
+      this.#endItem(status, emit);
+    }
+    const response = renderFinished(this.#finish, this.#output, this.#usage, this.#context);
+    this.#emit(`response.${status}`, { response }, emit);
+  }
+
+  #emit(type: string, fields: JsonObject, emit: Emit<string>): void {
+    emit(encodeEvent(JSON.stringify({ type, sequence_number: this.#sequenceNumber, ...fields }), type));
+    this.#sequenceNumber += 1;
+  }
+
+  /** Only what follows an item tells whether the item is whole, so that is what ends it. */
+  #startItem(part: AnswerPart, emit: Emit<string>): void {
+    this.#endItem('completed', emit);
+    const index = this.#output.length;
+    const id = itemId(part, index, this.#context);
+    this.#open = { id, index, part, text: '' };
+    this.#parts.push(part);
+    const item = renderItem(part, id, 'in_progress');
+    const announced = item.type === 'message' ? { ...item, content: [] } : item;
+    this.#emit('response.output_item.added', { output_index: index, item: announced }, emit);
+    if (part.type === 'text') {
+      this.#emit('response.content_part.added', { ...inContent(this.#open), part: renderText('') }, emit);
+    }
+  }
+
+  #takeDelta(delta: string, emit: Emit<string>): void {
+    const open = this.#open;
+    if (open === null) return;
+    const isFirst = open.text === '';
+    open.text += delta;
+    if (open.part.type === 'text') {
+      this.#emit('response.output_text.delta', { ...inContent(open), delta, logprobs: [] }, emit);
+    } else if (open.part.type === 'tool-call') {
+      this.#emit('response.function_call_arguments.delta', { ...inItem(open), delta }, emit);
+    } else {
+      if (isFirst) {
+        this.#emit('response.reasoning_summary_part.added', { ...inSummary(open), part: renderSummary('') }, emit);
+      }
+      this.#emit('response.reasoning_summary_text.delta', { ...inSummary(open), delta }, emit);
+    }
+  }
+
+  #endItem(status: ItemStatus, emit: Emit<string>): void {
+    const open = this.#open;
+    if (open === null) return;
+    this.#open = null;
+    const { part, text } = open;
+    if (part.type === 'text') {
+      this.#emit('response.output_text.done', { ...inContent(open), text, logprobs: [] }, emit);
+      this.#emit('response.content_part.done', { ...inContent(open), part: renderText(text) }, emit);
+    } else if (part.type === 'tool-call') {
+      const { name } = part;
+      this.#emit('response.function_call_arguments.done', { ...inItem(open), name, arguments: text }, emit);
+    } else if (text !== '') {
+      this.#emit('response.reasoning_summary_text.done', { ...inSummary(open), text }, emit);
+      this.#emit('response.reasoning_summary_part.done', { ...inSummary(open), part: renderSummary(text) }, emit);
+    }
+    const item = renderItem(withText(part, text), open.id, status);
+    this.#output.push(item);
+    this.#emit('response.output_item.done', { output_index: open.index, item }, emit);
+  }
+}
+
+function inItem({ id, index }: OpenItem): JsonObject {
+  return { item_id: id, output_index: index };
+}
+
+function inContent(open: OpenItem): JsonObject {
+  return { ...inItem(open), content_index: 0 };
+}
+
+function inSummary(open: OpenItem): JsonObject {
+  return { ...inItem(open), summary_index: 0 };
+}
+
+function withText(part: AnswerPart, text: string): AnswerPart {
+  return part.type === 'tool-call' ? { ...part, arguments: text } : { ...part, text };
+}
