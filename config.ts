@@ -18,8 +18,6 @@ export interface Config {
   };
   readonly text: { readonly port: number; readonly cutoffMs: number };
   readonly worker: {
-    /** Port for health checks and metrics, if any. */
-    readonly port: number | undefined;
     /** File with the workflows bundled at build time, if any. */
     readonly workflowBundle: string | undefined;
   };
@@ -134,7 +132,7 @@ export function loadConfig(env: Environment = process.env): Config {
       publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
     },
     text: { port: values.GENWAY_TEXT_PORT, cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000 },
-    worker: { port: values.GENWAY_WORKER_PORT, workflowBundle: values.GENWAY_WORKFLOW_BUNDLE },
+    worker: { workflowBundle: values.GENWAY_WORKFLOW_BUNDLE },
     database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
     temporal: temporalConfig(values),
     secrets: {

