@@ -32,6 +32,10 @@ export type ExitCause = number | NodeJS.Signals;
 const running = new Set<ChildProcess>();
 const stopSignals = new WeakMap<ChildProcess, NodeJS.Signals>();
 
+process.on('exit', () => {
+  for (const child of running) child.kill(stopSignals.get(child));
+});
+
 /**
  * Starts a process in a session of its own, so that Ctrl-C in the terminal reaches only this process, which then stops its
  * children in order. Should this process exit without stopping a child, the child is asked to stop.
@@ -59,7 +63,6 @@ function forwardLines(child: ChildProcess, onLine: (line: string) => void): void
 }
 
 function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess {
-  if (running.size === 0) process.once('exit', stopTheRest);
   running.add(child);
   stopSignals.set(child, stopSignal);
   const exited = new Promise<ExitCause>((resolve) => {
@@ -84,10 +87,6 @@ function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess 
       await exited;
     },
   };
-}
-
-function stopTheRest(): void {
-  for (const child of running) child.kill(stopSignals.get(child));
 }
 
 /** Ends every child at once, as a crash would. */

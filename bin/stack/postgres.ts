@@ -5,7 +5,7 @@ import { arch, platform, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { runToEnd, startProcess, type RunningProcess } from './child-process.ts';
+import { runToEnd, startProcess, type ChildProcessOptions, type RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
 import { endProcess, processCommand } from './process-identity.ts';
 import { waitUntil } from './wait-until.ts';
@@ -16,6 +16,7 @@ const USER = 'genway';
 const DATABASE = 'genway';
 const START_TIMEOUT_MS = 60_000;
 const STOP_GRACE_MS = 20_000;
+const CRASH_CLEARED_MS = 10_000;
 
 export interface PostgresOptions {
   /** The data folder; made, with an empty database, when it is not there. */
@@ -55,19 +56,12 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
   if (!(await isInitialised(dataDir))) await initialise(launcher, binaries, { dataDir, password, logFile });
 
   const configuration = { listen_addresses: '127.0.0.1', port: String(port), unix_socket_directories: '', ...settings };
-  const server = await startProcess({
-    ...launcher([binaries.postgres, '-D', dataDir, ...settingArguments(configuration)]),
-    output: logFile,
-    // "Fast shutdown": https://www.postgresql.org/docs/current/server-shutdown.html
-    stopSignal: 'SIGINT',
-  });
+  const command = launcher([binaries.postgres, '-D', dataDir, ...settingArguments(configuration)]);
   const url = `postgres://${USER}:${encodeURIComponent(password)}@127.0.0.1:${port}`;
-  try {
-    await waitForDatabase(server, url, logFile);
-  } catch (error) {
-    await server.stop(STOP_GRACE_MS);
-    throw error;
-  }
+  const server = await waitUntil(() => startServer(command, url, logFile), {
+    timeoutMs: CRASH_CLEARED_MS,
+    abandoned: (failure) => (isStillInUse(failure) ? undefined : failure),
+  });
   return {
     url: `${url}/${DATABASE}`,
     pid: server.pid,
@@ -75,6 +69,27 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
     stop: () => server.stop(STOP_GRACE_MS),
     kill: () => server.kill(),
   };
+}
+
+async function startServer(command: CommandLine, url: string, logFile: string): Promise<RunningProcess> {
+  const server = await startProcess({
+    ...command,
+    output: logFile,
+    // "Fast shutdown": https://www.postgresql.org/docs/current/server-shutdown.html
+    stopSignal: 'SIGINT',
+  });
+  try {
+    await waitForDatabase(server, url, logFile);
+    return server;
+  } catch (error) {
+    await server.stop(STOP_GRACE_MS);
+    throw error;
+  }
+}
+
+/** The sessions of a server that was killed end by themselves, but a moment later. */
+function isStillInUse(failure: Error): boolean {
+  return failure.message.includes('pre-existing shared memory block');
 }
 
 /** Waits until the server answers, then makes sure that the database is there. */
@@ -177,11 +192,9 @@ function settingArguments(settings: Readonly<Record<string, string>>): string[] 
 }
 
 /** Turns a command line into one that may be started from this process. */
-type Launcher = (commandLine: readonly [string, ...string[]]) => {
-  readonly command: string;
-  readonly args: readonly string[];
-  readonly user?: { readonly uid: number; readonly gid: number };
-};
+type Launcher = (commandLine: readonly [string, ...string[]]) => CommandLine;
+
+type CommandLine = Pick<ChildProcessOptions, 'command' | 'args' | 'user'>;
 
 /**
  * PostgreSQL refuses to run as root, so root starts it as another user: the owner of the data folder, which is given to

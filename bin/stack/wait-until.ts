@@ -15,7 +15,7 @@ export async function waitUntil<Result>(
     try {
       return await attempt();
     } catch (error) {
-      const reason = abandoned?.();
+      const reason = error instanceof Error ? abandoned?.(error) : undefined;
       if (reason) throw reason;
       if (performance.now() > deadline) throw error;
       await sleep(pauseMs);
@@ -26,6 +26,6 @@ export async function waitUntil<Result>(
 interface WaitOptions {
   readonly timeoutMs: number;
   readonly pauseMs?: number;
-  /** An error when there is no sense in waiting any longer. */
-  readonly abandoned?: () => Error | undefined;
+  /** Told why the attempt failed; gives an error when there is no sense in waiting any longer. */
+  readonly abandoned?: (failure: Error) => Error | undefined;
 }

@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runToEnd, startProcess, type ChildProcessOptions } from '../../bin/stack/child-process.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+const FOR_EVER = 'setInterval(() => {}, 1000);';
+
+function nodeProcess(script: string, output: ChildProcessOptions['output'] = () => {}): ChildProcessOptions {
+  return { command: process.execPath, args: ['--eval', script], output };
+}
+
+describe('a child process', () => {
+  it('ends with its exit code', async () => {
+    expect(await runToEnd(nodeProcess('process.exit(7)'))).to.equal(7);
+  });
+
+  it('hands its output over line by line', async () => {
+    const lines: string[] = [];
+    await runToEnd(nodeProcess('console.log("one\\ntwo"); console.error("three")', (line) => lines.push(line)));
+    expect(lines).to.have.members(['one', 'two', 'three']);
+  });
+
+  it('appends its output to a file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'genway-test-'));
+    const file = join(folder, 'log');
+    await runToEnd(nodeProcess('console.log("one")', file));
+    await runToEnd(nodeProcess('console.error("two")', file));
+    expect(await readFile(file, 'utf8')).to.equal('one\ntwo\n');
+    await rm(folder, { recursive: true });
+  });
+
+  it('that cannot be run is an error', async () => {
+    const error = await rejectionOf(startProcess({ command: '/nowhere/nothing', args: [], output: () => {} }));
+    expect(error).to.have.property('code', 'ENOENT');
+  });
+
+  it('stops when it is asked to', async () => {
+    const child = await startProcess(nodeProcess(FOR_EVER));
+    await child.stop(60_000);
+    expect(await child.exited).to.equal('SIGTERM');
+  });
+
+  it('is killed when it does not stop within its grace', async () => {
+    const lines: string[] = [];
+    const deaf = nodeProcess(`process.on('SIGTERM', () => {}); console.log('deaf'); ${FOR_EVER}`, (line) =>
+      lines.push(line),
+    );
+    const child = await startProcess(deaf);
+    await waitUntil(async () => expect(lines).to.include('deaf'), { timeoutMs: 20_000 });
+    await child.stop(10);
+    expect(await child.exited).to.equal('SIGKILL');
+  });
+
+  it('that has ended can be stopped and killed all the same', async () => {
+    const child = await startProcess(nodeProcess(''));
+    await child.exited;
+    await child.stop(60_000);
+    await child.kill();
+    expect(await child.exited).to.equal(0);
+  });
+
+  it('is out of reach of Ctrl-C in the terminal of its parent', async () => {
+    const child = await startProcess(nodeProcess(FOR_EVER));
+    // A group of its own: its id is the pid of the process that leads it.
+    expect(() => process.kill(-child.pid, 0)).not.to.throw();
+    await child.kill();
+  });
+});

@@ -1,0 +1,103 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { claimHome } from '../../bin/stack/pid-file.ts';
+import { checkPorts, findFreePort } from '../../bin/stack/ports.ts';
+import { processStart } from '../../bin/stack/process-identity.ts';
+import { loadSecrets } from '../../bin/stack/secrets.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+describe('the state folder', () => {
+  let home: string;
+
+  beforeEach(async () => {
+    home = await mkdtemp(join(tmpdir(), 'genway-test-'));
+  });
+
+  afterEach(() => rm(home, { recursive: true }));
+
+  async function writePids(records: object): Promise<void> {
+    await writeFile(join(home, 'pids.json'), JSON.stringify(records));
+  }
+
+  it('keeps the secrets that were made once, for its owner only', async () => {
+    const secrets = await loadSecrets(home);
+    expect(await loadSecrets(home)).to.deep.equal(secrets);
+    expect(new Set(Object.values(secrets)).size).to.equal(4);
+    expect((await stat(join(home, 'secrets.json'))).mode & 0o777).to.equal(0o600);
+  });
+
+  it('never replaces secrets that are damaged, nor shows them', async () => {
+    await writeFile(join(home, 'secrets.json'), '{"adminToken":"swordfish"}');
+    const error = await rejectionOf(loadSecrets(home));
+    expect(error).to.have.property('message').that.contains(home).and.does.not.contain('swordfish');
+  });
+
+  it('belongs to one stack at a time', async () => {
+    await claimHome(home, () => {});
+    expect(await rejectionOf(claimHome(home, () => {})))
+      .to.have.property('message')
+      .that.contains(`as process ${process.pid}`)
+      .and.contains('GENWAY_HOME');
+  });
+
+  it('is free again when its stack was ended without a word', async () => {
+    const gone = spawn(process.execPath, ['--eval', '']);
+    const pid = gone.pid ?? 0;
+    const started = await processStart(pid);
+    await once(gone, 'exit');
+    await writePids({ supervisor: { pid, started } });
+    const pidFile = await claimHome(home, () => {});
+    expect(JSON.parse(await readFile(join(home, 'pids.json'), 'utf8'))).to.have.nested.property(
+      'supervisor.pid',
+      process.pid,
+    );
+    await pidFile.remove();
+  });
+
+  it('is cleared of processes that a crash left behind', async () => {
+    const orphan = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
+    const pid = orphan.pid ?? 0;
+    await writePids({ api: { pid, started: await processStart(pid) } });
+    const reports: string[] = [];
+    const exited = once(orphan, 'exit');
+    await claimHome(home, (line) => reports.push(line));
+    await exited;
+    expect(reports).to.deep.equal([`stopping api (process ${pid}), left behind by a crash`]);
+  });
+
+  it('leaves a process alone that was given the pid of an old one', async () => {
+    const stranger = spawn(process.execPath, ['--eval', 'setInterval(() => {}, 1000)']);
+    await writePids({ api: { pid: stranger.pid, started: 'long ago' } });
+    await claimHome(home, () => {});
+    expect(stranger.exitCode).to.equal(null);
+    const exited = once(stranger, 'exit');
+    stranger.kill('SIGKILL');
+    expect(await exited).to.deep.equal([null, 'SIGKILL']);
+  });
+});
+
+describe('the ports', () => {
+  it('of a stack are refused by the name of the variable when they are taken', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    const port = typeof address === 'object' && address ? address.port : 0;
+    expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port }))).to.have.property(
+      'message',
+      `Port ${port} is taken. Stop what listens there, or set GENWAY_API_PORT to another port.`,
+    );
+    server.close();
+  });
+
+  it('of a stack are refused when two are the same', async () => {
+    const port = await findFreePort();
+    expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port, GENWAY_TEXT_PORT: port })))
+      .to.have.property('message')
+      .that.contains('GENWAY_TEXT_PORT and GENWAY_API_PORT are both');
+  });
+});

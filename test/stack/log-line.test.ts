@@ -1,0 +1,15 @@
+import { expect } from 'chai';
+import { formatLogLine } from '../../bin/stack/log-line.ts';
+
+describe('a log line in the terminal', () => {
+  it('shows time, level, message and fields of a structured line, after the name of the process', () => {
+    const entry = { level: 40, time: 0, pid: 7, hostname: 'here', name: 'api', port: 80, path: '/x', msg: 'slow' };
+    expect(formatLogLine('api', JSON.stringify(entry))).to.equal('api       00:00:00.000 warn  slow port=80 path=/x');
+  });
+
+  for (const line of ['plain text', '', '{"level":30}', '[1]', 'null', '{']) {
+    it(`shows ${JSON.stringify(line)} as it is`, () => {
+      expect(formatLogLine('worker', line)).to.equal(`worker    ${line}`);
+    });
+  }
+});

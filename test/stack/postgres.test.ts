@@ -1,0 +1,85 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Client } from 'pg';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { startPostgres, type Postgres } from '../../bin/stack/postgres.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+async function query(url: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+describe('PostgreSQL for development', () => {
+  let folder: string;
+  let server: Postgres;
+
+  const start = async (): Promise<Postgres> =>
+    startPostgres({
+      // A folder that only its owner may enter, as those of root and of mktemp are.
+      dataDir: join(folder, 'data'),
+      port: await findFreePort(),
+      password: 'pass/word',
+      settings: { fsync: 'off' },
+    });
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-test-'));
+    server = await start();
+    await query(server.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+  });
+
+  after(async () => {
+    await server.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  it('lets nobody in without the password', async () => {
+    const url = new URL(server.url);
+    url.password = 'guess';
+    expect(await rejectionOf(query(url.href, 'SELECT 1'))).to.have.property('code', '28P01');
+  });
+
+  it('keeps its data over a stop, also with sessions open', async () => {
+    const client = new Client({ connectionString: server.url });
+    const ended = new Promise((resolve) => client.on('error', resolve));
+    await client.connect();
+    await server.stop();
+    await ended;
+    server = await start();
+    expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
+  });
+
+  it('starts over the server that a crash left running', async () => {
+    const { pid } = server;
+    server = await start();
+    expect(server.pid).not.to.equal(pid);
+    expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
+  });
+
+  it('starts over the lock of a server that was killed, whoever has its pid now', async () => {
+    await server.kill();
+    await writeFile(join(folder, 'data', 'postmaster.pid'), `${process.pid}\n${join(folder, 'data')}\n`);
+    server = await start();
+    expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
+  });
+
+  it('that cannot start says why', async () => {
+    const impossible = startPostgres({
+      dataDir: join(folder, 'impossible'),
+      port: await findFreePort(),
+      password: 'x',
+      settings: { shared_buffers: 'no size' },
+    });
+    expect(await rejectionOf(impossible))
+      .to.have.property('message')
+      .that.contains('invalid value for parameter "shared_buffers"');
+  });
+});
