@@ -9,6 +9,17 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
   return new NativeStreamRenderer(context);
 }
 
+/**
+ * JSON without the characters that some clients take for the end of a line although server-sent events do not: the vendor's
+ * Python SDK cuts there.
+ */
+function toJson(value: unknown): string {
+  return JSON.stringify(value).replace(
+    /[\u0085\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
 class NativeStreamRenderer implements Stage<StreamEvent, string> {
   /** The JSON that every event ends with, made once because streams are made of little else. */
   readonly #tail: string;
@@ -29,7 +40,7 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
         this.#choiceOfPart.set(event.id, event.choice ?? 0);
         return;
       case 'text-delta':
-        return this.#emitPart(event.id, `{"text":${JSON.stringify(event.text)}}`, emit);
+        return this.#emitPart(event.id, `{"text":${toJson(event.text)}}`, emit);
       case 'tool-input-start': {
         const { callId, name, signature } = event;
         this.#choiceOfPart.set(event.id, event.choice ?? 0);
@@ -59,7 +70,7 @@ class NativeStreamRenderer implements Stage<StreamEvent, string> {
     this.#openCalls.delete(id);
     const [part] = renderCall(call, 'length');
     if (part === undefined) this.#brokenCalls.set(this.#choiceOfPart.get(id) ?? 0, call);
-    else this.#emitPart(id, JSON.stringify(part), emit);
+    else this.#emitPart(id, toJson(part), emit);
   }
 
   #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {

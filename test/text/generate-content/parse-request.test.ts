@@ -1,0 +1,371 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { JsonObject, TextRequest } from '../../../text/canonical.ts';
+import { parseRequest } from '../../../text/generate-content/parse-request.ts';
+import { GENERATION_FIELDS, PART_FIELDS, REQUEST_FIELDS } from '../../../text/generate-content/types.ts';
+import { itDecidesEveryField } from '../support.ts';
+
+const address = { model: 'texth-4-argon', stream: false };
+const contents = [{ role: 'user', parts: [{ text: 'Hello' }] }];
+const base = { contents };
+
+const EXAMPLES = {
+  contents: [{ role: 'user', parts: [{ text: 'Bye' }] }],
+  systemInstruction: { parts: [{ text: 'Be kind.' }] },
+  generationConfig: { topK: 3 },
+  tools: [{ functionDeclarations: [{ name: 'look' }] }],
+};
+
+const GENERATION_EXAMPLES = {
+  maxOutputTokens: 10,
+  temperature: 0.5,
+  topP: 0.5,
+  topK: 3,
+  stopSequences: ['END'],
+  candidateCount: 2,
+};
+
+function parse(body: unknown): TextRequest {
+  return parseRequest(body, { address });
+}
+
+function parseConfig(generationConfig: unknown): TextRequest {
+  return parse({ ...base, generationConfig });
+}
+
+function refusal(body: unknown): string {
+  try {
+    parse(body);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'bad_request') return error.message;
+    throw error;
+  }
+  return 'accepted';
+}
+
+function turnsOf(...items: readonly JsonObject[]): TextRequest['turns'] {
+  return parse({ contents: items }).turns;
+}
+
+function userParts(...parts: readonly JsonObject[]): unknown {
+  return turnsOf({ role: 'user', parts })[0]?.parts;
+}
+
+function parametersOf(declaration: JsonObject): unknown {
+  const tools = [{ functionDeclarations: [{ name: 'look', ...declaration }] }];
+  return parse({ ...base, tools }).tools[0]?.parameters;
+}
+
+function idsOf(turns: TextRequest['turns']): string[] {
+  return turns.flatMap((turn) =>
+    turn.parts.flatMap((part) => ('callId' in part ? [`${part.type} ${part.callId} ${part.name}`] : [])),
+  );
+}
+
+const call = (name: string, rest: JsonObject = {}): JsonObject => ({ functionCall: { name, ...rest } });
+const response = (name: string, rest: JsonObject = {}): JsonObject => ({ functionResponse: { name, ...rest } });
+
+describe('native request', () => {
+  itDecidesEveryField(parse, REQUEST_FIELDS, base, EXAMPLES);
+
+  describe('generationConfig', () => {
+    itDecidesEveryField(parseConfig, GENERATION_FIELDS, {}, GENERATION_EXAMPLES);
+
+    it('ignores a topP and a topK of zero', () => {
+      expect(parseConfig({ topP: 0, topK: 0 })).to.deep.equal(parse(base));
+    });
+
+    it('uses the first four stop sequences', () => {
+      const stopSequences = ['a', '', 'b', 'c', 'd', 'e'];
+      expect(parseConfig({ stopSequences }).sampling.stopSequences).to.deep.equal(['a', 'b', 'c', 'd']);
+    });
+
+    it('bounds maxOutputTokens', () => {
+      expect(parseConfig({ maxOutputTokens: 1_073_741_823 }).sampling.maxOutputTokens).to.equal(1_073_741_823);
+      expect(refusal({ ...base, generationConfig: { maxOutputTokens: 1_073_741_824 } })).to.equal(
+        '"generationConfig.maxOutputTokens" must be between 1 and 1073741823',
+      );
+    });
+  });
+
+  const refusals: readonly (readonly [unknown, string])[] = [
+    [[], 'the request body must be an object'],
+    [{}, '"contents" is required'],
+    [{ contents: [] }, '"contents" requires at least 1 item with a part'],
+    [{ contents: [{ role: 'user', parts: [] }] }, '"contents" requires at least 1 item with a part'],
+    [{ contents: 'Hello' }, '"contents" must be an array'],
+    [{ contents: [{ role: 'system', parts: [] }] }, '"contents[0].role" must be one of: [user model]'],
+    [{ contents: [{ role: 'user', parts: ['Hello'] }] }, '"contents[0].parts[0]" must be an object'],
+    [
+      { contents: [{ role: 'user', parts: [{}] }] },
+      '"contents[0].parts[0]" must have exactly one of: [text inlineData fileData functionCall functionResponse]',
+    ],
+    [
+      { contents: [{ role: 'user', parts: [{ text: 'a', inlineData: {} }] }] },
+      '"contents[0].parts[0]" must have exactly one of: [text inlineData fileData functionCall functionResponse]',
+    ],
+    [
+      { contents: [{ role: 'user', parts: [{ inlineData: { data: 'AAAA' } }] }] },
+      '"contents[0].parts[0].inlineData.mimeType" is required',
+    ],
+    [
+      { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'gs://bucket/a.png' } }] }] },
+      '"contents[0].parts[0].fileData.fileUri" must be an https URL or a data URL with a media type and base64',
+    ],
+    [
+      { contents: [{ role: 'user', parts: [call('look')] }] },
+      '"contents[0].parts[0].functionCall" must be in an item with the role model',
+    ],
+    [
+      { contents: [{ role: 'model', parts: [response('look')] }] },
+      '"contents[0].parts[0].functionResponse" must be in an item with the role user',
+    ],
+    [
+      { contents: [{ role: 'user', parts: [response('look')] }] },
+      '"contents[0].parts[0].functionResponse" must answer a functionCall of "look" before it',
+    ],
+    [{ ...base, systemInstruction: 'Be kind.' }, '"systemInstruction" must be an object'],
+    [
+      { ...base, systemInstruction: { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] } },
+      '"systemInstruction.parts[0]" must be a text part',
+    ],
+    [{ ...base, generationConfig: { temperature: 'hot' } }, '"generationConfig.temperature" must be a number'],
+    [{ ...base, generationConfig: { presencePenalty: 1 } }, 'unknown field: generationConfig.presencePenalty'],
+    [{ ...base, tools: [{ functionDeclarations: [{}] }] }, '"tools[0].functionDeclarations[0].name" is required'],
+    [{ ...base, colour: 'red' }, 'unknown field: colour'],
+  ];
+  for (const [body, message] of refusals) {
+    it(`says: ${message} (${JSON.stringify(body).slice(0, 40)})`, () => expect(refusal(body)).to.equal(message));
+  }
+
+  for (const [field, policy] of Object.entries(PART_FIELDS)) {
+    if (typeof policy !== 'object') continue;
+    it(`refuses "${field}" in a part by name`, () => {
+      expect(refusal({ contents: [{ parts: [{ text: 'a', [field]: {} }] }] })).to.contain(
+        `"contents[0].parts[0].${field}" is not supported`,
+      );
+    });
+  }
+
+  it('takes the model and whether to stream from the address', () => {
+    const request = parseRequest(base, { address: { model: 'texth-3.8-flash', stream: true } });
+    expect([request.model, request.stream]).to.deep.equal(['texth-3.8-flash', true]);
+  });
+
+  it('takes field names in snake_case as in camelCase', () => {
+    const snake = {
+      contents: [
+        { parts: [{ inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
+        {
+          role: 'model',
+          parts: [{ function_call: { name: 'look', args: { some_name: 1 } }, thought_signature: 'c2ln' }],
+        },
+        { role: 'user', parts: [{ function_response: { name: 'look', response: { some_name: 2 } } }] },
+        { role: 'user', parts: [{ file_data: { mime_type: 'image/png', file_uri: 'https://example.com/a' } }] },
+      ],
+      system_instruction: { parts: [{ text: 'Be kind.' }] },
+      generation_config: { max_output_tokens: 5, top_p: 0.5, stop_sequences: ['END'], thinking_config: {} },
+      safety_settings: [],
+      tools: [{ function_declarations: [{ name: 'look', parameters_json_schema: { type: 'object' } }] }],
+    };
+    const camel = {
+      contents: [
+        { parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+        {
+          role: 'model',
+          parts: [{ functionCall: { name: 'look', args: { some_name: 1 } }, thoughtSignature: 'c2ln' }],
+        },
+        { role: 'user', parts: [{ functionResponse: { name: 'look', response: { some_name: 2 } } }] },
+        { role: 'user', parts: [{ fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a' } }] },
+      ],
+      systemInstruction: { parts: [{ text: 'Be kind.' }] },
+      generationConfig: { maxOutputTokens: 5, topP: 0.5, stopSequences: ['END'], thinkingConfig: {} },
+      safetySettings: [],
+      tools: [{ functionDeclarations: [{ name: 'look', parametersJsonSchema: { type: 'object' } }] }],
+    };
+    expect(parse(snake)).to.deep.equal(parse(camel));
+    expect(JSON.stringify(parse(snake)))
+      .to.contain('{\\"some_name\\":1}')
+      .and.contain('{\\"some_name\\":2}');
+  });
+
+  it('reads images and files as bytes or as a link, in their order', () => {
+    const parts = userParts(
+      { inlineData: { mimeType: 'image/PNG', data: 'AAAA' } },
+      { text: 'and' },
+      { fileData: { mimeType: 'video/mp4', fileUri: 'https://example.com/a' } },
+      { fileData: { fileUri: 'https://example.com/a.jpeg?size=2' } },
+      { fileData: { fileUri: 'https://example.com/watch' } },
+    );
+    expect(parts).to.deep.equal([
+      { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } },
+      { type: 'text', text: 'and' },
+      { type: 'file', source: { kind: 'url', url: 'https://example.com/a', mediaType: 'video/mp4' } },
+      { type: 'image', source: { kind: 'url', url: 'https://example.com/a.jpeg?size=2', mediaType: 'image/jpeg' } },
+      { type: 'file', source: { kind: 'url', url: 'https://example.com/watch' } },
+    ]);
+  });
+
+  it('makes the pieces of a streamed answer, kept one by one, a single turn', () => {
+    const turns = turnsOf(
+      { role: 'user', parts: [{ text: 'Hi' }] },
+      { role: 'model', parts: [{ text: 'Hm.', thought: true, thoughtSignature: 'c2ln' }] },
+      { role: 'model', parts: [{ text: 'Hel' }] },
+      { role: 'model', parts: [{ text: 'lo' }] },
+      { role: 'model', parts: [{ text: '' }] },
+    );
+    expect(turns[1]).to.deep.equal({
+      role: 'assistant',
+      parts: [
+        { type: 'reasoning', text: 'Hm.', signature: 'c2ln' },
+        { type: 'text', text: 'Hel' },
+        { type: 'text', text: 'lo' },
+      ],
+    });
+  });
+
+  describe('function calls', () => {
+    it('get an id by their place when they have none, and responses that of the next call of their name', () => {
+      const turns = turnsOf(
+        { role: 'model', parts: [call('look'), call('find'), call('look')] },
+        { role: 'user', parts: [response('look'), response('look'), response('find')] },
+        { role: 'model', parts: [call('look')] },
+        { role: 'user', parts: [response('look')] },
+      );
+      expect(idsOf(turns)).to.deep.equal([
+        'tool-call call_0 look',
+        'tool-call call_1 find',
+        'tool-call call_2 look',
+        'tool-result call_0 look',
+        'tool-result call_2 look',
+        'tool-result call_1 find',
+        'tool-call call_3 look',
+        'tool-result call_3 look',
+      ]);
+    });
+
+    it('are answered by their id when they have one, also when it is used again', () => {
+      const turns = turnsOf(
+        { role: 'model', parts: [call('look', { id: 'a' }), call('look', { id: 'b' })] },
+        { role: 'user', parts: [response('look', { id: 'b' }), response('look', { id: 'a' })] },
+        { role: 'model', parts: [call('look', { id: 'a' })] },
+        { role: 'user', parts: [response('look', { id: 'unknown' })] },
+      );
+      expect(idsOf(turns).slice(2)).to.deep.equal([
+        'tool-result b look',
+        'tool-result a look',
+        'tool-call a look',
+        'tool-result a look',
+      ]);
+    });
+
+    it('keep their arguments and their signature, except the one that means none', () => {
+      const args = { place: 'Ås', some_id: 1 };
+      const turns = turnsOf({
+        role: 'model',
+        parts: [
+          { ...call('look', { args }), thoughtSignature: 'c2ln' },
+          { ...call('look'), thoughtSignature: 'skip_thought_signature_validator' },
+        ],
+      });
+      expect(turns[0]?.parts).to.deep.equal([
+        {
+          type: 'tool-call',
+          callId: 'call_0',
+          name: 'look',
+          arguments: '{"place":"Ås","some_id":1}',
+          signature: 'c2ln',
+        },
+        { type: 'tool-call', callId: 'call_1', name: 'look', arguments: '{}' },
+      ]);
+    });
+
+    it('are answered before what else the user says', () => {
+      const turns = turnsOf(
+        { role: 'model', parts: [call('look')] },
+        { role: 'user', parts: [{ text: 'Here:' }, response('look', { response: { output: 'Rain' } })] },
+      );
+      expect(turns.map((turn) => turn.role)).to.deep.equal(['assistant', 'tool', 'user']);
+    });
+
+    it('have results that are text, an error, an object, or images', () => {
+      const image = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+      const results = [
+        response('look', { response: { output: 'Rain' } }),
+        response('look', { response: { error: 'Lost' } }),
+        response('look', { response: { output: { degrees: 4 } } }),
+        response('look', { response: { degrees: 4, wind: 'none' } }),
+        response('look', { parts: [image] }),
+      ];
+      const turns = turnsOf(
+        { role: 'model', parts: results.map(() => call('look')) },
+        { role: 'user', parts: results },
+      );
+      const contentOf = (index: number): unknown => {
+        const part = turns[1]?.parts[index];
+        return part?.type === 'tool-result' ? [part.isError === true, ...part.content] : part;
+      };
+      expect(results.map((_, index) => contentOf(index))).to.deep.equal([
+        [false, { type: 'text', text: 'Rain' }],
+        [true, { type: 'text', text: 'Lost' }],
+        [false, { type: 'text', text: '{"degrees":4}' }],
+        [false, { type: 'text', text: '{"degrees":4,"wind":"none"}' }],
+        [
+          false,
+          { type: 'text', text: '{}' },
+          { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } },
+        ],
+      ]);
+    });
+
+    it('are matched in a time that grows with their number only', () => {
+      const count = 50_000;
+      const turns = turnsOf(...Array.from({ length: count }, () => ({ role: 'model', parts: [call('look')] })), {
+        role: 'user',
+        parts: Array.from({ length: count }, () => response('look')),
+      });
+      expect(turns.map((turn) => turn.parts.length)).to.deep.equal([count, count]);
+    });
+  });
+
+  describe('tools', () => {
+    it('have a schema in the dialect of the format made JSON Schema', () => {
+      const parameters = {
+        type: 'OBJECT',
+        properties: {
+          type: { type: 'STRING', nullable: true, enum: ['A'], min_length: '1' },
+          list: { type: 'ARRAY', items: { type: 'INTEGER' }, maxItems: '3', default: { type: 'KEPT' } },
+          either: { any_of: [{ type: 'NUMBER' }, { type: 'BOOLEAN' }], nullable: true },
+          any: { type: 'TYPE_UNSPECIFIED' },
+        },
+        required: ['list'],
+      };
+      expect(parametersOf({ parameters })).to.deep.equal({
+        type: 'object',
+        properties: {
+          type: { type: ['string', 'null'], enum: ['A', null], minLength: 1 },
+          list: { type: 'array', items: { type: 'integer' }, maxItems: 3, default: { type: 'KEPT' } },
+          either: { anyOf: [{ type: 'number' }, { type: 'boolean' }, { type: 'null' }] },
+          any: {},
+        },
+        required: ['list'],
+      });
+    });
+
+    it('keep a schema that is JSON Schema, under either name', () => {
+      const schema = {
+        type: 'object',
+        properties: { some_name: { type: ['string', 'null'] }, other: { $ref: '#/$defs/Other' } },
+        additionalProperties: false,
+        $defs: { Other: { type: 'integer', exclusiveMinimum: 0 } },
+      };
+      expect(parametersOf({ parameters: schema })).to.deep.equal(schema);
+      expect(parametersOf({ parametersJsonSchema: schema })).to.deep.equal(schema);
+    });
+
+    it('are the declared functions only: built-in tools have no effect', () => {
+      const tools = [{ googleSearch: {} }, { codeExecution: {}, functionDeclarations: [{ name: 'look' }] }];
+      expect(parse({ ...base, tools }).tools).to.deep.equal([{ name: 'look' }]);
+    });
+  });
+});

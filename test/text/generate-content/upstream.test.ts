@@ -1,0 +1,453 @@
+import { readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { AnswerPart, JsonObject, TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
+import { resultOf } from '../../../text/collect.ts';
+import { generateContent } from '../../../text/generate-content/index.ts';
+import { encodeEvent } from '../../../text/sse.ts';
+import { answerOfStream, textRequest } from '../support.ts';
+
+const { upstream, client } = generateContent;
+const options = { model: 'upstream-model', apiKey: 'secret' };
+
+function fixture(name: string): TextResult {
+  return answerOfStream(generateContent, readFileSync(new URL(`fixtures/${name}.txt`, import.meta.url), 'utf8'));
+}
+
+function answer(...responses: readonly JsonObject[]): TextResult {
+  return answerOfStream(generateContent, responses.map((response) => encodeEvent(JSON.stringify(response))).join(''));
+}
+
+function response(parts: readonly unknown[], finishReason?: string): JsonObject {
+  return { candidates: [{ content: { role: 'model', parts }, finishReason, index: 0 }] };
+}
+
+function partsOf(result: TextResult): readonly AnswerPart[] {
+  return result.choices[0]?.parts ?? [];
+}
+
+function callsOf(result: TextResult): ToolCallPart[] {
+  return partsOf(result).filter((part) => part.type === 'tool-call');
+}
+
+function bodyOf(request: Partial<TextRequest>): JsonObject {
+  return upstream.buildRequest(textRequest(request), options).body;
+}
+
+function contentsOf(...turns: readonly Turn[]): unknown {
+  return bodyOf({ turns })['contents'];
+}
+
+function usageOf(usageMetadata: JsonObject): TextResult['usage'] {
+  return answer({ ...response([], 'STOP'), usageMetadata }).usage;
+}
+
+function errorOf(status: number, error: JsonObject, seconds?: number): ServiceError {
+  return upstream.parseError(status, { error }, seconds);
+}
+
+function codeOf(action: () => unknown): unknown {
+  try {
+    action();
+  } catch (error) {
+    return error instanceof ServiceError ? error.code : error;
+  }
+  return 'no error';
+}
+
+const call = (callId: string, rest: Partial<ToolCallPart> = {}): ToolCallPart => {
+  return { type: 'tool-call', callId, name: 'look', arguments: '{}', ...rest };
+};
+const result = (callId: string, text: string): Turn => {
+  return { role: 'tool', parts: [{ type: 'tool-result', callId, content: [{ type: 'text', text }] }] };
+};
+
+const text = (value: string) => ({ type: 'text', text: value }) as const;
+
+describe('native upstream', () => {
+  describe('recorded streams', () => {
+    it('hold thinking, text and usage that counts the thinking and what was cached', () => {
+      const { choices, usage, id, model } = fixture('thinking-and-text');
+      expect(choices).to.deep.equal([
+        {
+          parts: [
+            {
+              type: 'reasoning',
+              text: '**Comparing the numbers**\n\nI look at the decimals first. Nine tenths is more than eleven hundredths.',
+            },
+            { type: 'text', text: '9.9 is larger than 9.11 — 0.9 > 0.11.' },
+          ],
+          finish: { reason: 'stop' },
+        },
+      ]);
+      expect(usage).to.deep.equal({
+        inputTotal: 14,
+        cacheRead: 8,
+        cacheWrite: null,
+        outputTotal: 192,
+        reasoning: 171,
+      });
+      expect([id, model]).to.deep.equal(['mPzQaL7bEdCvkdUPn6KTsAc', 'texth-3.8-flash']);
+    });
+
+    it('hold parallel calls with the ids that the upstream gave, the signature in the first', () => {
+      const parallel = fixture('parallel-calls');
+      expect(parallel.choices[0]?.finish.reason).to.equal('tool-calls');
+      expect(partsOf(parallel)).to.deep.equal([
+        {
+          type: 'tool-call',
+          callId: 'fn_8041-signature-EpYFCpMFAb4-9vu3kH_0sQ',
+          name: 'get_weather',
+          arguments: '{"place":"Paris"}',
+          signature: 'EpYFCpMFAb4+9vu3kH/0sQ==',
+        },
+        { type: 'tool-call', callId: 'fn_8042', name: 'get_weather', arguments: '{"place":"São Paulo"}' },
+        { type: 'tool-call', callId: 'fn_8043', name: 'get_time', arguments: '{}' },
+      ]);
+    });
+
+    it('hold calls without ids, which get one that all formats take', () => {
+      const [first, second] = callsOf(fixture('calls-without-ids'));
+      expect(first?.callId).to.match(/^call_[0-9a-z]{24}-signature-CiQB0e2Kb3n-_w$/);
+      expect(second?.callId).to.match(/^call_[0-9a-z]{24}$/);
+      expect(second?.arguments).to.equal('{}');
+    });
+
+    it('hold nothing when the budget was spent on thinking', () => {
+      const { choices, usage } = fixture('budget-spent-on-thinking');
+      expect(choices).to.deep.equal([{ parts: [], finish: { reason: 'length' } }]);
+      expect([usage.outputTotal, usage.reasoning]).to.deep.equal([97, 97]);
+    });
+
+    it('are cut by a filter, with the text before the cut', () => {
+      expect(fixture('cut-by-safety').choices).to.deep.equal([
+        { parts: [{ type: 'text', text: 'First you take' }], finish: { reason: 'content-filter' } },
+      ]);
+    });
+
+    it('are a policy violation when the prompt was blocked', () => {
+      expect(codeOf(() => fixture('blocked-prompt'))).to.equal('content_policy_violation');
+    });
+
+    it('throw on an error in the middle', () => {
+      expect(codeOf(() => fixture('error-in-the-middle'))).to.equal('processing_unavailable');
+    });
+  });
+
+  describe('finish', () => {
+    const reasons = {
+      STOP: 'stop',
+      MAX_TOKENS: 'length',
+      SAFETY: 'content-filter',
+      RECITATION: 'content-filter',
+      LANGUAGE: 'content-filter',
+      BLOCKLIST: 'content-filter',
+      PROHIBITED_CONTENT: 'content-filter',
+      SPII: 'content-filter',
+      IMAGE_SAFETY: 'content-filter',
+      OTHER: 'stop',
+    };
+    for (const [reason, expected] of Object.entries(reasons)) {
+      it(`reads ${reason} as ${expected}`, () => {
+        expect(answer(response([{ text: 'x' }], reason)).choices[0]?.finish.reason).to.equal(expected);
+      });
+    }
+
+    for (const reason of ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'MISSING_THOUGHT_SIGNATURE']) {
+      it(`reads ${reason} as a failure of the model`, () => {
+        expect(codeOf(() => answer(response([], reason)))).to.equal('processing_failed');
+      });
+    }
+
+    it('is the last reason where every event has one', () => {
+      const result = answer(response([{ text: 'a' }], 'STOP'), response([{ text: 'b' }], 'MAX_TOKENS'));
+      expect(result.choices[0]?.finish.reason).to.equal('length');
+    });
+
+    it('is missing when no event has a reason, or an unspecified one', () => {
+      for (const reason of [undefined, 'FINISH_REASON_UNSPECIFIED']) {
+        expect(codeOf(() => answer(response([{ text: 'a' }], reason)))).to.equal('result_transfer_failed');
+      }
+    });
+  });
+
+  describe('usage', () => {
+    it('adds thinking to the output, with and without a total', () => {
+      const counts = { promptTokenCount: 10, candidatesTokenCount: 5, thoughtsTokenCount: 7 };
+      expect(usageOf(counts).outputTotal).to.equal(12);
+      expect(usageOf({ ...counts, totalTokenCount: 22 }).outputTotal).to.equal(12);
+    });
+
+    it('counts thinking once where an upstream has it among the candidates', () => {
+      const counts = { promptTokenCount: 10, candidatesTokenCount: 12, thoughtsTokenCount: 7, totalTokenCount: 22 };
+      expect(usageOf(counts).outputTotal).to.equal(12);
+    });
+
+    it('counts the results of built-in tools as input', () => {
+      const counts = { promptTokenCount: 10, toolUsePromptTokenCount: 3, candidatesTokenCount: 5, totalTokenCount: 18 };
+      expect(usageOf(counts)).to.include({ inputTotal: 13, outputTotal: 5 });
+    });
+
+    it('is unreported, not zero, when it never comes', () => {
+      expect(answer(response([], 'STOP')).usage).to.include({ inputTotal: null, outputTotal: null });
+    });
+  });
+
+  it('answers with several candidates', () => {
+    const candidates = ['a', 'b'].map((text, index) => ({
+      content: { parts: [{ text }] },
+      finishReason: 'STOP',
+      index,
+    }));
+    const whole = { candidates };
+    expect(resultOf(upstream.parseResult(whole)).choices.map(({ parts }) => parts)).to.deep.equal([
+      [{ type: 'text', text: 'a' }],
+      [{ type: 'text', text: 'b' }],
+    ]);
+  });
+
+  it('throws on what is not an answer', () => {
+    for (const body of [null, [], {}, { candidates: [] }, { candidates: 'x' }]) {
+      expect(codeOf(() => resultOf(upstream.parseResult(body)))).to.equal('processing_failed');
+    }
+    expect(codeOf(() => answerOfStream(generateContent, encodeEvent('{"candidates":')))).to.equal('processing_failed');
+  });
+
+  describe('error', () => {
+    it('is a bad request only when the client can change it', () => {
+      const invalid = { code: 400, status: 'INVALID_ARGUMENT', message: 'Invalid value at contents' };
+      expect(errorOf(400, invalid).code).to.equal('bad_request');
+      const wrongKey = { ...invalid, details: [{ '@type': 'ErrorInfo', reason: 'API_KEY_INVALID' }] };
+      expect(errorOf(400, wrongKey).code).to.equal('processing_unavailable');
+      expect(errorOf(400, { status: 'FAILED_PRECONDITION' }).code).to.equal('processing_unavailable');
+      expect(errorOf(403, { status: 'PERMISSION_DENIED' }).code).to.equal('processing_unavailable');
+      expect(errorOf(500, { status: 'INTERNAL' }).code).to.equal('processing_failed');
+      expect(errorOf(504, { status: 'DEADLINE_EXCEEDED' }).code).to.equal('processing_timeout');
+    });
+
+    it('says when the prompt is too long', () => {
+      const message = 'The input token count (1100000) exceeds the maximum number of tokens allowed (1048576).';
+      const error = errorOf(400, { status: 'INVALID_ARGUMENT', message });
+      expect(error.code).to.equal('bad_request');
+      expect(error.message).to.contain('context window').and.not.contain('1100000');
+    });
+
+    it('says how long to wait, by the header or else by the retry delay', () => {
+      const exhausted = { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'x' }, { retryDelay: '34.07s' }] };
+      expect(errorOf(429, exhausted)).to.include({ code: 'rate_limit_exceeded', retryAfterSeconds: 35 });
+      expect(errorOf(429, exhausted, 7).retryAfterSeconds).to.equal(7);
+      expect(errorOf(429, { details: 'x' }).retryAfterSeconds).to.equal(undefined);
+    });
+
+    it('is told by its status when the body is none', () => {
+      expect(upstream.parseError(503, null).code).to.equal('processing_unavailable');
+    });
+  });
+
+  describe('request', () => {
+    it('gives a signature back that a client kept in the id only, and the ids that the upstream gave', () => {
+      const [first, second] = callsOf(fixture('parallel-calls'));
+      const turns: Turn[] = [
+        { role: 'assistant', parts: [call(first?.callId ?? ''), call(second?.callId ?? '')] },
+        result(second?.callId ?? '', 'B'),
+        result(first?.callId ?? '', 'A'),
+      ];
+      expect(contentsOf(...turns)).to.deep.equal([
+        {
+          role: 'model',
+          parts: [
+            {
+              functionCall: { id: 'fn_8041', name: 'look', args: {} },
+              thoughtSignature: 'EpYFCpMFAb4+9vu3kH/0sQ==',
+            },
+            { functionCall: { id: 'fn_8042', name: 'look', args: {} } },
+          ],
+        },
+        {
+          role: 'user',
+          parts: [
+            { functionResponse: { id: 'fn_8041', name: 'look', response: { output: 'A' } } },
+            { functionResponse: { id: 'fn_8042', name: 'look', response: { output: 'B' } } },
+          ],
+        },
+      ]);
+    });
+
+    it('has no ids that the upstream did not give', () => {
+      const [first] = callsOf(fixture('calls-without-ids'));
+      const callId = first?.callId ?? '';
+      expect(contentsOf({ role: 'assistant', parts: [call(callId)] }, result(callId, 'A'))).to.deep.equal([
+        { role: 'model', parts: [{ functionCall: { name: 'look', args: {} }, thoughtSignature: 'CiQB0e2Kb3n+/w==' }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'look', response: { output: 'A' } } }] },
+      ]);
+    });
+
+    it('asks to skip the signature of the first call of an answer that has none', () => {
+      const turns: Turn[] = [{ role: 'assistant', parts: [call('toolu_1'), call('toolu_2')] }];
+      expect(contentsOf(...turns)).to.have.nested.property(
+        '[0].parts[0].thoughtSignature',
+        'skip_thought_signature_validator',
+      );
+      expect(contentsOf(...turns)).to.not.have.nested.property('[0].parts[1].thoughtSignature');
+    });
+
+    it('has calls that came one by one in one answer, their results in one item', () => {
+      const turns: Turn[] = [
+        { role: 'assistant', parts: [call('a')] },
+        { role: 'assistant', parts: [call('b')] },
+        result('b', 'B'),
+        result('a', 'A'),
+      ];
+      const contents = contentsOf(...turns);
+      expect(contents).to.have.length(2);
+      expect(contents).to.have.nested.property('[1].parts[0].functionResponse.id', 'a');
+      expect(contents).to.have.nested.property('[1].parts[1].functionResponse.id', 'b');
+    });
+
+    it('says of a result that it is an error, and puts its images inside it', () => {
+      const image = { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } } as const;
+      const content = [{ type: 'text', text: 'Lost' } as const, image];
+      const turns: Turn[] = [
+        { role: 'assistant', parts: [call('a')] },
+        { role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content, isError: true }] },
+      ];
+      expect(contentsOf(...turns)).to.have.deep.nested.property('[1].parts[0].functionResponse', {
+        id: 'a',
+        name: 'look',
+        response: { error: 'Lost' },
+        parts: [{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }],
+      });
+    });
+
+    it('refuses a result without a call', () => {
+      expect(() => contentsOf(result('a', 'A'))).to.throw(ServiceError, 'the tool result "a" answers no tool call');
+    });
+
+    it('has images as bytes or as a link with the media type that its ending tells', () => {
+      const parts = [
+        { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } },
+        { type: 'text', text: 'and' },
+        { type: 'image', source: { kind: 'url', url: 'https://example.com/a.JPG?x=1' } },
+        { type: 'file', source: { kind: 'url', url: 'https://example.com/constructor' } },
+      ] as const;
+      expect(contentsOf({ role: 'user', parts })).to.have.deep.nested.property('[0].parts', [
+        { inlineData: { mimeType: 'image/png', data: 'AAAA' } },
+        { text: 'and' },
+        { fileData: { mimeType: 'image/jpeg', fileUri: 'https://example.com/a.JPG?x=1' } },
+        { fileData: { fileUri: 'https://example.com/constructor' } },
+      ]);
+    });
+
+    it('has all system text in one place, and no reasoning', () => {
+      const body = bodyOf({
+        turns: [
+          { role: 'system', parts: [text('Be kind.')] },
+          { role: 'user', parts: [text('Hi')] },
+          { role: 'assistant', parts: [{ type: 'reasoning', text: 'Hm', signature: 'other' }] },
+          { role: 'system', parts: [text('Be brief.')] },
+          { role: 'user', parts: [text('Bye'), text('')] },
+        ],
+      });
+      expect(body['systemInstruction']).to.deep.equal({ parts: [{ text: 'Be kind.\n\nBe brief.' }] });
+      expect(body['contents']).to.deep.equal([
+        { role: 'user', parts: [{ text: 'Hi' }] },
+        { role: 'user', parts: [{ text: 'Bye' }] },
+      ]);
+    });
+
+    it('needs more than system text', () => {
+      const turns: Turn[] = [{ role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] }];
+      expect(() => bodyOf({ turns })).to.throw(ServiceError, 'besides the system text');
+    });
+
+    it('has arguments that are an object', () => {
+      expect(() => contentsOf({ role: 'assistant', parts: [call('a', { arguments: '[1]' })] })).to.throw(
+        ServiceError,
+        'the arguments of the tool call "a" must be a JSON object',
+      );
+    });
+
+    it('takes no more than five stop sequences', () => {
+      const stopSequences = ['a', 'b', 'c', 'd', 'e'];
+      expect(bodyOf({ sampling: { stopSequences } })).to.have.deep.nested.property(
+        'generationConfig.stopSequences',
+        stopSequences,
+      );
+      expect(() => bodyOf({ sampling: { stopSequences: [...stopSequences, 'f'] } })).to.throw(
+        ServiceError,
+        'at most 5',
+      );
+    });
+
+    it('says the choice of tools in its own words, and nothing of it without tools', () => {
+      const tools = [{ name: 'look' }];
+      const configOf = (toolChoice: TextRequest['toolChoice']): unknown => bodyOf({ tools, toolChoice })['toolConfig'];
+      expect(configOf({ type: 'auto' })).to.deep.equal({ functionCallingConfig: { mode: 'AUTO' } });
+      expect(configOf({ type: 'required' })).to.deep.equal({ functionCallingConfig: { mode: 'ANY' } });
+      expect(configOf({ type: 'none' })).to.deep.equal({ functionCallingConfig: { mode: 'NONE' } });
+      expect(configOf({ type: 'tool', name: 'look' })).to.deep.equal({
+        functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['look'] },
+      });
+      expect(bodyOf({ toolChoice: { type: 'required' } })).to.not.have.property('toolConfig');
+    });
+
+    it('has the schema of a tool as JSON Schema of an object', () => {
+      const parameters = { properties: { place: { type: ['string', 'null'] } }, additionalProperties: false };
+      expect(bodyOf({ tools: [{ name: 'look', parameters }, { name: 'wait' }] })['tools']).to.deep.equal([
+        {
+          functionDeclarations: [
+            { name: 'look', parametersJsonSchema: { type: 'object', ...parameters } },
+            { name: 'wait' },
+          ],
+        },
+      ]);
+    });
+
+    it('asks for the format of the output, and for the thinking', () => {
+      const schema = { type: 'array', items: { type: 'integer' } };
+      const body = bodyOf({ outputFormat: { type: 'json-schema', name: 'list', schema }, reasoningEffort: 'xhigh' });
+      expect(body['generationConfig']).to.deep.equal({
+        responseMimeType: 'application/json',
+        responseJsonSchema: schema,
+        thinkingConfig: { includeThoughts: true, thinkingLevel: 'high' },
+      });
+      expect(bodyOf({ outputFormat: { type: 'json-object' } })).to.have.deep.property('generationConfig', {
+        responseMimeType: 'application/json',
+        thinkingConfig: { includeThoughts: true },
+      });
+    });
+  });
+
+  it('is forwarded a body without the fields that have no effect', () => {
+    const functionDeclarations = [{ name: 'look', parameters: { type: 'OBJECT' } }];
+    const body = {
+      contents: [{ parts: [{ text: 'Hi', thoughtSignature: 'c2ln' }] }],
+      system_instruction: { parts: [{ text: 'Be kind.' }] },
+      generationConfig: {
+        topP: 0,
+        topK: 0,
+        temperature: 1,
+        max_output_tokens: 9,
+        stopSequences: ['a', 'b', 'c', 'd', 'e'],
+        thinkingConfig: { includeThoughts: true },
+        responseMimeType: 'application/json',
+        seed: 1,
+      },
+      tools: [{ googleSearch: {} }, { function_declarations: functionDeclarations }, { codeExecution: {} }],
+      toolConfig: { functionCallingConfig: { mode: 'NONE' } },
+      safetySettings: [],
+      cachedContent: 'cachedContents/of-another',
+    };
+    const request = client.parseRequest(body, { address: { model: 'texth-4-argon', stream: true } });
+    expect(upstream.forwardRequest(body, request, options)).to.deep.equal({
+      path: '/models/upstream-model:streamGenerateContent?alt=sse',
+      headers: { 'x-goog-api-key': 'secret' },
+      body: {
+        contents: body.contents,
+        systemInstruction: body.system_instruction,
+        tools: [{ functionDeclarations }],
+        generationConfig: { maxOutputTokens: 9, temperature: 1, stopSequences: ['a', 'b', 'c', 'd'] },
+      },
+    });
+  });
+});
