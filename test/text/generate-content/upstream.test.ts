@@ -10,8 +10,10 @@ import { answerOfStream, textRequest } from '../support.ts';
 const { upstream, client } = generateContent;
 const options = { model: 'upstream-model', apiKey: 'secret' };
 
+/** The answer in a recorded stream. The service ends its lines with CR LF, the files in the repository do not. */
 function fixture(name: string): TextResult {
-  return answerOfStream(generateContent, readFileSync(new URL(`fixtures/${name}.txt`, import.meta.url), 'utf8'));
+  const text = readFileSync(new URL(`fixtures/${name}.txt`, import.meta.url), 'utf8');
+  return answerOfStream(generateContent, text.replaceAll('\n', '\r\n'));
 }
 
 function answer(...responses: readonly JsonObject[]): TextResult {
