@@ -14,6 +14,7 @@ import { urlOf } from '../data-url.ts';
 import { compact, isObject } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
+import { itemTypeOf } from './parse-input.ts';
 
 const PATH = '/responses';
 
@@ -67,8 +68,8 @@ export function forwardRequest(body: JsonObject, _request: TextRequest, options:
 /** Whether an input item says all there is to it. References and reasoning without its encrypted form do not. */
 function isSelfContained(item: unknown): boolean {
   if (!isObject(item)) return true;
-  if (item['type'] === 'reasoning') return typeof item['encrypted_content'] === 'string';
-  return item['type'] !== 'item_reference' && (item['type'] !== undefined || item['role'] !== undefined);
+  const type = itemTypeOf(item);
+  return type === 'reasoning' ? typeof item['encrypted_content'] === 'string' : type !== 'item_reference';
 }
 
 /** An item's id is of an answer that no upstream has stored; one that is looked up in vain fails the request. */

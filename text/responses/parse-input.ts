@@ -13,9 +13,7 @@ import type {
 import { readUrl } from '../data-url.ts';
 import { compact, join, oneOf, optional, readArray, readName, readObject, readString, type Reader } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
-
-/** How the ids of reasoning items begin, here as at the format's origin. */
-export const REASONING_ID_PREFIX = 'rs_';
+import { ITEM_ID_PREFIXES } from './types.ts';
 
 const ITEM_TYPES = ['message', 'reasoning', 'function_call', 'function_call_output', 'item_reference'] as const;
 
@@ -39,7 +37,7 @@ export function parseInput(value: unknown): Turn[] {
 /** The turn that an item makes; an item that says nothing makes none. */
 function readItem(value: unknown, path: string): Turn[] {
   const item = readObject(value, path);
-  switch (optional(item['type'], join(path, 'type'), oneOf(ITEM_TYPES)) ?? typeOfUntyped(item)) {
+  switch (oneOf(ITEM_TYPES)(itemTypeOf(item), join(path, 'type'))) {
     case 'message':
       return [readMessage(item, path)];
     case 'function_call':
@@ -58,9 +56,10 @@ function readItem(value: unknown, path: string): Turn[] {
   }
 }
 
-/** The type may be left out of messages and of references. */
-function typeOfUntyped(item: JsonObject): 'message' | 'item_reference' {
-  return item['role'] === undefined && typeof item['id'] === 'string' ? 'item_reference' : 'message';
+/** The type of an input item; it may be left out of messages and of references. */
+export function itemTypeOf(item: JsonObject): unknown {
+  const untyped = item['role'] === undefined && typeof item['id'] === 'string' ? 'item_reference' : 'message';
+  return item['type'] ?? untyped;
 }
 
 /**
@@ -69,7 +68,7 @@ function typeOfUntyped(item: JsonObject): 'message' | 'item_reference' {
  */
 function dropReference(item: JsonObject, path: string): [] {
   const id = readString(item['id'], join(path, 'id'));
-  if (id.startsWith(REASONING_ID_PREFIX)) return [];
+  if (id.startsWith(ITEM_ID_PREFIXES.reasoning)) return [];
   throw badRequest(
     `"${path}" refers to the item "${id}", but items are not stored: send the item itself (some clients do with "store": false)`,
   );

@@ -3,7 +3,15 @@ import type { AnswerPart, Finish, FinishReason, JsonObject, TextPart, TextResult
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';
-import type { IncompleteReason, ItemStatus, OutputItem, OutputText, ResponseUsage, SummaryText } from './types.ts';
+import {
+  ITEM_ID_PREFIXES,
+  type IncompleteReason,
+  type ItemStatus,
+  type OutputItem,
+  type OutputText,
+  type ResponseUsage,
+  type SummaryText,
+} from './types.ts';
 
 /** Why an answer is not finished. Reasons not listed finish it; which stop sequence hit cannot be said. */
 const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason>>> = {
@@ -87,11 +95,9 @@ export function needsEmptyText(parts: readonly Pick<AnswerPart, 'type'>[]): bool
   return parts.every((part) => part.type === 'reasoning');
 }
 
-const ID_PREFIXES = { text: 'msg_', reasoning: 'rs_', 'tool-call': 'fc_' } as const;
-
 /** The id of an output item: the same in every event and in the whole answer. */
 export function itemId(part: AnswerPart, index: number, context: RenderContext): string {
-  return `${ID_PREFIXES[part.type]}${context.responseId}_${index}`;
+  return `${ITEM_ID_PREFIXES[part.type]}${context.responseId}_${index}`;
 }
 
 export function renderItem(part: AnswerPart, id: string, status: ItemStatus): OutputItem {

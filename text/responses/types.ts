@@ -1,4 +1,5 @@
 /** The wire shapes of the responses format that the gateway writes, and the table of the fields that it reads. */
+import type { AnswerPart } from '../canonical.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
 /** Specification section 4.8.2: the most output tokens that a request may ask for. */
@@ -41,6 +42,13 @@ export const REQUEST_FIELDS: FieldTable = {
   conversation: refused(STATELESS),
   prompt: refused('prompt templates are not stored; send "instructions" and "input"'),
   context_management: refused('shorten the conversation in "input" yourself'),
+};
+
+/** How the id of an output item begins, here as at the format's origin. */
+export const ITEM_ID_PREFIXES: Readonly<Record<AnswerPart['type'], string>> = {
+  text: 'msg_',
+  reasoning: 'rs_',
+  'tool-call': 'fc_',
 };
 
 /** `incomplete`: the answer was cut while the item was being written. */

@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { AnswerPart, JsonObject, StreamEvent } from '../../../text/canonical.ts';
+import { eventsOf } from '../../../text/collect.ts';
+import { responses } from '../../../text/responses/index.ts';
+import { eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
+
+const { client } = responses;
+
+const reasoning: AnswerPart = { type: 'reasoning', text: 'Hm.', signature: 'c2ln' };
+const call: AnswerPart = { type: 'tool-call', callId: 'call_1', name: 'look', arguments: '{"at":1}' };
+
+function streamed(events: Iterable<StreamEvent>): JsonObject[] {
+  return eventsOfText(streamedTo(responses, [...events])).map(({ data }) => JSON.parse(data));
+}
+
+function typesOf(events: readonly JsonObject[]): unknown[] {
+  return events.map((event) => event['type']);
+}
+
+describe('responses answer', () => {
+  it('streams the whole sequence: each item and each part of one is announced, filled and concluded', () => {
+    const events = streamed(eventsOf(textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }, call] })));
+    expect(typesOf(events)).to.deep.equal([
+      'response.created',
+      'response.in_progress',
+      'response.output_item.added',
+      'response.reasoning_summary_part.added',
+      'response.reasoning_summary_text.delta',
+      'response.reasoning_summary_text.done',
+      'response.reasoning_summary_part.done',
+      'response.output_item.done',
+      'response.output_item.added',
+      'response.content_part.added',
+      'response.output_text.delta',
+      'response.output_text.done',
+      'response.content_part.done',
+      'response.output_item.done',
+      'response.output_item.added',
+      'response.function_call_arguments.delta',
+      'response.function_call_arguments.done',
+      'response.output_item.done',
+      'response.completed',
+    ]);
+    expect(events.map((event) => event['sequence_number'])).to.deep.equal([...events.keys()]);
+  });
+
+  it('announces messages without content and reasoning without a summary', () => {
+    const events = streamed(eventsOf(textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }] })));
+    const announced = events.filter((event) => event['type'] === 'response.output_item.added');
+    expect(announced[0]).to.deep.nested.include({ 'item.summary': [], output_index: 0 });
+    expect(announced[1]).to.deep.nested.include({ 'item.content': [], output_index: 1 });
+  });
+
+  it('keeps the id of an item the same in every event and in the whole answer', () => {
+    const result = textResult({ parts: [reasoning, { type: 'text', text: 'Yes.' }, call] });
+    const text = streamedTo(responses, [...eventsOf(result)]);
+    const ids = ['rs_0123456789abcdef_0', 'msg_0123456789abcdef_1', 'fc_0123456789abcdef_2'];
+    expect(new Set(text.match(/(rs|msg|fc)_[^"]*/g))).to.deep.equal(new Set(ids));
+    expect(JSON.stringify(client.renderResult(result, renderContext())).match(/(rs|msg|fc)_[^"]*/g)).to.deep.equal(ids);
+  });
+
+  it('gives reasoning with what its model wants back, and without a summary when that is all there is', () => {
+    const hidden: AnswerPart = { type: 'reasoning', text: '', signature: 'c2ln', redacted: true };
+    const body = client.renderResult(textResult({ parts: [reasoning, hidden, call] }), renderContext());
+    expect(body).to.deep.nested.include({
+      'output[0].summary': [{ type: 'summary_text', text: 'Hm.' }],
+      'output[0].encrypted_content': 'c2ln',
+      'output[1].summary': [],
+      'output[1].encrypted_content': 'c2ln',
+    });
+  });
+
+  it('says that it is incomplete and why, on the response and on the item that was cut', () => {
+    const cases = [
+      ['length', 'max_output_tokens'],
+      ['content-filter', 'content_filter'],
+      ['refusal', 'content_filter'],
+    ] as const;
+    for (const [reason, told] of cases) {
+      const result = textResult({ parts: [reasoning, { ...call, arguments: '{"at"' }], finish: { reason } });
+      const body = client.renderResult(result, renderContext());
+      expect(body).to.deep.include({ status: 'incomplete', incomplete_details: { reason: told } });
+      expect(body).to.have.nested.property('output[1].status', 'incomplete');
+      const events = streamed(eventsOf(result));
+      expect(typesOf(events).slice(-2)).to.deep.equal(['response.output_item.done', 'response.incomplete']);
+      expect(events.at(-2)).to.have.nested.property('item.status', 'incomplete');
+    }
+  });
+
+  it('has an empty message when reasoning took the whole budget or nothing was written at all', () => {
+    for (const parts of [[reasoning], []]) {
+      const result = textResult({ parts, finish: { reason: 'length' } });
+      const body = client.renderResult(result, renderContext());
+      expect(body).to.have.nested.property(`output[${parts.length}].content[0].text`, '');
+      expect(body).to.have.nested.property(`output[${parts.length}].status`, 'incomplete');
+      expect(typesOf(streamed(eventsOf(result))).slice(-6)).to.deep.equal([
+        'response.output_item.added',
+        'response.content_part.added',
+        'response.output_text.done',
+        'response.content_part.done',
+        'response.output_item.done',
+        'response.incomplete',
+      ]);
+    }
+  });
+
+  it('has no message beside tool calls without text', () => {
+    expect(client.renderResult(textResult({ parts: [call] }), renderContext()))
+      .to.have.property('output')
+      .of.length(1);
+  });
+
+  it('tells all of the usage, what was not reported as 0, and none before the end', () => {
+    const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
+    expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
+      input_tokens: 30,
+      input_tokens_details: { cached_tokens: 20, cache_write_tokens: 0 },
+      output_tokens: 9,
+      output_tokens_details: { reasoning_tokens: 4 },
+      total_tokens: 39,
+    });
+    expect(streamed(eventsOf({ ...textResult(), usage }))[0]).to.have.nested.property('response.usage', null);
+  });
+
+  it('repeats what was asked for', () => {
+    const context = renderContext({
+      model: 'textg-6-sol',
+      tools: [{ name: 'look' }],
+      toolChoice: { type: 'tool', name: 'look' },
+      parallelToolCalls: false,
+      sampling: { maxOutputTokens: 50, temperature: 0.5 },
+      reasoningEffort: 'high',
+      outputFormat: { type: 'json-object' },
+    });
+    expect(client.renderResult(textResult(), context)).to.deep.include({
+      id: 'resp_0123456789abcdef',
+      object: 'response',
+      status: 'completed',
+      model: 'textg-6-sol',
+      tool_choice: { type: 'function', name: 'look' },
+      parallel_tool_calls: false,
+      max_output_tokens: 50,
+      temperature: 0.5,
+      top_p: null,
+      reasoning: { effort: 'high', summary: null },
+      text: { format: { type: 'json_object' } },
+      store: false,
+    });
+  });
+
+  it('tells an error after the first byte in an event of its own, flat and nested, numbered on', () => {
+    const error = new ServiceError('processing_failed', 'It broke.');
+    const [event] = eventsOfText(client.renderStreamError(error, 'req_1', 7) ?? '');
+    expect(event?.event).to.equal('error');
+    const message = 'It broke. (request id: req_1)';
+    expect(JSON.parse(event?.data ?? '')).to.deep.equal({
+      type: 'error',
+      sequence_number: 7,
+      code: 'processing_failed',
+      message,
+      param: null,
+      error: { message, type: 'svc_error', code: 'processing_failed' },
+    });
+  });
+});
