@@ -12,6 +12,7 @@ import type { TaskErrorCode } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
 import { type JobResult, JobRefusedError, type MediaProvider } from '../providers/media-provider.ts';
+import { detectFileType, FILE_TYPE_BYTES } from '../storage/file-type.ts';
 import { BrokenMediaError, inspectMedia, matchesRequest } from '../storage/media-inspector.ts';
 import { ObjectTooLargeError, type Storage } from '../storage/storage.ts';
 import { renderEvent } from '../webhooks/event.ts';
@@ -161,32 +162,35 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
   ): Promise<GeneratedMedia> {
     const context = Context.current();
     const download = await withVerdict(() => provider.fetchResult(result, signal));
-    const inspected = inspectMedia(withHeartbeat(download.body, (bytes) => context.heartbeat({ file: index, bytes })));
-    try {
-      const extension = task.kind === 'video' ? 'mp4' : 'png';
-      const stored = await storage.put(`results/${task.id}/${index}.${extension}`, inspected.body, {
-        contentType: result.mimeType ?? download.contentType ?? 'application/octet-stream',
-        maxBytes: MAX_RESULT_BYTES,
-        signal,
-      });
-      const facts = inspected.facts();
-      const difference = matchesRequest(facts, task.request);
-      if (difference !== null) {
-        await storage.delete(`results/${task.id}/${index}.${extension}`);
-        throw notTransferred(`The model's result is not what was asked for: ${difference}.`);
-      }
-      return {
-        type: task.kind,
-        url: stored.url,
-        mimeType: facts.mimeType,
-        ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
-      };
-    } catch (error) {
-      if (error instanceof BrokenMediaError) throw notTransferred(`The model's result is broken: ${error.message}.`);
-      if (error instanceof ObjectTooLargeError) throw notTransferred('The result is too large to be stored.');
-      throw error;
+    const { head, body } = await peek(
+      withHeartbeat(download.body, (bytes) => context.heartbeat({ file: index, bytes })),
+    );
+    const type = detectFileType(head);
+    if (!type) throw notTransferred("The model's result is not a media file.");
+    const inspected = inspectMedia(body);
+    const key = `results/${task.id}/${index}.${type.extension}`;
+    const stored = await storage
+      .put(key, inspected.body, { contentType: type.mimeType, maxBytes: MAX_RESULT_BYTES, signal })
+      .catch(whyNotStored);
+    const facts = inspected.facts();
+    const difference = matchesRequest(facts, task.request);
+    if (difference !== null) {
+      await storage.delete(key);
+      throw notTransferred(`The model's result is not what was asked for: ${difference}.`);
     }
+    return {
+      type: task.kind,
+      url: stored.url,
+      mimeType: facts.mimeType,
+      ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
+    };
   }
+}
+
+function whyNotStored(error: unknown): never {
+  if (error instanceof BrokenMediaError) throw notTransferred(`The model's result is broken: ${error.message}.`);
+  if (error instanceof ObjectTooLargeError) throw notTransferred('The result is too large to be stored.');
+  throw error;
 }
 
 function toResolution({ resolutionId, task, deliveryIds }: FinishedTask): Resolution {
@@ -216,6 +220,26 @@ async function withVerdict<T>(call: () => Promise<T>): Promise<T> {
 function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
   if (error instanceof Error && error.name === 'AbortError') throw error;
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
+}
+
+/** Reads enough of a body to tell its type, and gives the whole of it back. */
+async function peek(
+  source: AsyncIterable<Uint8Array>,
+): Promise<{ readonly head: Uint8Array; readonly body: AsyncIterable<Uint8Array> }> {
+  const iterator = source[Symbol.asyncIterator]();
+  const read: Uint8Array[] = [];
+  let bytes = 0;
+  while (bytes < FILE_TYPE_BYTES) {
+    const next = await iterator.next();
+    if (next.done) break;
+    read.push(next.value);
+    bytes += next.value.byteLength;
+  }
+  async function* body(): AsyncIterable<Uint8Array> {
+    yield* read;
+    yield* { [Symbol.asyncIterator]: () => iterator };
+  }
+  return { head: Buffer.concat(read), body: body() };
 }
 
 async function* withHeartbeat(

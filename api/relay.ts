@@ -3,6 +3,7 @@
  * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise.
  * Runs in every api process; each task and each delivery is taken by one of them at a time.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
@@ -77,12 +78,7 @@ const NEVER_STARTED = {
   message: 'Processing could not begin in time. Nothing was charged; send the request again.',
 } as const;
 
+/** Ends early, without an error, when the signal says so. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
+  await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
 }

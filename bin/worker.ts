@@ -70,7 +70,7 @@ await running;
 async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {
   if (config.worker.workflowBundle !== undefined) return { workflowBundle: { codePath: config.worker.workflowBundle } };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  return { workflowBundle: await bundleWorkflowCode({ workflowsPath }) };
+  return { workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: temporalLogger() }) };
 }
 
 function temporalLogger() {

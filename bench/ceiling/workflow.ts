@@ -1,0 +1,8 @@
+/** The least that a durable task could do: four activities that do nothing. */
+import { proxyActivities } from '@temporalio/workflow';
+
+const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: '1 minute' });
+
+export async function bare(): Promise<void> {
+  for (let step = 0; step < 4; step += 1) await nothing();
+}

@@ -1,0 +1,9 @@
+/** The value below which that share of the values lies; 0 when there are none. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0;
+}
+
+export function rounded(value: number, digits = 1): number {
+  return Number(value.toFixed(digits));
+}

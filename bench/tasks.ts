@@ -1,0 +1,180 @@
+/**
+ * How fast media tasks are created and finished, beside what the Temporal server could do at best: a bare workflow of four
+ * empty activities on the same server, in the same run. Prints one JSON line. Everything runs on this machine: the clients,
+ * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Agent, request } from 'undici';
+import { startProcess } from '../bin/stack/child-process.ts';
+import { findFreePort } from '../bin/stack/ports.ts';
+import { startPostgres } from '../bin/stack/postgres.ts';
+import { findTemporalServer, startTemporalServer } from '../bin/stack/temporal-server.ts';
+import { loadStackConfig } from '../config.ts';
+import { startTestStack, type TestStack } from '../test/support/stack.ts';
+import { percentile, rounded } from './statistics.ts';
+
+const CLIENTS = 32;
+const TASKS = 400;
+const ROUNDS = 2;
+const BARE_WORKFLOWS = 200;
+const STARTS_AT_ONCE = 8;
+const CEILING_QUEUE = 'ceiling';
+const TIMEOUT_MS = 180_000;
+
+const folder = await mkdtemp(join(tmpdir(), 'genway-bench-'));
+const postgres = await startPostgres({
+  dataDir: join(folder, 'postgres'),
+  port: await findFreePort(),
+  password: 'bench',
+});
+const temporal = await startTemporalServer({
+  binary: await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report: console.error }),
+  port: await findFreePort(),
+  databaseFile: join(folder, 'temporal.db'),
+  logFile: join(folder, 'temporal.log'),
+});
+process.env['GENWAY_TEST_DATABASE_URL'] = postgres.url;
+const stack = await startTestStack({
+  temporalAddress: temporal.address,
+  env: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '2000' },
+});
+const agent = new Agent({ connections: CLIENTS });
+try {
+  await Promise.all([stack.api.start(), stack.worker.start()]);
+  const { apiKey } = await stack.createAccount({ fundedUsd: 10_000 });
+  await createTasks(apiKey, 20);
+  await allFinal();
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const ceiling = await measureCeiling();
+    rounds.push({ ceiling, ...(await measureTasks(apiKey)) });
+  }
+  report(rounds);
+} finally {
+  await agent.close();
+  await stack.stop();
+  await temporal.stop();
+  await postgres.stop();
+  await rm(folder, { recursive: true, force: true });
+}
+
+interface Round {
+  readonly ceiling: number;
+  readonly createsPerSecond: number;
+  readonly createMs: readonly number[];
+  readonly finishedPerSecond: number;
+}
+
+async function measureTasks(apiKey: string): Promise<Omit<Round, 'ceiling'>> {
+  const startedAt = performance.now();
+  const createMs = await createTasks(apiKey, TASKS);
+  const createsPerSecond = TASKS / seconds(startedAt);
+  await allFinal();
+  return { createsPerSecond, createMs, finishedPerSecond: TASKS / seconds(startedAt) };
+}
+
+/** @returns how long each create call took */
+async function createTasks(apiKey: string, count: number): Promise<number[]> {
+  let left = count;
+  const durations: number[] = [];
+  const client = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const startedAt = performance.now();
+      const { statusCode, body } = await request(`${stack.baseUrl}/v1/videos/tasks`, {
+        method: 'POST',
+        dispatcher: agent,
+        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse', duration: 2 }),
+      });
+      const text = await body.text();
+      if (statusCode !== 201) throw new Error(`a create call was refused: ${text}`);
+      durations.push(performance.now() - startedAt);
+    }
+  };
+  await Promise.all(Array.from({ length: CLIENTS }, client));
+  return durations;
+}
+
+async function allFinal(): Promise<void> {
+  await until(async () => {
+    const rows = await stack.database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
+    return Number(rows[0]?.['running']) === 0;
+  });
+}
+
+async function measureCeiling(): Promise<number> {
+  const namespace = stack.temporal.options.namespace;
+  const worker = await startProcess({
+    command: process.execPath,
+    args: [
+      '--import',
+      'tsx',
+      fileURLToPath(new URL('./ceiling/worker.ts', import.meta.url)),
+      temporal.address,
+      namespace,
+      CEILING_QUEUE,
+    ],
+    output: join(folder, 'ceiling.log'),
+  });
+  try {
+    await runBare(stack, 10);
+    const startedAt = performance.now();
+    await runBare(stack, BARE_WORKFLOWS);
+    return BARE_WORKFLOWS / seconds(startedAt);
+  } finally {
+    await worker.stop(10_000);
+  }
+}
+
+async function runBare({ temporal: client }: TestStack, count: number): Promise<void> {
+  const started: Promise<unknown>[] = [];
+  let left = count;
+  const starter = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const handle = await client.workflow.start('bare', {
+        workflowId: `bare-${crypto.randomUUID()}`,
+        taskQueue: CEILING_QUEUE,
+      });
+      started.push(handle.result());
+    }
+  };
+  await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter));
+  await Promise.all(started);
+}
+
+function report(rounds: readonly Round[]): void {
+  const createMs = rounds.flatMap((round) => round.createMs);
+  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const finished = mean(rounds.map((round) => round.finishedPerSecond));
+  const ceiling = mean(rounds.map((round) => round.ceiling));
+  console.log(
+    JSON.stringify({
+      creates_per_second: rounded(mean(rounds.map((round) => round.createsPerSecond))),
+      create_p50_ms: rounded(percentile(createMs, 0.5)),
+      create_p99_ms: rounded(percentile(createMs, 0.99)),
+      tasks_finished_per_second: rounded(finished),
+      ceiling_per_second: rounded(ceiling),
+      share_of_ceiling: rounded(finished / ceiling, 2),
+      clients: CLIENTS,
+      tasks: TASKS * rounds.length,
+      cores: cpus().length,
+    }),
+  );
+}
+
+async function until(isReached: () => Promise<boolean>): Promise<void> {
+  const deadline = performance.now() + TIMEOUT_MS;
+  while (!(await isReached())) {
+    if (performance.now() > deadline) throw new Error('the tasks did not finish in time');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+function seconds(since: number): number {
+  return (performance.now() - since) / 1000;
+}
