@@ -7,8 +7,10 @@ import Joi from 'joi';
 interface Kind<Value> {
   /** Completes the sentence "must be …". */
   readonly form: string;
-  /** A secret is never printed, and an empty one is refused. */
-  readonly secret: boolean;
+  /** Never printed. */
+  readonly hidden?: true;
+  /** An empty text is a mistake instead of the same as none. */
+  readonly refusesEmpty?: true;
   readonly parse: (text: string) => unknown;
   readonly schema: Joi.Schema<Value>;
 }
@@ -33,55 +35,55 @@ const unchanged = (text: string): string => text;
 
 function wholeNumber(min: number, max: number): Kind<number> {
   const schema = Joi.number().integer().min(min).max(max).required();
-  return { form: `a whole number from ${min} to ${max}`, secret: false, parse: toNumber, schema };
+  return { form: `a whole number from ${min} to ${max}`, parse: toNumber, schema };
 }
 
 function oneOf<const Value extends string>(...values: readonly Value[]): Kind<Value> {
   const schema = Joi.string<Value>()
     .valid(...values)
     .required();
-  return { form: `one of ${values.join(', ')}`, secret: false, parse: unchanged, schema };
+  return { form: `one of ${values.join(', ')}`, parse: unchanged, schema };
 }
 
 function secretText(form: string, schema: Joi.StringSchema): Kind<string> {
-  return { form, secret: true, parse: unchanged, schema: schema.required() };
+  return { form, hidden: true, refusesEmpty: true, parse: unchanged, schema: schema.required() };
 }
 
 const KINDS = {
-  text: { form: 'text', secret: false, parse: unchanged, schema: Joi.string().required() },
+  text: { form: 'text', parse: unchanged, schema: Joi.string().required() },
   port: {
     form: 'a port from 1 to 65535',
-    secret: false,
+
     parse: toNumber,
     schema: Joi.number().integer().min(1).max(65_535).required(),
   },
   flag: {
     form: 'true or false',
-    secret: false,
+
     parse: toBoolean,
     schema: Joi.boolean().strict().required(),
   },
   seconds: {
     form: 'a number of seconds above 0',
-    secret: false,
+
     parse: toNumber,
     schema: Joi.number().positive().max(604_800).required(),
   },
   secondsList: {
     form: 'seconds from 0 upwards, separated by commas',
-    secret: false,
+
     parse: (text) => toList(text).map(toNumber),
     schema: Joi.array<readonly number[]>().items(Joi.number().min(0).max(604_800)).min(1).max(50).required(),
   },
   textList: {
     form: 'words separated by commas',
-    secret: false,
+
     parse: (text) => toList(text).filter((item) => item !== ''),
     schema: Joi.array<readonly string[]>().items(Joi.string()).required(),
   },
   webUrl: {
     form: 'an address such as https://example.com, without a slash at the end',
-    secret: false,
+
     parse: unchanged,
     schema: Joi.string()
       .uri({ scheme: ['http', 'https'] })
@@ -90,7 +92,7 @@ const KINDS = {
   },
   databaseUrl: {
     form: 'an address such as postgres://user:password@host:5432/genway',
-    secret: true,
+    hidden: true,
     parse: unchanged,
     schema: Joi.string()
       .uri({ scheme: ['postgres', 'postgresql'] })
@@ -98,7 +100,7 @@ const KINDS = {
   },
   hostAndPort: {
     form: 'a host and a port, such as 127.0.0.1:7233',
-    secret: false,
+
     parse: unchanged,
     schema: Joi.string()
       .pattern(/^\S+:\d{1,5}$/)

@@ -258,13 +258,13 @@ function readVariables(env: Environment, mustBeSet: (name: string, row: Variable
     const found = env[name];
     if (found) given.add(name);
     const text = found || defaultText;
-    if (kind.secret && found === '') {
+    if (kind.refusesEmpty && found === '') {
       mistakes.push(`${name} is empty: set it to ${kind.form}. ${meaning}`);
     } else if (text === undefined) {
       if (mustBeSet(name, row)) mistakes.push(`${name} is not set: set it to ${kind.form}. ${meaning}`);
     } else {
       const { value, error } = kind.schema.validate(kind.parse(text), { convert: false });
-      if (error) mistakes.push(`${name} ${kind.secret ? '' : `is "${text}" but `}must be ${kind.form}. ${meaning}`);
+      if (error) mistakes.push(`${name} ${kind.hidden ? '' : `is "${text}" but `}must be ${kind.form}. ${meaning}`);
       else values[name] = value;
     }
   }

@@ -57,7 +57,7 @@ describe('docker-compose.temporal.yml', () => {
 
   it('has no default for a secret', () => {
     for (const [, name = '', rest] of text.matchAll(/(?<!\$)\$\{(\w+)([^}]*)\}/g)) {
-      const secret = variables.get(name)?.kind.secret || name.endsWith('_PASSWORD');
+      const secret = variables.get(name)?.kind.hidden || name.endsWith('_PASSWORD');
       if (secret) expect(`${name}${rest}`).to.match(/^\w+:\?/);
     }
   });
