@@ -20,6 +20,9 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0008-request-windows': requestWindows,
 };
 
+/** Any number that no other advisory lock uses. */
+const MIGRATION_LOCK = 5_410_293;
+
 /** The tables that are partitioned by month. */
 const PARTITIONED_TABLES = ['tasks', 'transfers'] as const;
 
@@ -43,11 +46,16 @@ const migrationSource: Knex.MigrationSource<string> = {
  * @returns the names of the migrations that were applied now
  */
 export async function migrate(databaseUrl: string): Promise<readonly string[]> {
-  const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 2 } });
+  const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 3 } });
   try {
-    const [, applied] = await database.migrate.latest({ migrationSource });
-    await ensurePartitions(database);
-    return applied;
+    return await database.transaction(async (lock) => {
+      await lock.raw('SELECT pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
+      // Nobody else migrates now, so knex's own lock can only be what a run that was killed left behind.
+      await database.migrate.forceFreeMigrationsLock({ migrationSource });
+      const [, applied]: [number, string[]] = await database.migrate.latest({ migrationSource });
+      await ensurePartitions(database);
+      return applied;
+    });
   } finally {
     await database.destroy();
   }

@@ -1,11 +1,25 @@
 import type { Knex } from 'knex';
 
 /**
- * Tasks, transfers and text requests are partitioned by month, so that old months can be detached in one cheap step.
- * `ensure_month_partitions` is called by every migration run and by a schedule; it never touches what exists.
+ * What every table builds on: money, ids, rules that refuse a change, and partitions.
+ *
+ * - `pico_usd` is an amount of money. NaN is refused by name: PostgreSQL holds it to be above every number, so a balance of
+ *   NaN would pay for everything.
+ * - `id_created_at` reads the moment that an id carries; domain/ids.ts makes them.
+ * - A rule that is a trigger reports its name as the `constraint` of the error, as CHECKs do.
+ * - Tasks, transfers and text requests are partitioned by month, so that old months can be detached in one cheap step.
+ *   `ensure_month_partitions` is called by every migration run and by a schedule; it never touches what exists.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
+    CREATE DOMAIN pico_usd AS numeric(38,0) CHECK (VALUE >= 0 AND VALUE <> 'NaN');
+
+    CREATE FUNCTION id_created_at(id text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+      SELECT to_timestamp(sum(36::numeric ^ (10 - place)
+        * (strpos('0123456789abcdefghijklmnopqrstuvwxyz', substr(split_part(id, '_', 2), place, 1)) - 1)) / 1000)
+      FROM generate_series(1, 10) AS place
+    $$;
+
     CREATE FUNCTION ensure_month_partitions(parent text, first_month date, months integer) RETURNS integer
     LANGUAGE plpgsql AS $$
     DECLARE
@@ -14,6 +28,8 @@ export async function up(knex: Knex): Promise<void> {
       partition text;
       definition text;
     BEGIN
+      -- Two callers at once would both find a partition missing.
+      PERFORM pg_advisory_xact_lock(hashtextextended('ensure_month_partitions', 0));
       FOR step IN 1..months LOOP
         partition := parent || '_' || to_char(month, 'YYYY_MM');
         IF to_regclass(partition) IS NULL THEN
@@ -36,12 +52,14 @@ export async function up(knex: Knex): Promise<void> {
 
     CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
-      RAISE EXCEPTION 'rows of % are never changed or removed (%)', TG_TABLE_NAME, TG_OP
-        USING ERRCODE = 'integrity_constraint_violation';
+      RAISE EXCEPTION '% of % is refused by the rule %', TG_OP, TG_TABLE_NAME, TG_NAME
+        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
     END $$;
   `);
 }
 
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION ensure_month_partitions; DROP FUNCTION refuse_change');
+  await knex.raw(/* sql */ `
+    DROP FUNCTION refuse_change; DROP FUNCTION ensure_month_partitions; DROP FUNCTION id_created_at; DROP DOMAIN pico_usd;
+  `);
 }

@@ -1,18 +1,19 @@
 import type { Knex } from 'knex';
 
 /**
- * Accounts with their materialised balances, and API keys. All money is in pico-USD. The balance columns are moved by the
- * ledger's trigger and by nothing else; the CHECKs make an overdraft impossible whatever the code does.
+ * Accounts with their materialised balances, and API keys. The balance columns are moved by the ledger's trigger and by
+ * nothing else; that no `pico_usd` is negative makes an overdraft impossible whatever the code does. Rows are never removed,
+ * because the ledger speaks of them, and a deleted key stays deleted.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE accounts (
       id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^acc_[0-9a-z]{32}$'),
       name text NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
-      signup_available numeric(38,0) NOT NULL DEFAULT 0 CHECK (signup_available >= 0),
-      signup_reserved numeric(38,0) NOT NULL DEFAULT 0 CHECK (signup_reserved >= 0),
-      funded_available numeric(38,0) NOT NULL DEFAULT 0 CHECK (funded_available >= 0),
-      funded_reserved numeric(38,0) NOT NULL DEFAULT 0 CHECK (funded_reserved >= 0),
+      signup_available pico_usd NOT NULL DEFAULT 0,
+      signup_reserved pico_usd NOT NULL DEFAULT 0,
+      funded_available pico_usd NOT NULL DEFAULT 0,
+      funded_reserved pico_usd NOT NULL DEFAULT 0,
       topped_up_at timestamptz,
       max_concurrent_tasks integer CHECK (max_concurrent_tasks > 0),
       created_at timestamptz NOT NULL DEFAULT now()
@@ -24,8 +25,8 @@ export async function up(knex: Knex): Promise<void> {
       name text NOT NULL DEFAULT '' CHECK (length(name) <= 200),
       digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
       hint text NOT NULL,
-      usage_limit numeric(38,0) CHECK (usage_limit >= 0),
-      used numeric(38,0) NOT NULL DEFAULT 0 CHECK (used >= 0),
+      usage_limit pico_usd,
+      used pico_usd NOT NULL DEFAULT 0,
       models text[],
       ip_allowlist text[],
       rate_limit_rpm integer CHECK (rate_limit_rpm > 0),
@@ -35,6 +36,21 @@ export async function up(knex: Knex): Promise<void> {
       created_at timestamptz NOT NULL DEFAULT now()
     );
     CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
+
+    CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW
+      WHEN ((OLD.id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.created_at)) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER accounts_are_kept BEFORE DELETE ON accounts FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
+      WHEN ((OLD.id, OLD.account_id, OLD.digest, OLD.created_at)
+        IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.digest, NEW.created_at)) EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
+      WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
+      EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_are_kept BEFORE DELETE ON api_keys FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER api_keys_not_truncated BEFORE TRUNCATE ON api_keys
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
   `);
 }
 

@@ -9,22 +9,24 @@ import type { Knex } from 'knex';
  *   monthly partition and the uniqueness holds over all of them. A trigger refuses a resolution that differs from its
  *   reservation in anything but its kind.
  * - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
+ * - Times have milliseconds, as JavaScript's have, so that a time that was read finds the row it came from.
+ * - A top-up and its reference are written together or not at all.
  * - A statement-level trigger moves the balances of accounts and keys, grouped by account: nobody can write a transfer
- *   without moving the balance, and a batch of thousands moves each balance once.
+ *   without moving the balance, and a batch of thousands moves each balance once. It refuses a key of another account.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE transfers (
       id text COLLATE "C" NOT NULL CHECK (id ~ '^tr_[0-9a-z]{32}$'),
-      opened_at timestamptz NOT NULL,
-      created_at timestamptz NOT NULL,
+      opened_at timestamptz(3) NOT NULL,
+      created_at timestamptz(3) NOT NULL,
       kind text NOT NULL,
       debit text NOT NULL,
       credit text NOT NULL,
-      amount numeric(38,0) NOT NULL CHECK (amount > 0),
-      signup_amount numeric(38,0) NOT NULL DEFAULT 0 CHECK (signup_amount BETWEEN 0 AND amount),
-      released numeric(38,0) NOT NULL DEFAULT 0 CHECK (released >= 0),
-      released_signup numeric(38,0) NOT NULL DEFAULT 0 CHECK (released_signup BETWEEN 0 AND released),
+      amount pico_usd NOT NULL CHECK (amount > 0),
+      signup_amount pico_usd NOT NULL DEFAULT 0,
+      released pico_usd NOT NULL DEFAULT 0,
+      released_signup pico_usd NOT NULL DEFAULT 0,
       pending_id text COLLATE "C",
       account_id text COLLATE "C" NOT NULL,
       api_key_id text COLLATE "C",
@@ -35,6 +37,7 @@ export async function up(knex: Knex): Promise<void> {
       reason text,
       PRIMARY KEY (id, opened_at),
       CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
+      CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount AND released_signup <= released),
       CONSTRAINT transfers_books CHECK ((kind, debit, credit) IN (
         ('topup', 'payments', 'available'),
         ('signup_grant', 'signup_credit', 'available'),
@@ -53,20 +56,38 @@ export async function up(knex: Knex): Promise<void> {
       CONSTRAINT transfers_reservations_have_a_cause
         CHECK (kind NOT IN ('reservation', 'settlement', 'refund', 'excess', 'absorbed_loss')
           OR num_nonnulls(task_id, text_request_id) = 1),
+      CONSTRAINT transfers_tasks_cost_their_price_or_nothing
+        CHECK (task_id IS NULL OR (kind IN ('reservation', 'settlement', 'refund') AND released = 0)),
+      CONSTRAINT transfers_credit_of_one_kind
+        CHECK (kind NOT IN ('topup', 'signup_grant') OR signup_amount = CASE kind WHEN 'topup' THEN 0 ELSE amount END),
       CONSTRAINT transfers_adjustments_are_signed
         CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
     ) PARTITION BY RANGE (opened_at);
     CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
-    CREATE INDEX transfers_by_task ON transfers (task_id) WHERE task_id IS NOT NULL;
+    CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
 
     CREATE TABLE top_ups (
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       reference text NOT NULL CHECK (length(reference) BETWEEN 1 AND 255),
-      amount numeric(38,0) NOT NULL CHECK (amount > 0),
+      amount pico_usd NOT NULL CHECK (amount > 0),
       transfer_id text COLLATE "C" NOT NULL UNIQUE,
-      created_at timestamptz NOT NULL,
-      PRIMARY KEY (account_id, reference)
+      created_at timestamptz(3) NOT NULL,
+      PRIMARY KEY (account_id, reference),
+      CONSTRAINT top_ups_are_transferred FOREIGN KEY (transfer_id, created_at)
+        REFERENCES transfers (id, opened_at) DEFERRABLE INITIALLY DEFERRED
     );
+    CREATE FUNCTION check_top_up() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM 1 FROM top_ups WHERE transfer_id = NEW.id AND account_id = NEW.account_id
+        AND reference = NEW.reference AND amount = NEW.amount;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'top-up % has no reference of its own', NEW.id
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER transfers_top_ups_have_a_reference AFTER INSERT ON transfers
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.kind = 'topup') EXECUTE FUNCTION check_top_up();
 
     CREATE TRIGGER transfers_append_only BEFORE UPDATE OR DELETE ON transfers
       FOR EACH ROW EXECUTE FUNCTION refuse_change();
@@ -84,14 +105,14 @@ export async function up(knex: Knex): Promise<void> {
       SELECT * INTO held FROM transfers WHERE id = NEW.pending_id AND opened_at = NEW.opened_at;
       IF NOT FOUND OR held.kind <> 'reservation' THEN
         RAISE EXCEPTION 'transfer % resolves no reservation %', NEW.id, NEW.pending_id
-          USING ERRCODE = 'foreign_key_violation';
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
       END IF;
       IF (NEW.account_id, NEW.api_key_id, NEW.task_id, NEW.text_request_id,
           NEW.amount + NEW.released, NEW.signup_amount + NEW.released_signup)
         IS DISTINCT FROM
          (held.account_id, held.api_key_id, held.task_id, held.text_request_id, held.amount, held.signup_amount) THEN
         RAISE EXCEPTION 'transfer % does not match its reservation %', NEW.id, NEW.pending_id
-          USING ERRCODE = 'check_violation';
+          USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
       END IF;
       RETURN NEW;
     END $$;
@@ -129,21 +150,31 @@ export async function up(knex: Knex): Promise<void> {
       )
       SELECT (SELECT count(*) FROM movements), (SELECT count(*) FROM updated) INTO expected, moved;
       IF expected <> moved THEN
-        RAISE EXCEPTION 'a transfer names an account that does not exist' USING ERRCODE = 'foreign_key_violation';
+        RAISE EXCEPTION 'a transfer names an account that does not exist'
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
       END IF;
 
       -- A key has used what it reserved, less what came back.
-      UPDATE api_keys SET used = api_keys.used + movements.used
-      FROM (
-        SELECT api_key_id, sum(CASE kind
+      WITH movements AS (
+        SELECT account_id, api_key_id, sum(CASE kind
           WHEN 'reservation' THEN amount
           WHEN 'excess' THEN amount
           WHEN 'settlement' THEN -released
           WHEN 'refund' THEN -amount
           ELSE 0 END) AS used
-        FROM inserted WHERE api_key_id IS NOT NULL GROUP BY api_key_id
-      ) AS movements
-      WHERE api_keys.id = movements.api_key_id AND movements.used <> 0;
+        FROM inserted WHERE api_key_id IS NOT NULL GROUP BY account_id, api_key_id
+      ), changes AS (
+        SELECT * FROM movements WHERE used <> 0
+      ), updated AS (
+        UPDATE api_keys SET used = api_keys.used + changes.used
+        FROM changes WHERE api_keys.id = changes.api_key_id AND api_keys.account_id = changes.account_id
+        RETURNING 1
+      )
+      SELECT (SELECT count(*) FROM changes), (SELECT count(*) FROM updated) INTO expected, moved;
+      IF expected <> moved THEN
+        RAISE EXCEPTION 'a transfer names a key that is not of its account'
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+      END IF;
       RETURN NULL;
     END $$;
     CREATE TRIGGER transfers_move_balances AFTER INSERT ON transfers
@@ -153,29 +184,34 @@ export async function up(knex: Knex): Promise<void> {
     BEGIN
       IF pg_trigger_depth() < 2 THEN
         RAISE EXCEPTION 'the balances of % are moved by transfers only', TG_TABLE_NAME
-          USING ERRCODE = 'integrity_constraint_violation';
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
       END IF;
       RETURN NEW;
     END $$;
     CREATE TRIGGER accounts_balances BEFORE UPDATE ON accounts FOR EACH ROW
-      WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved)
-        IS DISTINCT FROM (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved))
+      WHEN ((OLD.signup_available, OLD.signup_reserved, OLD.funded_available, OLD.funded_reserved, OLD.topped_up_at)
+        IS DISTINCT FROM
+          (NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved, NEW.topped_up_at))
       EXECUTE FUNCTION only_the_ledger_moves_money();
     CREATE TRIGGER accounts_start_empty BEFORE INSERT ON accounts FOR EACH ROW
-      WHEN ((NEW.signup_available, NEW.signup_reserved, NEW.funded_available, NEW.funded_reserved)
-        IS DISTINCT FROM (0::numeric, 0::numeric, 0::numeric, 0::numeric))
+      WHEN (NEW.topped_up_at IS NOT NULL
+        OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved <> 0)
       EXECUTE FUNCTION only_the_ledger_moves_money();
     CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
       WHEN (OLD.used IS DISTINCT FROM NEW.used) EXECUTE FUNCTION only_the_ledger_moves_money();
+    CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
+      WHEN (NEW.used <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
   `);
 }
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
+    DROP TRIGGER api_keys_start_unused ON api_keys;
     DROP TRIGGER api_keys_usage ON api_keys;
     DROP TRIGGER accounts_start_empty ON accounts;
     DROP TRIGGER accounts_balances ON accounts;
     DROP TABLE top_ups; DROP TABLE transfers;
     DROP FUNCTION only_the_ledger_moves_money; DROP FUNCTION move_balances; DROP FUNCTION check_resolution;
+    DROP FUNCTION check_top_up;
   `);
 }

@@ -2,14 +2,14 @@ import type { Knex } from 'knex';
 
 /**
  * Media tasks. Status and money agree by construction: a task is inserted with its reservation, ends with exactly one
- * resolution of the right kind, and never changes after that. `created_at` is the time that the id carries; the reservation
- * and its resolution have the same `opened_at`.
+ * resolution of the right kind, and never changes after that; it has one job at one provider. `created_at` is the time that
+ * the id carries, by which every query finds the partition; the reservation and its resolution have the same `opened_at`.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE tasks (
       id text COLLATE "C" NOT NULL CHECK (id ~ '^task_[0-9a-z]{32}$'),
-      created_at timestamptz NOT NULL,
+      created_at timestamptz(3) NOT NULL,
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,
       kind text NOT NULL CHECK (kind IN ('image', 'video')),
@@ -17,7 +17,7 @@ export async function up(knex: Knex): Promise<void> {
       capability_version integer,
       provider text NOT NULL,
       request jsonb NOT NULL,
-      price numeric(38,0) NOT NULL CHECK (price > 0),
+      price pico_usd NOT NULL CHECK (price > 0),
       billable_duration_seconds integer CHECK (billable_duration_seconds > 0),
       request_id text NOT NULL,
       status text NOT NULL CHECK (status IN ('queued', 'processing', 'succeeded', 'failed')),
@@ -35,6 +35,7 @@ export async function up(knex: Knex): Promise<void> {
       updated_at timestamptz NOT NULL,
       completed_at timestamptz,
       PRIMARY KEY (id, created_at),
+      CONSTRAINT tasks_id_carries_created_at CHECK (created_at = id_created_at(id)),
       CONSTRAINT tasks_final_means_resolved CHECK (
         (status IN ('succeeded', 'failed')) = (resolution_id IS NOT NULL)
         AND (resolution_id IS NULL) = (completed_at IS NULL)),
@@ -54,12 +55,14 @@ export async function up(knex: Knex): Promise<void> {
     CREATE FUNCTION check_new_task() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF NEW.status <> 'queued' THEN
-        RAISE EXCEPTION 'task % must begin as queued', NEW.id USING ERRCODE = 'check_violation';
+        RAISE EXCEPTION 'task % must begin as queued', NEW.id
+          USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
       END IF;
       PERFORM 1 FROM transfers WHERE id = NEW.reservation_id AND opened_at = NEW.created_at AND kind = 'reservation'
-        AND task_id = NEW.id AND account_id = NEW.account_id AND amount = NEW.price;
+        AND task_id = NEW.id AND account_id = NEW.account_id AND api_key_id = NEW.api_key_id AND amount = NEW.price;
       IF NOT FOUND THEN
-        RAISE EXCEPTION 'task % has no reservation of its price', NEW.id USING ERRCODE = 'foreign_key_violation';
+        RAISE EXCEPTION 'task % has no reservation of its price', NEW.id
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
       END IF;
       RETURN NEW;
     END $$;
@@ -68,16 +71,25 @@ export async function up(knex: Knex): Promise<void> {
     CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       IF OLD.status IN ('succeeded', 'failed') THEN
-        RAISE EXCEPTION 'task % is final', OLD.id USING ERRCODE = 'integrity_constraint_violation';
+        RAISE EXCEPTION 'task % is final', OLD.id
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
       END IF;
       IF OLD.status = 'processing' AND NEW.status = 'queued' THEN
-        RAISE EXCEPTION 'task % cannot go back to queued', OLD.id USING ERRCODE = 'integrity_constraint_violation';
+        RAISE EXCEPTION 'task % cannot go back to queued', OLD.id
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
       END IF;
-      IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.price, OLD.reservation_id, OLD.request)
+      IF (OLD.id, OLD.created_at, OLD.account_id, OLD.api_key_id, OLD.kind, OLD.model, OLD.capability_version, OLD.request,
+          OLD.price, OLD.billable_duration_seconds, OLD.request_id, OLD.reservation_id, OLD.deadline_at)
         IS DISTINCT FROM
-         (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.price, NEW.reservation_id, NEW.request) THEN
+         (NEW.id, NEW.created_at, NEW.account_id, NEW.api_key_id, NEW.kind, NEW.model, NEW.capability_version, NEW.request,
+          NEW.price, NEW.billable_duration_seconds, NEW.request_id, NEW.reservation_id, NEW.deadline_at) THEN
         RAISE EXCEPTION 'what task % was created with cannot change', OLD.id
-          USING ERRCODE = 'integrity_constraint_violation';
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+      END IF;
+      IF OLD.provider_job_id IS NOT NULL
+        AND (OLD.provider, OLD.provider_job_id) IS DISTINCT FROM (NEW.provider, NEW.provider_job_id) THEN
+        RAISE EXCEPTION 'task % has its job at % already', OLD.id, OLD.provider
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
       END IF;
       IF NEW.resolution_id IS NOT NULL THEN
         PERFORM 1 FROM transfers WHERE id = NEW.resolution_id AND opened_at = NEW.created_at
@@ -85,7 +97,7 @@ export async function up(knex: Knex): Promise<void> {
           AND kind = CASE NEW.status WHEN 'succeeded' THEN 'settlement' ELSE 'refund' END;
         IF NOT FOUND THEN
           RAISE EXCEPTION 'task % has no resolution that fits %', NEW.id, NEW.status
-            USING ERRCODE = 'foreign_key_violation';
+            USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
         END IF;
       END IF;
       RETURN NEW;
@@ -101,7 +113,7 @@ export async function up(knex: Knex): Promise<void> {
       PERFORM 1 FROM tasks WHERE id = NEW.task_id AND created_at = NEW.opened_at AND resolution_id = NEW.id;
       IF NOT FOUND THEN
         RAISE EXCEPTION 'transfer % resolves task % but the task does not say so', NEW.id, NEW.task_id
-          USING ERRCODE = 'integrity_constraint_violation';
+          USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
       END IF;
       RETURN NULL;
     END $$;

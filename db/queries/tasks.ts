@@ -131,6 +131,7 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
  * Records that the provider has the job. No-op on a task that is final.
  *
  * @returns the task as it stands now
+ * @throws when the task has another job already
  */
 export async function markProcessing(database: Database, taskId: string, providerJobId: string): Promise<Task | null> {
   await database('tasks')
@@ -140,7 +141,7 @@ export async function markProcessing(database: Database, taskId: string, provide
   return findTask(database, taskId);
 }
 
-/** Records that Temporal has accepted the workflows of these tasks. */
+/** Records that Temporal has accepted the workflows of these tasks. One that has ended by now needs no record. */
 export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
   await database('tasks')
     .whereIn(
@@ -148,6 +149,7 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
       taskIds.map((id) => [id, createdAtOf(id)]),
     )
     .whereNull('workflow_started_at')
+    .whereIn('status', ['queued', 'processing'])
     .update({ workflow_started_at: database.fn.now() });
 }
 
@@ -173,13 +175,15 @@ export async function claimTasksToStart(
     rows: { id: string; account_id: string; model: string; kind: TaskKind; deadline_at: Date; request_id: string }[];
   }>(
     /* sql */ `
-    UPDATE tasks SET next_start_at = now() + make_interval(secs => ?), start_attempts = start_attempts + 1
-    WHERE (id, created_at) IN (
+    -- Materialised: as a plain subquery it could run, and lock, more than once.
+    WITH due AS MATERIALIZED (
       SELECT id, created_at FROM tasks
       WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
-      ORDER BY next_start_at LIMIT ? FOR UPDATE SKIP LOCKED)
-    RETURNING id, account_id, model, kind, deadline_at, request_id`,
-    [retryAfterSeconds, limit],
+      ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE tasks SET next_start_at = now() + make_interval(secs => :retryAfterSeconds), start_attempts = start_attempts + 1
+    FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
+    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
+    { limit, retryAfterSeconds },
   );
   return rows.map((row) => ({
     id: row.id,

@@ -1,0 +1,954 @@
+/**
+ * What must stay true whatever the code does: each rule of the schema is broken here with plain statements, and refuses.
+ * The last test counts: no constraint and no trigger is left out.
+ */
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../db/database.ts';
+import type { Account } from '../../db/queries/accounts.ts';
+import { deleteApiKey } from '../../db/queries/api-keys.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import type { Task } from '../../domain/task.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  createAccount,
+  createEndpoint,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  reloadAccount,
+  type TestKey,
+} from '../support/factories.ts';
+import { readRules, type Rules } from './refusals.ts';
+
+type Row = Readonly<Record<string, unknown>>;
+
+/** What stands in the database while the rules are tried; nothing of it changes. */
+interface Given {
+  readonly account: Account;
+  readonly other: Account;
+  readonly key: TestKey;
+  readonly otherKey: TestKey;
+  readonly deletedKey: TestKey;
+  readonly queued: Task;
+  readonly processing: Task;
+  readonly succeeded: Task;
+  readonly failed: Task;
+  /** Reservations, as the ledger has them: of the queued task, of a text request, and one that the settlement resolved. */
+  readonly reservation: Row;
+  readonly hold: Row;
+  readonly settledHold: Row;
+  readonly settlement: Row;
+  readonly endpoint: Row;
+  /** Made after the events. */
+  readonly lateEndpoint: Row;
+  readonly event: Row;
+  readonly delivery: Row;
+}
+
+/** Rules that nothing can reach, because the one named refuses before. */
+const SHADOWED: Readonly<Record<string, string>> = {
+  tasks_account_id_fkey: 'transfers_move_balances',
+  tasks_api_key_id_fkey: 'transfers_move_balances',
+  tasks_price_check: 'transfers_amount_check',
+};
+
+describe('the rules of the database', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let rules: Rules;
+  let given: Given;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    rules = await readRules(database);
+    given = await prepare(database);
+  });
+
+  after(() => testDatabase.drop());
+
+  /** Each attempt must be refused, and by that rule. */
+  function refuses(what: string, rule: string, ...attempts: ((given: Given) => PromiseLike<unknown>)[]): void {
+    it(`refuse ${what}`, async () => {
+      for (const attempt of attempts) expect(await rules.refusing(attempt(given)), String(attempt)).to.equal(rule);
+    });
+  }
+
+  const insert = (table: string, row: Row): PromiseLike<unknown> => database(table).insert(row);
+  const update = (table: string, { id }: Pick<Row, 'id'>, changes: Row): PromiseLike<unknown> =>
+    database(table).where({ id }).update(changes);
+  const statement = (sql: string, bindings: readonly string[] = []): PromiseLike<unknown> =>
+    database.raw(sql, [...bindings]);
+
+  const insertAccount = (changes: Row): PromiseLike<unknown> =>
+    insert('accounts', { id: newId('account'), name: 'A', ...changes });
+
+  const insertKey = (changes: Row): PromiseLike<unknown> =>
+    insert('api_keys', {
+      id: newId('apiKey'),
+      account_id: given.account.id,
+      digest: randomBytes(32),
+      hint: 'test',
+      ...changes,
+    });
+
+  const insertAdjustment = (changes: Row): PromiseLike<unknown> =>
+    insert('transfers', adjustmentOf(given.account, changes));
+
+  const resolve = (reservation: Row, changes: Row = {}): PromiseLike<unknown> =>
+    insert('transfers', resolutionOf(reservation, changes));
+
+  /** A top-up with its transfer, as one transaction. */
+  const insertTopUp = ({
+    row = {},
+    transfer = {},
+  }: {
+    row?: Row | null;
+    transfer?: Row | null;
+  }): PromiseLike<unknown> =>
+    database.transaction(async (transaction) => {
+      const topUpRow = {
+        account_id: given.account.id,
+        reference: newId('request'),
+        amount: 1_000,
+        transfer_id: newId('transfer'),
+        created_at: new Date(),
+        ...row,
+      };
+      if (row) await transaction('top_ups').insert(topUpRow);
+      if (!transfer) return;
+      const { account_id, amount, reference, created_at } = topUpRow;
+      await transaction('transfers').insert({
+        ...adjustmentOf(given.account, { kind: 'topup', debit: 'payments', author: null, reason: null }),
+        id: topUpRow.transfer_id,
+        account_id,
+        amount,
+        reference,
+        created_at,
+        opened_at: created_at,
+        ...transfer,
+      });
+    });
+
+  /** A task with its reservation, as one transaction. */
+  const insertTask = (changes: Row = {}, reserved: Row = {}): PromiseLike<unknown> =>
+    database.transaction(async (transaction) => {
+      const row = await newTaskRow(transaction, given.queued, changes);
+      const { id: task_id, created_at } = row;
+      await transaction('transfers').insert(
+        reservationOf(given.key, {
+          id: row['reservation_id'],
+          amount: row['price'],
+          signup_amount: 0,
+          opened_at: created_at,
+          created_at,
+          task_id,
+          text_request_id: null,
+          ...reserved,
+        }),
+      );
+      await transaction('tasks').insert(row);
+    });
+
+  /** Resolves the reservation of a task and ends it, as one transaction. */
+  function finish({ id }: Task, resolution: Row, ending: Row): PromiseLike<unknown> {
+    return database.transaction(async (transaction) => {
+      const resolutionRow = resolutionOf(given.reservation, resolution);
+      await transaction('transfers').insert(resolutionRow);
+      await transaction('tasks')
+        .where({ id })
+        .update({ completed_at: new Date(), resolution_id: resolutionRow['id'], ...ending });
+    });
+  }
+
+  const insertClaim = (changes: Row): PromiseLike<unknown> =>
+    insert('idempotency_keys', {
+      account_id: given.account.id,
+      key: newId('request'),
+      request_digest: randomBytes(32),
+      claim_token: crypto.randomUUID(),
+      lease_until: new Date(),
+      ...changes,
+    });
+
+  const insertEndpoint = (changes: Row): PromiseLike<unknown> =>
+    insert('webhook_endpoints', { ...given.endpoint, id: newId('webhookEndpoint'), ...changes });
+
+  const insertEvent = (changes: Row): PromiseLike<unknown> =>
+    insert('events', { ...given.event, id: newId('event'), type: 'endpoint.test', task_id: null, ...changes });
+
+  const insertDelivery = (changes: Row): PromiseLike<unknown> =>
+    insert('deliveries', { ...given.delivery, id: newId('delivery'), ...changes });
+
+  const insertAttempt = (changes: Row): PromiseLike<unknown> =>
+    insert('delivery_attempts', {
+      delivery_id: given.delivery['id'],
+      number: 1,
+      started_at: new Date(),
+      latency_ms: 5,
+      status: 200,
+      ...changes,
+    });
+
+  describe('accounts', () => {
+    refuses('an id of another form', 'accounts_id_check', () => insertAccount({ id: 'acc_1' }));
+    refuses('an id twice', 'accounts_pkey', ({ account: { id } }) => insertAccount({ id }));
+    refuses(
+      'no name, and one that is too long',
+      'accounts_name_check',
+      () => insertAccount({ name: '' }),
+      () => insertAccount({ name: 'a'.repeat(201) }),
+    );
+    refuses('a limit of no tasks', 'accounts_max_concurrent_tasks_check', () =>
+      insertAccount({ max_concurrent_tasks: 0 }),
+    );
+
+    const balances = ['signup_available', 'signup_reserved', 'funded_available', 'funded_reserved'];
+    refuses(
+      'an account that begins with money',
+      'accounts_start_empty',
+      ...balances.map((column) => () => insertAccount({ [column]: 1 })),
+    );
+    refuses('an account that begins as topped up', 'accounts_start_empty', () =>
+      insertAccount({ topped_up_at: new Date() }),
+    );
+    refuses(
+      'a balance written by hand',
+      'accounts_balances',
+      ...balances.map((column) => (given: Given) => update('accounts', given.account, { [column]: 5 })),
+    );
+    refuses(
+      'a first top-up written or erased by hand',
+      'accounts_balances',
+      ({ account }) => update('accounts', account, { topped_up_at: null }),
+      ({ other }) => update('accounts', other, { topped_up_at: new Date() }),
+    );
+    refuses(
+      'another id or age',
+      'accounts_keep_identity',
+      ({ other }) => update('accounts', other, { id: newId('account') }),
+      ({ other }) => update('accounts', other, { created_at: new Date(0) }),
+    );
+    refuses('removal, because the ledger speaks of it', 'accounts_are_kept', ({ other }) =>
+      database('accounts').where({ id: other.id }).delete(),
+    );
+    refuses('removal of all', 'accounts_not_truncated', () => statement('TRUNCATE accounts CASCADE'));
+  });
+
+  describe('money', () => {
+    refuses(
+      'a balance below zero',
+      'pico_usd_check',
+      ({ other, otherKey }) => insert('transfers', reservationOf(otherKey, { amount: 1, account_id: other.id })),
+      ({ account }) => insert('transfers', adjustmentOf(account, { amount: 10n ** 15n, ...TAKEN })),
+    );
+    refuses('signup credit spent that the account does not have, though it has funds', 'pico_usd_check', ({ key }) =>
+      insert('transfers', reservationOf(key, { amount: 1, signup_amount: 1 })),
+    );
+    refuses(
+      'an amount that is no number: it would be above every price',
+      'pico_usd_check',
+      ({ account }) => insert('transfers', adjustmentOf(account, { amount: 'NaN' })),
+      ({ key }) => update('api_keys', key, { usage_limit: 'NaN' }),
+    );
+    refuses('a negative amount', 'pico_usd_check', ({ account }) =>
+      insert('transfers', adjustmentOf(account, { amount: -1 })),
+    );
+    refuses('an amount of nothing', 'transfers_amount_check', ({ account }) =>
+      insert('transfers', adjustmentOf(account, { amount: 0 })),
+    );
+    refuses(
+      'an amount, or a balance, of more than 38 digits',
+      '22003',
+      ({ account }) => insert('transfers', adjustmentOf(account, { amount: `1${'0'.repeat(38)}` })),
+      ({ account }) => insert('transfers', adjustmentOf(account, { amount: '9'.repeat(38) })),
+    );
+  });
+
+  describe('API keys', () => {
+    refuses('an id of another form', 'api_keys_id_check', () => insertKey({ id: newId('account') }));
+    refuses('an id twice', 'api_keys_pkey', ({ key: { id } }) => insertKey({ id }));
+    refuses('a key of no account', 'api_keys_account_id_fkey', () => insertKey({ account_id: newId('account') }));
+    refuses('a name that is too long', 'api_keys_name_check', () => insertKey({ name: 'k'.repeat(201) }));
+    refuses('a digest of another length', 'api_keys_digest_check', () => insertKey({ digest: randomBytes(31) }));
+    refuses('a digest twice', 'api_keys_digest_key', ({ key: { digest } }) => insertKey({ digest }));
+    refuses('a rate of no requests', 'api_keys_rate_limit_rpm_check', () => insertKey({ rate_limit_rpm: 0 }));
+    refuses('a negative usage limit', 'pico_usd_check', () => insertKey({ usage_limit: -1 }));
+    refuses('a key that begins as used', 'api_keys_start_unused', () => insertKey({ used: 1 }));
+    refuses('usage written by hand', 'api_keys_usage', ({ key }) => update('api_keys', key, { used: 0 }));
+    refuses(
+      'another account, digest, id or age',
+      'api_keys_keep_identity',
+      ({ key, other }) => update('api_keys', key, { account_id: other.id }),
+      ({ key }) => update('api_keys', key, { digest: randomBytes(32) }),
+      ({ otherKey }) => update('api_keys', otherKey, { id: newId('apiKey') }),
+      ({ key }) => update('api_keys', key, { created_at: new Date(0) }),
+    );
+    refuses('the return of a deleted key', 'api_keys_stay_deleted', ({ deletedKey }) =>
+      update('api_keys', deletedKey, { deleted_at: null }),
+    );
+    refuses('removal', 'api_keys_are_kept', ({ otherKey }) => database('api_keys').where({ id: otherKey.id }).delete());
+    refuses('removal of all', 'api_keys_not_truncated', () => statement('TRUNCATE api_keys CASCADE'));
+  });
+
+  describe('transfers', () => {
+    refuses('an id of another form', 'transfers_id_check', () => insertAdjustment({ id: 'tr_1' }));
+    refuses('a transfer twice', 'transfers_pkey', ({ reservation: { id, opened_at } }) =>
+      insertAdjustment({ id, opened_at, created_at: opened_at }),
+    );
+    refuses('a transfer of no account', 'transfers_move_balances', () =>
+      insertAdjustment({ account_id: newId('account') }),
+    );
+    refuses(
+      "usage of a key that does not exist, or is another account's",
+      'transfers_move_balances',
+      ({ key }) => insert('transfers', reservationOf(key, { api_key_id: newId('apiKey') })),
+      ({ key, otherKey }) => insert('transfers', reservationOf(key, { api_key_id: otherKey.id })),
+    );
+    refuses(
+      'an adjustment without author or reason',
+      'transfers_adjustments_are_signed',
+      () => insertAdjustment({ author: null }),
+      () => insertAdjustment({ reason: null }),
+    );
+    refuses('two causes', 'transfers_have_one_cause', ({ queued }) =>
+      insertAdjustment({ task_id: queued.id, text_request_id: newId('textRequest'), kind: 'adjustment' }),
+    );
+    refuses('a reservation without a cause', 'transfers_reservations_have_a_cause', ({ key }) =>
+      insert('transfers', reservationOf(key, { text_request_id: null })),
+    );
+    refuses('a first row that is not the start of its chain', 'transfers_chain_opens_with_first_row', () =>
+      insertAdjustment({ opened_at: new Date(Date.now() - 1_000) }),
+    );
+    refuses(
+      'a top-up of signup credit, and a grant of funded credit',
+      'transfers_credit_of_one_kind',
+      () => insertAdjustment({ kind: 'topup', debit: 'payments', signup_amount: 1_000 }),
+      () => insertAdjustment({ kind: 'signup_grant', debit: 'signup_credit' }),
+    );
+    refuses(
+      'more signup credit than there is money, also in what is released',
+      'transfers_signup_is_a_part',
+      () => insertAdjustment({ signup_amount: 1_001 }),
+      ({ hold }) =>
+        insert(
+          'transfers',
+          resolutionOf(hold, { amount: 900, released: 100, released_signup: 101, signup_amount: 299 }),
+        ),
+    );
+    refuses('a release that is not part of a settlement', 'transfers_only_settlements_release', () =>
+      insertAdjustment({ released: 1 }),
+    );
+    refuses('a time in a month that has no partition', '23514', () =>
+      insertAdjustment({ opened_at: '2001-01-01T00:00:00Z', created_at: '2001-01-01T00:00:00Z' }),
+    );
+
+    it('refuses every pair of books that does not belong to its kind', async () => {
+      const lawful = new Set(
+        LAWFUL_BOOKS.flatMap(([kind, pairs]) => pairs.map(([debit, credit]) => [kind, debit, credit].join())),
+      );
+      const kinds = [...LAWFUL_BOOKS.map(([kind]) => kind), 'gift'];
+      const unlawful = kinds
+        .flatMap((kind) => BOOKS.flatMap((debit) => BOOKS.map((credit) => ({ kind, debit, credit }))))
+        .filter(({ kind, debit, credit }) => !lawful.has([kind, debit, credit].join()));
+      for (const books of unlawful) {
+        expect(await rules.refusing(insertAdjustment(books)), Object.values(books).join()).to.equal('transfers_books');
+      }
+    });
+  });
+
+  describe('resolutions: a reservation is resolved at most once, wholly, and by a transfer that fits it', () => {
+    refuses(
+      'a second one, of either kind',
+      'transfers_resolve_once',
+      ({ settledHold }) => resolve(settledHold),
+      ({ settledHold }) => resolve(settledHold, REFUND),
+    );
+    refuses('a settlement and a refund in one statement', 'transfers_resolve_once', ({ hold }) =>
+      database('transfers').insert([resolutionOf(hold), resolutionOf(hold, REFUND)]),
+    );
+    refuses(
+      'a second one for a task that ended',
+      'transfers_resolve_once',
+      async ({ succeeded }) => resolve(await reservationRow(database, succeeded), REFUND),
+      async ({ failed }) => resolve(await reservationRow(database, failed)),
+    );
+    refuses(
+      'one of no reservation',
+      'transfers_match_reservation',
+      ({ hold }) => resolve(hold, { pending_id: newId('transfer') }),
+      ({ settledHold, settlement }) => resolve(settledHold, { pending_id: settlement['id'] }),
+    );
+    refuses(
+      'one that opens at another time: not in another month either',
+      'transfers_match_reservation',
+      ({ hold }) => resolve(hold, { opened_at: new Date() }),
+      ({ hold }) => resolve(hold, { opened_at: nextMonth() }),
+      ({ settledHold }) => resolve(settledHold, { opened_at: nextMonth() }),
+    );
+    refuses(
+      'one of another account, key or request',
+      'transfers_match_reservation',
+      ({ hold, other }) => resolve(hold, { account_id: other.id }),
+      ({ hold, otherKey }) => resolve(hold, { api_key_id: otherKey.id }),
+      ({ hold }) => resolve(hold, { api_key_id: null }),
+      ({ hold }) => resolve(hold, { text_request_id: newId('textRequest') }),
+      ({ hold, queued }) => resolve(hold, { text_request_id: null, task_id: queued.id }),
+    );
+    refuses(
+      'one of more, of less, or of other credit than was held',
+      'transfers_match_reservation',
+      ({ hold }) => resolve(hold, { amount: 1_001 }),
+      ({ hold }) => resolve(hold, { amount: 999 }),
+      ({ hold }) => resolve(hold, { signup_amount: 399 }),
+      ({ hold }) => resolve(hold, { amount: 900, released: 99 }),
+      ({ hold }) => resolve(hold, { amount: 900, released: 100, released_signup: 1 }),
+      ({ hold }) => resolve(hold, { ...REFUND, amount: 999 }),
+    );
+    refuses('a refund that keeps a part', 'transfers_only_settlements_release', ({ hold }) =>
+      resolve(hold, { ...REFUND, amount: 900, released: 100 }),
+    );
+    refuses(
+      'a resolution that names no reservation, and other kinds that do',
+      'transfers_resolution_names_reservation',
+      ({ hold }) => resolve(hold, { pending_id: null, opened_at: hold['opened_at'], created_at: hold['opened_at'] }),
+      ({ hold }) => resolve(hold, { kind: 'excess', debit: 'available', credit: 'revenue' }),
+    );
+  });
+
+  describe('the ledger is append-only', () => {
+    for (const table of ['transfers', 'the partition'] as const) {
+      const name = (): string => (table === 'transfers' ? table : partitionOf('transfers'));
+      refuses(
+        `no change through ${table}`,
+        'transfers_append_only',
+        () => statement(`UPDATE ${name()} SET amount = amount + 1`),
+        () => statement(`UPDATE ${name()} SET reason = 'another'`),
+        () => statement(`UPDATE ${name()} SET opened_at = opened_at + interval '1 month'`),
+        () => statement(`DELETE FROM ${name()}`),
+        ({ hold: { id } }) =>
+          statement(
+            `INSERT INTO ${name()} SELECT * FROM transfers WHERE id = ?
+             ON CONFLICT (id, opened_at) DO UPDATE SET amount = EXCLUDED.amount + 1`,
+            [String(id)],
+          ),
+        () =>
+          statement(
+            `MERGE INTO ${name()} AS old USING accounts ON old.account_id = accounts.id WHEN MATCHED THEN DELETE`,
+          ),
+      );
+      refuses(`no emptying through ${table}`, 'transfers_not_truncated', () => statement(`TRUNCATE ${name()} CASCADE`));
+    }
+
+    it('moves the balance once for a row that is written through a partition', async () => {
+      const { id } = await createAccount(database);
+      await database(partitionOf('transfers')).insert(adjustmentOf({ id }, { amount: 7 }));
+      await database('transfers').insert([adjustmentOf({ id }, { amount: 20 }), adjustmentOf({ id }, { amount: 300 })]);
+      expect((await reloadAccount(database, { id })).fundedAvailable).to.equal(327n);
+    });
+
+    it('has the triggers of the whole table on each partition', async () => {
+      const { rows } = await database.raw<{ rows: unknown[] }>(/* sql */ `
+        SELECT partition.inhrelid::regclass, tgname
+        FROM pg_inherits AS partition JOIN pg_trigger ON tgrelid = partition.inhparent
+        WHERE NOT tgisinternal AND NOT EXISTS (
+          SELECT FROM pg_trigger AS own WHERE own.tgrelid = partition.inhrelid AND own.tgname = pg_trigger.tgname)`);
+      expect(rows).to.deep.equal([]);
+    });
+  });
+
+  describe('top-ups', () => {
+    refuses('a reference twice', 'top_ups_pkey', () => insertTopUp({ row: { reference: 'first' } }));
+    refuses(
+      'no reference, and one that is too long',
+      'top_ups_reference_check',
+      () => insertTopUp({ row: { reference: '' } }),
+      () => insertTopUp({ row: { reference: 'r'.repeat(256) } }),
+    );
+    refuses('nothing', 'top_ups_amount_check', () => insertTopUp({ row: { amount: 0 } }));
+    refuses('an account that does not exist', 'top_ups_account_id_fkey', () =>
+      insertTopUp({ row: { account_id: newId('account') }, transfer: null }),
+    );
+    refuses('two references of one transfer', 'top_ups_transfer_id_key', async () => {
+      const first = await database('top_ups').first<{ transfer_id: string }>('transfer_id');
+      return insertTopUp({ row: { transfer_id: first?.transfer_id }, transfer: null });
+    });
+    refuses('a reference without a transfer', 'top_ups_are_transferred', () => insertTopUp({ transfer: null }));
+    refuses(
+      'a transfer without a reference, and one that differs from it',
+      'transfers_top_ups_have_a_reference',
+      () => insertTopUp({ row: null }),
+      () => insertTopUp({ transfer: { reference: null } }),
+      () => insertTopUp({ transfer: { reference: 'first' } }),
+      () => insertTopUp({ transfer: { amount: 2_000 } }),
+      () => insertTopUp({ transfer: { account_id: given.other.id } }),
+    );
+    refuses(
+      'a change, and removal',
+      'top_ups_append_only',
+      () => statement('UPDATE top_ups SET amount = amount + 1'),
+      () => statement('DELETE FROM top_ups'),
+    );
+    refuses('removal of all', 'top_ups_not_truncated', () => statement('TRUNCATE top_ups'));
+  });
+
+  describe('tasks', () => {
+    refuses('an id of another form', 'tasks_id_check', ({ queued }) =>
+      insertTask({
+        id: queued.id
+          .toUpperCase()
+          .replace('TASK', 'task')
+          .replaceAll(/_(.{10})/g, `_${queued.id.slice(5, 15)}`),
+      }),
+    );
+    refuses('a time that its id does not carry', 'tasks_id_carries_created_at', () =>
+      insertTask({ created_at: new Date(Date.now() - 5_000) }),
+    );
+    refuses('a task twice', 'tasks_pkey', async ({ queued }) =>
+      insert('tasks', await newTaskRow(database, queued, { id: queued.id, reservation_id: queued.reservationId })),
+    );
+    refuses('an unknown kind', 'tasks_kind_check', () => insertTask({ kind: 'audio' }));
+    refuses('a duration of nothing', 'tasks_billable_duration_seconds_check', () =>
+      insertTask({ billable_duration_seconds: 0 }),
+    );
+    refuses(
+      'a task without a reservation of its price, its own, its key and its account',
+      'tasks_are_reserved',
+      async ({ queued }) => insert('tasks', await newTaskRow(database, queued, {})),
+      async ({ queued }) =>
+        insert('tasks', await newTaskRow(database, queued, { reservation_id: queued.reservationId })),
+      () => insertTask({ price: 2_000 }, { amount: 1_000 }),
+      () => insertTask({ account_id: given.other.id }, {}),
+      () => insertTask({ api_key_id: given.otherKey.id }, {}),
+      () => insertTask({}, { task_id: given.processing.id }),
+    );
+    refuses(
+      'a task that does not begin as queued',
+      'tasks_are_reserved',
+      () => insertTask({ status: 'processing' }),
+      () =>
+        insertTask({ status: 'succeeded', output: '[]', completed_at: new Date(), resolution_id: newId('transfer') }),
+    );
+
+    const created: readonly (readonly [column: string, value: unknown])[] = [
+      ['id', newId('task')],
+      ['created_at', new Date(0)],
+      ['account_id', newId('account')],
+      ['api_key_id', newId('apiKey')],
+      ['kind', 'image'],
+      ['model', 'vidtwo-1.1'],
+      ['capability_version', 2],
+      ['request', '{}'],
+      ['price', 1],
+      ['billable_duration_seconds', 30],
+      ['request_id', 'another'],
+      ['reservation_id', newId('transfer')],
+      ['deadline_at', new Date(0)],
+    ];
+    for (const [column, value] of created) {
+      refuses(`another ${column} than it was created with`, 'tasks_change_lawfully', ({ queued }) =>
+        update('tasks', queued, { [column]: value }),
+      );
+    }
+    refuses(
+      'any change of a final task, also through its partition',
+      'tasks_change_lawfully',
+      ...(['succeeded', 'failed'] as const).flatMap((ending) => [
+        (given: Given) => update('tasks', given[ending], { status: 'processing' }),
+        (given: Given) => update('tasks', given[ending], { updated_at: new Date() }),
+        (given: Given) => update('tasks', given[ending], { output: null, status: 'failed' }),
+        (given: Given) => update(partitionOf('tasks'), given[ending], { error_code: 'bad_request' }),
+      ]),
+    );
+    refuses('the way back to queued', 'tasks_change_lawfully', ({ processing }) =>
+      update('tasks', processing, { status: 'queued' }),
+    );
+    refuses(
+      'another job, or its job at another provider',
+      'tasks_change_lawfully',
+      ({ processing }) => update('tasks', processing, { provider_job_id: 'second' }),
+      ({ processing }) => update('tasks', processing, { provider_job_id: null }),
+      ({ processing }) => update('tasks', processing, { provider: 'another' }),
+    );
+    refuses('an unknown state', 'tasks_status_check', ({ queued }) => update('tasks', queued, { status: 'paused' }));
+    refuses(
+      'an end without a resolution, and the reverse',
+      'tasks_final_means_resolved',
+      ({ queued }) => update('tasks', queued, { ...FAILED, completed_at: new Date() }),
+      ({ queued }) => update('tasks', queued, { completed_at: new Date() }),
+    );
+    refuses('an unknown failure', 'tasks_error_code_check', ({ queued }) =>
+      update('tasks', queued, { error_code: 'forbidden', error_message: 'No.' }),
+    );
+    refuses(
+      'a failure without a reason, and a reason without a failure',
+      'tasks_failed_has_reason',
+      ({ queued }) => finish(queued, REFUND, { ...FAILED, error_code: null, error_message: null }),
+      ({ queued }) => finish(queued, REFUND, { ...FAILED, error_message: null }),
+      ({ queued }) => update('tasks', queued, { error_code: 'bad_request', error_message: 'No.' }),
+    );
+    refuses(
+      'success without output, and output without success',
+      'tasks_succeeded_has_output',
+      ({ queued }) => finish(queued, {}, { status: 'succeeded' }),
+      ({ queued }) => update('tasks', queued, { output: '[]' }),
+    );
+    refuses(
+      'removal, also through its partition',
+      'tasks_are_kept',
+      () => statement('DELETE FROM tasks'),
+      () => statement(`DELETE FROM ${partitionOf('tasks')}`),
+    );
+    refuses(
+      'removal of all, also of a partition',
+      'tasks_not_truncated',
+      () => statement('TRUNCATE tasks CASCADE'),
+      () => statement(`TRUNCATE ${partitionOf('tasks')} CASCADE`),
+    );
+
+    describe('and their money', () => {
+      refuses('money without a task, at commit', 'transfers_task_exists', ({ key }) =>
+        insert('transfers', reservationOf(key, { text_request_id: null, task_id: newId('task') })),
+      );
+      refuses('a second reservation for a task', 'transfers_once_per_task', ({ reservation }) =>
+        insert('transfers', { ...reservation, id: newId('transfer') }),
+      );
+      refuses(
+        'a task that costs more or less than its price',
+        'transfers_tasks_cost_their_price_or_nothing',
+        ({ reservation, queued: { price } }) =>
+          insert(
+            'transfers',
+            resolutionOf(reservation, {
+              amount: price - 1n,
+              signup_amount: price - 1n,
+              released: 1,
+              released_signup: 1,
+            }),
+          ),
+        ({ reservation }) =>
+          insert('transfers', { ...reservation, id: newId('transfer'), kind: 'excess', credit: 'revenue' }),
+        ({ reservation }) =>
+          insert('transfers', {
+            ...reservation,
+            id: newId('transfer'),
+            kind: 'absorbed_loss',
+            debit: 'absorbed_loss',
+            credit: 'revenue',
+          }),
+      );
+      refuses(
+        'money resolved behind the back of the task, at commit',
+        'transfers_resolve_with_their_task',
+        ({ reservation }) => insert('transfers', resolutionOf(reservation)),
+        ({ reservation }) => insert('transfers', resolutionOf(reservation, REFUND)),
+      );
+      refuses(
+        'a resolution that does not fit the end',
+        'tasks_change_lawfully',
+        ({ queued }) => finish(queued, REFUND, { status: 'succeeded', output: '[]' }),
+        ({ queued }) => finish(queued, {}, FAILED),
+        ({ queued, settlement }) =>
+          update('tasks', queued, {
+            status: 'succeeded',
+            output: '[]',
+            completed_at: new Date(),
+            resolution_id: settlement['id'],
+          }),
+      );
+    });
+  });
+
+  describe('idempotency keys', () => {
+    const completed = { completed_at: new Date(), expires_at: new Date(), status: 201, sealed_body: randomBytes(8) };
+
+    refuses('an account that does not exist', 'idempotency_keys_account_id_fkey', () =>
+      insertClaim({ account_id: newId('account') }),
+    );
+    refuses(
+      'no key, and one that is too long',
+      'idempotency_keys_key_check',
+      () => insertClaim({ key: '' }),
+      () => insertClaim({ key: 'k'.repeat(256) }),
+    );
+    refuses('a key twice', 'idempotency_keys_pkey', () =>
+      database.transaction(async () => {
+        await insertClaim({ key: 'twice' });
+        await insertClaim({ key: 'twice' });
+      }),
+    );
+    refuses('a digest of another length', 'idempotency_keys_request_digest_check', () =>
+      insertClaim({ request_digest: randomBytes(16) }),
+    );
+    refuses(
+      'the response of a failure',
+      'idempotency_keys_status_check',
+      () => insertClaim({ ...completed, status: 402 }),
+      () => insertClaim({ ...completed, status: 500 }),
+    );
+    refuses(
+      'half a response',
+      'idempotency_complete_or_not',
+      ...Object.keys(completed).map((column) => () => insertClaim({ ...completed, [column]: null })),
+    );
+  });
+
+  describe('webhooks', () => {
+    refuses('an endpoint id of another form', 'webhook_endpoints_id_check', () => insertEndpoint({ id: 'we_1' }));
+    refuses('an endpoint twice', 'webhook_endpoints_pkey', ({ endpoint: { id } }) => insertEndpoint({ id }));
+    refuses('an endpoint of no account', 'webhook_endpoints_account_id_fkey', () =>
+      insertEndpoint({ account_id: newId('account') }),
+    );
+    refuses('an address that is too long', 'webhook_endpoints_url_check', () =>
+      insertEndpoint({ url: 'u'.repeat(2_049) }),
+    );
+    refuses('a description that is too long', 'webhook_endpoints_description_check', () =>
+      insertEndpoint({ description: 'd'.repeat(1_001) }),
+    );
+    refuses(
+      'no events, and unknown ones',
+      'webhook_endpoints_events_check',
+      () => insertEndpoint({ events: [] }),
+      () => insertEndpoint({ events: ['task.created'] }),
+    );
+    refuses(
+      'an endpoint disabled without a reason, and the reverse',
+      'webhook_endpoints_disabled_with_reason',
+      () => insertEndpoint({ disabled_at: new Date() }),
+      () => insertEndpoint({ disabled_reason: 'tired' }),
+    );
+    refuses(
+      'an old secret that never ends, and the reverse',
+      'webhook_endpoints_previous_secret_ends',
+      () => insertEndpoint({ previous_sealed_secret: randomBytes(32) }),
+      () => insertEndpoint({ previous_secret_until: new Date() }),
+    );
+
+    refuses('an event id of another form', 'events_id_check', () => insertEvent({ id: 'evt_1' }));
+    refuses('an event twice', 'events_pkey', ({ event: { id } }) => insertEvent({ id }));
+    refuses('an event of no account', 'events_account_id_fkey', () => insertEvent({ account_id: newId('account') }));
+    refuses('an unknown event', 'events_type_check', ({ queued }) =>
+      insertEvent({ type: 'task.created', task_id: queued.id }),
+    );
+    refuses(
+      'an event of a task that names none, and a test that names one',
+      'events_of_tasks_name_them',
+      () => insertEvent({ type: 'task.failed' }),
+      ({ queued }) => insertEvent({ task_id: queued.id }),
+    );
+    refuses('a second event of a task', 'events_once_per_task', ({ succeeded }) =>
+      insertEvent({ type: 'task.failed', task_id: succeeded.id }),
+    );
+
+    refuses('a delivery id of another form', 'deliveries_id_check', () => insertDelivery({ id: 'del_1' }));
+    refuses('a delivery twice', 'deliveries_pkey', ({ delivery: { id } }) => insertDelivery({ id }));
+    refuses('an event delivered to an endpoint twice', 'deliveries_once_per_endpoint', () => insertDelivery({}));
+    refuses('a delivery of no event', 'deliveries_event_id_fkey', () => insertDelivery({ event_id: newId('event') }));
+    refuses('a delivery of no account', 'deliveries_account_id_fkey', ({ lateEndpoint }) =>
+      insertDelivery({ endpoint_id: lateEndpoint['id'], account_id: newId('account') }),
+    );
+    refuses('a delivery to no endpoint', 'deliveries_endpoint_id_fkey', () =>
+      insertDelivery({ endpoint_id: newId('webhookEndpoint') }),
+    );
+    refuses('an unknown state', 'deliveries_status_check', () =>
+      insertDelivery({ status: 'lost', completed_at: new Date() }),
+    );
+    refuses(
+      'a delivery that ended without a time, and the reverse',
+      'deliveries_end_with_a_time',
+      () => insertDelivery({ status: 'failed', completed_at: null }),
+      () => insertDelivery({ status: 'pending', completed_at: new Date() }),
+    );
+
+    refuses('an attempt of no delivery', 'delivery_attempts_delivery_id_fkey', () =>
+      insertAttempt({ delivery_id: newId('delivery') }),
+    );
+    refuses('an attempt before the first', 'delivery_attempts_number_check', () => insertAttempt({ number: 0 }));
+    refuses('an attempt that ended before it began', 'delivery_attempts_latency_ms_check', () =>
+      insertAttempt({ latency_ms: -1 }),
+    );
+    refuses('an attempt without outcome', 'delivery_attempts_have_an_outcome', () => insertAttempt({ status: null }));
+    refuses('an attempt twice', 'delivery_attempts_pkey', () =>
+      database.transaction(async () => {
+        await insertAttempt({ number: 2 });
+        await insertAttempt({ number: 2 });
+      }),
+    );
+  });
+
+  refuses('two counts of the same minute', 'request_windows_pkey', ({ key }) =>
+    database('request_windows').insert(
+      [1, 2].map((requests) => ({ api_key_id: key.id, window_start: new Date(0), requests })),
+    ),
+  );
+
+  describe('all together', () => {
+    it('leave nothing untested', () => {
+      expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());
+    });
+
+    it('left everything as it was', async () => {
+      expect(await reloadAccount(database, given.account)).to.deep.equal(given.account);
+    });
+  });
+});
+
+const TAKEN = { debit: 'available', credit: 'adjustments' };
+const REFUND = { kind: 'refund', credit: 'available' };
+const FAILED = { status: 'failed', error_code: 'processing_failed', error_message: 'It failed.' };
+
+const BOOKS = ['available', 'reserved', 'revenue', 'payments', 'signup_credit', 'absorbed_loss', 'adjustments', 'cash'];
+
+const LAWFUL_BOOKS: readonly (readonly [kind: string, pairs: readonly (readonly [debit: string, credit: string])[]])[] =
+  [
+    ['topup', [['payments', 'available']]],
+    ['signup_grant', [['signup_credit', 'available']]],
+    ['reservation', [['available', 'reserved']]],
+    ['settlement', [['reserved', 'revenue']]],
+    ['refund', [['reserved', 'available']]],
+    ['excess', [['available', 'revenue']]],
+    ['absorbed_loss', [['absorbed_loss', 'revenue']]],
+    [
+      'adjustment',
+      [
+        ['adjustments', 'available'],
+        ['available', 'adjustments'],
+      ],
+    ],
+  ];
+
+async function prepare(database: Database): Promise<Given> {
+  const account = await createAccount(database, { fundedUsd: 100, signupUsd: 5 });
+  const other = await createAccount(database);
+  const key = await createKey(database, account);
+  const otherKey = await createKey(database, other);
+  const deletedKey = await createKey(database, account);
+  await deleteApiKey(database, deletedKey.id);
+  const endpoint = await createEndpoint(database, account);
+
+  const [queued, processing, succeeded, failed] = [
+    await createTaskRow(database, key),
+    await createTaskRow(database, key),
+    await createTaskRow(database, key),
+    await createTaskRow(database, key),
+  ];
+  await database('tasks').where({ id: processing.id }).update({ status: 'processing', provider_job_id: 'first' });
+  await finishAsSucceeded(database, succeeded);
+  await finishAsFailed(database, failed);
+
+  const hold = reservationOf(key, { signup_amount: 400 });
+  const settled = reservationOf(key, { signup_amount: 400 });
+  const settlement = resolutionOf(settled);
+  for (const transfer of [hold, settled, settlement]) await database('transfers').insert(transfer);
+  await spendSignupCredit(database, account, key);
+  return {
+    account: await reloadAccount(database, account),
+    other,
+    key,
+    otherKey,
+    deletedKey,
+    queued,
+    processing,
+    succeeded,
+    failed,
+    hold,
+    settledHold: settled,
+    settlement,
+    reservation: await reservationRow(database, queued),
+    endpoint: await rowOf(database, 'webhook_endpoints', { id: endpoint.id }),
+    lateEndpoint: await rowOf(database, 'webhook_endpoints', { id: (await createEndpoint(database, account)).id }),
+    event: await rowOf(database, 'events', { task_id: succeeded.id }),
+    delivery: await rowOf(database, 'deliveries', { task_id: succeeded.id }),
+  };
+}
+
+async function spendSignupCredit(database: Database, account: Pick<Account, 'id'>, key: TestKey): Promise<void> {
+  const { signupAvailable } = await reloadAccount(database, account);
+  const amount = signupAvailable.toString();
+  await database('transfers').insert(reservationOf(key, { amount, signup_amount: amount }));
+}
+
+function adjustmentOf({ id: account_id }: Pick<Account, 'id'>, changes: Row = {}): Row {
+  const now = new Date();
+  return {
+    id: newId('transfer'),
+    opened_at: now,
+    created_at: now,
+    account_id,
+    amount: 1_000,
+    kind: 'adjustment',
+    debit: 'adjustments',
+    credit: 'available',
+    author: 'tester',
+    reason: 'a test',
+    ...changes,
+  };
+}
+
+/** A hold for a text request, unless the changes say otherwise. */
+function reservationOf(key: TestKey, changes: Row = {}): Row {
+  const now = new Date();
+  return {
+    id: newId('transfer'),
+    opened_at: now,
+    created_at: now,
+    kind: 'reservation',
+    debit: 'available',
+    credit: 'reserved',
+    amount: 1_000,
+    signup_amount: 0,
+    account_id: key.accountId,
+    api_key_id: key.id,
+    task_id: null,
+    text_request_id: newId('textRequest'),
+    ...changes,
+  };
+}
+
+/** The settlement of a reservation, unless the changes say otherwise. */
+function resolutionOf(reservation: Row, changes: Row = {}): Row {
+  return {
+    ...reservation,
+    id: newId('transfer'),
+    created_at: new Date(),
+    pending_id: reservation['id'],
+    kind: 'settlement',
+    debit: 'reserved',
+    credit: 'revenue',
+    ...changes,
+  };
+}
+
+async function reservationRow(database: Database, { reservationId }: Task): Promise<Row> {
+  return rowOf(database, 'transfers', { id: reservationId });
+}
+
+/** A copy of a queued task under a new id. */
+async function newTaskRow(database: Database, { id: original }: Task, changes: Row): Promise<Row> {
+  const id = newId('task');
+  const idOfRow = typeof changes['id'] === 'string' ? changes['id'] : id;
+  return {
+    ...(await rowOf(database, 'tasks', { id: original })),
+    id,
+    created_at: new Date(createdAtMsOf('task', idOfRow.toLowerCase())),
+    reservation_id: newId('transfer'),
+    ...changes,
+  };
+}
+
+async function rowOf(database: Database, table: string, columns: Row): Promise<Row> {
+  const row = await database(table).where(columns).first<Row | undefined>();
+  if (!row) throw new Error(`there is no such row in ${table}`);
+  return row;
+}
+
+function partitionOf(table: string): string {
+  return `${table}_${new Date().toISOString().slice(0, 7).replace('-', '_')}`;
+}
+
+function nextMonth(): Date {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
+}

@@ -1,0 +1,150 @@
+/** Rows for tests, made by the same queries as in production. What a test does not care about has a default. */
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../db/database.ts';
+import { type Account, findAccount, insertAccount } from '../../db/queries/accounts.ts';
+import { type ApiKey, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
+import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import { type EventOfEnding, type FinishedTask, finishTask } from '../../db/queries/finish-task.ts';
+import { createTasks, findTask, type NewTask } from '../../db/queries/tasks.ts';
+import { insertWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import type { TaskErrorCode } from '../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
+import type { GeneratedMedia, Task } from '../../domain/task.ts';
+
+/** A key as the database has it, and the digest by which it is found. */
+export interface TestKey extends ApiKey {
+  readonly digest: Buffer;
+}
+
+export const VIDEO: GeneratedMedia = { type: 'video', url: 'https://files.test/0.mp4', mimeType: 'video/mp4' };
+
+const MINUTE_MS = 60_000;
+
+/** An account that was given so much; without `fundedUsd` it has never topped up. */
+export async function createAccount(
+  database: Database,
+  { signupUsd = 0, fundedUsd = 0 }: { signupUsd?: number; fundedUsd?: number } = {},
+): Promise<Account> {
+  const id = newId('account');
+  await insertAccount(database, { id, name: 'Test' });
+  if (signupUsd > 0) await grantSignupCredit(database, id, parseUsd(signupUsd));
+  if (fundedUsd > 0) await topUp(database, { accountId: id, amount: parseUsd(fundedUsd), reference: 'first' });
+  return reloadAccount(database, { id });
+}
+
+/** The account as it stands now. */
+export async function reloadAccount(database: Database, { id }: Pick<Account, 'id'>): Promise<Account> {
+  const account = await findAccount(database, id);
+  if (!account) throw new Error(`there is no account ${id}`);
+  return account;
+}
+
+export async function createKey(
+  database: Database,
+  account: Pick<Account, 'id'>,
+  settings: KeySettings = {},
+): Promise<TestKey> {
+  const digest = randomBytes(32);
+  const key = await insertApiKey(database, {
+    id: newId('apiKey'),
+    accountId: account.id,
+    digest,
+    hint: 'test',
+    settings,
+  });
+  return { ...key, digest };
+}
+
+/** A key of a new account with 100 USD, for tests that are not about money. */
+export async function createFundedKey(database: Database, fundedUsd = 100): Promise<TestKey> {
+  return createKey(database, await createAccount(database, { fundedUsd }));
+}
+
+/** What a create call of that key would write: a video for 1 USD. */
+export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial<NewTask> = {}): NewTask {
+  const id = settings.id ?? newId('task');
+  const createdAtMs = createdAtMsOf('task', id);
+  return {
+    id,
+    reservationId: newId('transfer', createdAtMs),
+    accountId: key.accountId,
+    apiKeyId: key.id,
+    kind: 'video',
+    model: 'vidone-3.0',
+    capabilityVersion: 1,
+    provider: 'simulator',
+    request: { kind: 'video', model: 'vidone-3.0', prompt: 'A test', durationSeconds: 5 },
+    price: parseUsd(1),
+    billableDurationSeconds: 5,
+    requestId: newId('request'),
+    createdAt: new Date(createdAtMs),
+    deadlineAt: new Date(createdAtMs + 30 * MINUTE_MS),
+    nextStartAt: new Date(createdAtMs),
+    maxConcurrentTasks: 1_000,
+    idempotency: null,
+    ...settings,
+  };
+}
+
+/** A queued task with its reservation. @throws Error when it is refused */
+export async function createTaskRow(
+  database: Database,
+  key: Pick<ApiKey, 'id' | 'accountId'>,
+  settings: Partial<NewTask> = {},
+): Promise<Task> {
+  const task = newTask(key, settings);
+  const [outcome] = await createTasks(database, [task]);
+  if (outcome !== 'created') throw new Error(`the task was refused: ${outcome}`);
+  return reloadTask(database, task);
+}
+
+/** The task as it stands now. */
+export async function reloadTask(database: Database, { id }: Pick<Task, 'id'>): Promise<Task> {
+  const task = await findTask(database, id);
+  if (!task) throw new Error(`there is no task ${id}`);
+  return task;
+}
+
+/** Ends a task as succeeded, charged and announced. */
+export async function finishAsSucceeded(database: Database, { id }: Pick<Task, 'id'>): Promise<FinishedTask> {
+  return finishTask(database, id, { status: 'succeeded', output: [VIDEO] }, newEvent('task.succeeded'));
+}
+
+/** Ends a task as failed, refunded and announced. */
+export async function finishAsFailed(
+  database: Database,
+  { id }: Pick<Task, 'id'>,
+  code: TaskErrorCode = 'processing_failed',
+): Promise<FinishedTask> {
+  const failure = { code, message: 'It failed. Try again.' };
+  return finishTask(database, id, { status: 'failed', failure }, newEvent('task.failed'));
+}
+
+export function newEvent(type: EventOfEnding['type']): EventOfEnding {
+  return { id: newId('event'), type, payload: (task) => JSON.stringify({ type, task_id: task.id }) };
+}
+
+/** A webhook endpoint that takes both events. */
+export async function createEndpoint(
+  database: Database,
+  account: Pick<Account, 'id'>,
+  settings: Partial<Pick<WebhookEndpoint, 'url' | 'events' | 'description'>> = {},
+): Promise<WebhookEndpoint> {
+  const endpoint = await insertWebhookEndpoint(
+    database,
+    {
+      id: newId('webhookEndpoint'),
+      accountId: account.id,
+      url: 'https://receiver.test/',
+      description: null,
+      events: ['task.succeeded', 'task.failed'],
+      sealedSecret: randomBytes(32),
+      createdAt: new Date(),
+      ...settings,
+    },
+    1_000,
+  );
+  if (!endpoint) throw new Error('there is no limit');
+  return endpoint;
+}
