@@ -33,6 +33,8 @@ export interface Config {
   readonly providers: {
     /** File with the routes from models to upstreams; the simulator serves every model where there is none. */
     readonly routesFile: string | undefined;
+    /** Whether upstreams are asked to announce the end of their jobs. */
+    readonly callbacks: boolean;
   };
   readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
   /** The moderation service, if any. */
@@ -103,7 +105,6 @@ export interface StackConfig {
     readonly keyPepper: string | undefined;
     readonly encryptionKey: string | undefined;
   };
-  readonly publicUrl: string | undefined;
   readonly shutdownGraceMs: number;
 }
 
@@ -141,7 +142,7 @@ export function loadConfig(env: Environment = process.env): Config {
       encryptionKey: Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
     },
     storage: storageConfig(values),
-    providers: { routesFile: values.GENWAY_PROVIDERS },
+    providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
     simulator: simulatorConfig(values),
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
@@ -220,8 +221,27 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       keyPepper: values.GENWAY_KEY_PEPPER,
       encryptionKey: values.GENWAY_ENCRYPTION_KEY,
     },
-    publicUrl: values.GENWAY_PUBLIC_URL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+  };
+}
+
+/** What the `genway` command needs to reach the administration endpoints. */
+export interface CommandConfig {
+  readonly baseUrl: string;
+  /** The running local stack's own where there is none. */
+  readonly adminToken: string | undefined;
+  /** The state folder of the local stack. */
+  readonly home: string;
+}
+
+/** @throws ConfigurationError naming every variable that is wrong */
+export function loadCommandConfig(env: Environment = process.env): CommandConfig {
+  const { values, mistakes } = readVariables(env, () => false);
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    baseUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
+    adminToken: values.GENWAY_ADMIN_TOKEN,
+    home: resolve(values.GENWAY_HOME),
   };
 }
 

@@ -1,0 +1,81 @@
+/** The administration endpoints, as the `genway` command calls them. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import Joi from 'joi';
+import { request } from 'undici';
+import type { CommandConfig } from '../../config.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
+import { textOf } from './print.ts';
+
+export interface AdminClient {
+  /** @throws CommandError with the service's own message when it refuses */
+  call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<JsonObject>;
+  /** The answer as text, in the media type that is asked for. */
+  text(path: string, accept: string): Promise<string>;
+}
+
+/** A refusal or mistake that is told in one line and ends the command with code 1. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+}
+
+interface Address {
+  readonly baseUrl: string;
+  readonly adminToken: string;
+}
+
+const demoSchema = Joi.object({ base_url: Joi.string().required(), admin_token: Joi.string().required() }).unknown();
+
+/** Where GENWAY_ADMIN_TOKEN is not set, the local stack that is running is meant. */
+export async function connectAdmin(config: CommandConfig): Promise<AdminClient> {
+  const { baseUrl, adminToken } = await addressOf(config);
+  const send = async (
+    method: string,
+    path: string,
+    headers: Record<string, string>,
+    body?: object,
+  ): Promise<string> => {
+    const response = await request(`${baseUrl}/admin/v1${path}`, {
+      method,
+      headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    }).catch((error: Error) => {
+      throw new CommandError(`${baseUrl} cannot be reached (${error.message}). Is Genway running?`);
+    });
+    const text = await response.body.text();
+    if (response.statusCode >= 400) throw new CommandError(refusalIn(text) ?? `${response.statusCode}: ${text}`);
+    return text;
+  };
+  return {
+    call: async (method, path, body) => parseObject(await send(method, path, {}, body)),
+    text: (path, accept) => send('GET', path, { accept }),
+  };
+}
+
+async function addressOf({ baseUrl, adminToken, home }: CommandConfig): Promise<Address> {
+  if (adminToken !== undefined) return { baseUrl, adminToken };
+  const demo = await readFile(join(home, 'demo.json'), 'utf8').catch(() => null);
+  if (demo === null) {
+    throw new CommandError(
+      'No local stack is running here: start one with `npm start`, or set GENWAY_PUBLIC_URL and GENWAY_ADMIN_TOKEN.',
+    );
+  }
+  const { value, error } = demoSchema.validate(JSON.parse(demo));
+  if (error) throw new CommandError(`${join(home, 'demo.json')} is not what a local stack writes: ${error.message}`);
+  return { baseUrl: value.base_url, adminToken: value.admin_token };
+}
+
+function parseObject(text: string): JsonObject {
+  const parsed: Json = JSON.parse(text);
+  if (!isObject(parsed)) throw new CommandError('the answer is not a JSON object');
+  return parsed;
+}
+
+function refusalIn(text: string): string | undefined {
+  try {
+    const { error } = parseObject(text);
+    return isObject(error) ? `${textOf(error['message'])} (${textOf(error['code'])})` : undefined;
+  } catch {
+    return undefined;
+  }
+}

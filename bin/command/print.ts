@@ -1,0 +1,51 @@
+/** Answers as people read them in a terminal. */
+import { isObject, type Json, type JsonObject } from './json.ts';
+
+/** One thing: a line for each field, nested fields under dotted names. */
+export function describe(thing: JsonObject): string {
+  const lines = flatten(thing, '');
+  const width = Math.max(0, ...lines.map(([name]) => name.length));
+  return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+}
+
+/** Many things of one kind: a column for each named field. */
+export function table(rows: readonly JsonObject[], columns: readonly string[]): string {
+  const cells = [columns, ...rows.map((row) => columns.map((column) => textOf(at(row, column))))];
+  const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  return cells
+    .map((line) =>
+      line
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** The objects in a list answer. */
+export function rowsOf(list: JsonObject): readonly JsonObject[] {
+  const { data } = list;
+  return Array.isArray(data) ? data.filter(isObject) : [];
+}
+
+/** The object in an answer about one thing. */
+export function dataOf(answer: JsonObject): JsonObject {
+  const { data } = answer;
+  return isObject(data) ? data : answer;
+}
+
+function flatten(thing: JsonObject, prefix: string): [string, string][] {
+  return Object.entries(thing).flatMap(([name, value]): [string, string][] =>
+    isObject(value) ? flatten(value, `${prefix}${name}.`) : [[prefix + name, textOf(value)]],
+  );
+}
+
+function at(row: JsonObject, path: string): Json | undefined {
+  return path.split('.').reduce<Json | undefined>((value, name) => (isObject(value) ? value[name] : undefined), row);
+}
+
+/** One value in words; `-` where there is none. */
+export function textOf(value: Json | undefined): string {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { childEnvironment } from '../../config.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+
+const run = promisify(execFile);
+
+describe('the genway command', function () {
+  this.timeout(60_000);
+  let app: TestApp;
+  before(async () => {
+    app = await startTestApp();
+  });
+  after(() => app.stop());
+
+  /** @returns what it prints */
+  async function genway(...words: string[]): Promise<string> {
+    const environment = childEnvironment({ GENWAY_PUBLIC_URL: app.baseUrl, GENWAY_ADMIN_TOKEN: app.adminToken });
+    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', ...words], {
+      env: environment,
+    });
+    return stdout;
+  }
+
+  it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
+    const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit', '5'), 'id');
+    expect(account).to.match(/^acc_/);
+    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
+    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
+    await genway('accounts', 'adjust', account, '-2.5', '--reason', 'double payment');
+    const shown = await genway('accounts', 'show', account);
+    expect(field(shown, 'balances.funded_usd')).to.equal('10');
+    expect(field(shown, 'balances.signup_usd')).to.equal('5');
+    const ledger = await genway('accounts', 'ledger', account);
+    expect(ledger.match(/topup/g)).to.have.length(1);
+    expect(ledger).to.contain('adjustment').and.to.contain('signup_grant');
+  });
+
+  it('makes, changes and deletes a key', async () => {
+    const account = field(await genway('accounts', 'create', 'Acme'), 'id');
+    const key = await genway('keys', 'create', account, '--name', 'server', '--usage-limit', '3', '--models', 'a,b');
+    expect(field(key, 'api_key')).to.match(/^sk-/);
+    const changed = await genway('keys', 'update', field(key, 'id'), '--disable');
+    expect(field(changed, 'disabled')).to.equal('true');
+    expect(field(changed, 'usage_limit_usd')).to.equal('3');
+    expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
+  });
+
+  it('tells a refusal in one line and ends with code 1', async () => {
+    const failure = await genway('accounts', 'show', 'acc_unknown').catch(
+      (error: { code: number; stderr: string }) => error,
+    );
+    expect(failure).to.include({ code: 1 });
+    expect(failure).to.have.property('stderr', 'There is no such account. Check the id. (not_found)\n');
+  });
+});
+
+/** The value that an answer shows under a name. */
+function field(output: string, name: string): string {
+  return new RegExp(`^${name.replaceAll('.', '\\.')} +(.+)$`, 'm').exec(output)?.[1] ?? '';
+}
