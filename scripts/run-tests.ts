@@ -9,6 +9,8 @@ import { childEnvironment } from '../config.ts';
 import { createServices } from '../test/support/servers.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
+/** Enough for what the running test has started to be stopped after it. */
+const STOP_GRACE_MS = 30_000;
 const mocha = join(import.meta.dirname, '../node_modules/mocha/bin/mocha.js');
 
 const services = createServices(console.log);
@@ -28,7 +30,7 @@ if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
 process.exit(passed ? 0 : 1);
 
 async function stopEarly(): Promise<void> {
-  await child?.kill();
+  await child?.stop(STOP_GRACE_MS);
   await services.stop();
   process.exit(130);
 }
@@ -50,6 +52,8 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
     // Something that is still open after the last test must not keep the run from ending.
     args: [mocha, '--exit', ...(process.stdout.isTTY ? ['--color'] : []), ...patterns(named)],
     env,
+    // The signal that mocha passes on to the process that runs the tests.
+    stopSignal: 'SIGINT',
     output: (line) => {
       lastLine = line;
       console.log(line);

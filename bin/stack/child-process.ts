@@ -78,12 +78,12 @@ function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess 
     exited,
     stop: async (graceMs) => {
       child.kill(stopSignal);
-      const timer = setTimeout(() => child.kill('SIGKILL'), graceMs);
+      const timer = setTimeout(() => killGroup(pid), graceMs);
       await exited;
       clearTimeout(timer);
     },
     kill: async () => {
-      child.kill('SIGKILL');
+      killGroup(pid);
       await exited;
     },
   };
@@ -91,7 +91,16 @@ function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess 
 
 /** Ends every child at once, as a crash would. */
 export function killAll(): void {
-  for (const child of running) child.kill('SIGKILL');
+  for (const { pid } of running) if (pid !== undefined) killGroup(pid);
+}
+
+/** A child may have children of its own, which share its group. */
+function killGroup(leaderPid: number): void {
+  try {
+    process.kill(-leaderPid, 'SIGKILL');
+  } catch {
+    // All of it has ended already.
+  }
 }
 
 /** Runs a command to its end. */

@@ -7,9 +7,6 @@ import { createServices, TEST_NAMESPACES } from './servers.ts';
 const services = createServices();
 const unclaimedNamespaces = [...TEST_NAMESPACES];
 
-// Mocha ends in order on Ctrl-C; here it exits, which stops the servers too.
-process.once('SIGTERM', () => process.exit(143));
-
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {
   return process.env['GENWAY_TEST_DATABASE_URL'] ?? (await services.database());
