@@ -1,5 +1,5 @@
 /** What the `genway` command can do. Every command is one call of the administration endpoints. */
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import type { JsonObject } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
