@@ -107,9 +107,13 @@ async function build(folder: string, report: Search['report']): Promise<void> {
     throw new Error('Go is not installed');
   });
   report(`building Temporal ${TEMPORAL_CLI_VERSION} with ${stdout.trim()}; this happens once and takes some minutes`);
+  const startedAt = performance.now();
   let packages = 0;
   let lastLine = '';
-  const timer = setInterval(() => report(`building Temporal: ${packages} packages so far`), PROGRESS_INTERVAL_MS);
+  const timer = setInterval(() => {
+    const seconds = Math.round((performance.now() - startedAt) / 1000);
+    report(`building Temporal: ${packages} packages after ${seconds} s`);
+  }, PROGRESS_INTERVAL_MS);
   try {
     const exit = await runToEnd({
       command: 'go',
