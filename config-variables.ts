@@ -217,6 +217,11 @@ export const VARIABLE_GROUPS = {
       KINDS.text,
       'File with the routes from models to upstreams; every model goes to the simulator when not set.',
     ),
+    GENWAY_PROVIDER_CALLBACKS: byDefault(
+      'false',
+      KINDS.flag,
+      'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling goes on.',
+    ),
     GENWAY_SIMULATOR_PORT: byDefault('8090', KINDS.port, 'Port of the simulator process.'),
     GENWAY_SIMULATOR_URL: optional(
       KINDS.webUrl,
@@ -225,9 +230,12 @@ export const VARIABLE_GROUPS = {
     GENWAY_SIMULATOR_KEY: byDefault(
       'simulator',
       anySecret,
-      'Key that the simulator expects; it guards nothing of value.',
+      'Key that the simulator expects, and that it signs callbacks with; it guards nothing of value.',
     ),
-    GENWAY_MODERATION_URL: optional(KINDS.webUrl, 'Moderation service asked about each prompt; none when not set.'),
+    GENWAY_MODERATION_URL: optional(
+      KINDS.webUrl,
+      'Endpoint of the moderation service, such as https://moderation.example/v1/moderations, asked about each media request; none when not set. While it gives no verdict, requests are answered 503.',
+    ),
     GENWAY_MODERATION_KEY: optional(anySecret, 'Key of the moderation service.'),
   },
   Limits: {
@@ -263,7 +271,7 @@ export const VARIABLE_GROUPS = {
     GENWAY_REJECTED_USER_AGENTS: byDefault(
       '',
       KINDS.textList,
-      'Clients whose User-Agent begins with one of these are refused with `error code: 1010`.',
+      'Clients whose User-Agent holds one of these, in any case, are refused with `error code: 1010`.',
     ),
   },
   Running: {

@@ -14,6 +14,7 @@ import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
 import { type JobResult, JobRefusedError, type MediaProvider } from '../providers/media-provider.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../storage/file-type.ts';
 import { BrokenMediaError, inspectMedia, matchesRequest } from '../storage/media-inspector.ts';
+import { peek } from '../storage/peek.ts';
 import { ObjectTooLargeError, type Storage } from '../storage/storage.ts';
 import { renderEvent } from '../webhooks/event.ts';
 
@@ -24,8 +25,8 @@ export interface MediaTaskDependencies {
   readonly storage: Storage;
   /** Longest wait between two polls of a job. */
   readonly pollIntervalMs: number;
-  /** Where a provider may announce the end of a job; null when callbacks are off. */
-  readonly callbackUrl: ((provider: string, taskId: string) => string) | null;
+  /** Where a provider may announce the end of a job; null when nobody listens to that provider. */
+  readonly callbackUrl: (provider: string, taskId: string) => string | null;
 }
 
 export interface ConfirmedReservation {
@@ -84,12 +85,9 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       if (task.providerJobId !== null) return task.providerJobId;
       const provider = providerOf(task);
       const signal = Context.current().cancellationSignal;
-      const jobId = await withVerdict(() =>
-        provider.submit(
-          { ...task.request, taskId, ...(callbackUrl && { callbackUrl: callbackUrl(task.provider, taskId) }) },
-          signal,
-        ),
-      );
+      const callback = callbackUrl(task.provider, taskId);
+      const request = { ...task.request, taskId, ...(callback !== null && { callbackUrl: callback }) };
+      const jobId = await withVerdict(() => provider.submit(request, signal));
       await markProcessing(database, taskId, jobId);
       return jobId;
     },
@@ -164,6 +162,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     const download = await withVerdict(() => provider.fetchResult(result, signal));
     const { head, body } = await peek(
       withHeartbeat(download.body, (bytes) => context.heartbeat({ file: index, bytes })),
+      FILE_TYPE_BYTES,
     );
     const type = detectFileType(head);
     if (!type) throw notTransferred("The model's result is not a media file.");
@@ -220,26 +219,6 @@ async function withVerdict<T>(call: () => Promise<T>): Promise<T> {
 function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
   if (error instanceof Error && error.name === 'AbortError') throw error;
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
-}
-
-/** Reads enough of a body to tell its type, and gives the whole of it back. */
-async function peek(
-  source: AsyncIterable<Uint8Array>,
-): Promise<{ readonly head: Uint8Array; readonly body: AsyncIterable<Uint8Array> }> {
-  const iterator = source[Symbol.asyncIterator]();
-  const read: Uint8Array[] = [];
-  let bytes = 0;
-  while (bytes < FILE_TYPE_BYTES) {
-    const next = await iterator.next();
-    if (next.done) break;
-    read.push(next.value);
-    bytes += next.value.byteLength;
-  }
-  async function* body(): AsyncIterable<Uint8Array> {
-    yield* read;
-    yield* { [Symbol.asyncIterator]: () => iterator };
-  }
-  return { head: Buffer.concat(read), body: body() };
 }
 
 async function* withHeartbeat(

@@ -6,27 +6,34 @@ import type { Catalogue } from '../catalogue/types.ts';
 import type { Database } from '../db/database.ts';
 import type { Sealer } from '../db/sealing.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
+import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
+import type { Storage } from '../storage/storage.ts';
 import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../webhooks/address-guard.ts';
 import { requireAdmin } from './middlewares/admin.ts';
 import { authenticate } from './middlewares/authenticate.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
 import { limitRequests } from './middlewares/limit-requests.ts';
+import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
 import { adminKeyRoutes } from './routes/admin/keys.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
+import { fileRoutes } from './routes/files/routes.ts';
+import { modelRoutes } from './routes/models/routes.ts';
+import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
 import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliveries.ts';
 import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
 import { createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { checkImageLinks } from './services/image-links.ts';
+import { createModeration } from './services/moderate.ts';
 import { createAddressCheck } from './services/public-address.ts';
-import type { ApiServices } from './services/services.ts';
+import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from './services/task-starter.ts';
 import type { RequestState } from './state.ts';
 
@@ -35,6 +42,11 @@ export interface AppDependencies {
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   readonly starter: TaskStarter;
+  /** Where uploads go. */
+  readonly storage: Storage;
+  /** Judges the inputs of media requests, if anybody does. */
+  readonly moderator: Moderator | null;
+  readonly providerCallbacks: ProviderCallbacks;
   /** For links that clients give. */
   readonly guardedClient: GuardedClient;
   readonly log: Logger;
@@ -50,6 +62,8 @@ export interface AppSettings {
   readonly trustedProxies: number;
   /** Lets links use http and loopback addresses; for tests only. */
   readonly allowPrivateAddresses: boolean;
+  /** Clients whose `User-Agent` holds one of these are turned away. */
+  readonly rejectedUserAgents: readonly string[];
   readonly temporal: { readonly uiUrl: string; readonly namespace: string };
   /** The folder of stored files, when this process serves them. */
   readonly filesFolder: string | null;
@@ -65,6 +79,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const router = new Router<RequestState>();
   createTaskRoutes(router, services);
   taskRoutes(router, services);
+  fileRoutes(router, services);
+  modelRoutes(router, services);
+  providerCallbackRoutes(router, services);
   webhookRoutes(router, services);
   deliveryRoutes(router, services);
   adminAccountRoutes(router, services);
@@ -92,6 +109,7 @@ function createFrame(
   });
   app.silent = true;
   app.use(requestId);
+  app.use(rejectUserAgent(settings.rejectedUserAgents));
   app.use(errors(log));
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());
@@ -108,6 +126,9 @@ function createServices({
   catalogue,
   sealer,
   starter,
+  storage,
+  moderator,
+  providerCallbacks,
   guardedClient,
   log,
   settings,
@@ -117,6 +138,7 @@ function createServices({
     database,
     catalogue,
     sealer,
+    storage,
     log,
     keyPepper: settings.keyPepper,
     temporal: settings.temporal,
@@ -128,6 +150,8 @@ function createServices({
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),
+    moderate: createModeration(moderator),
+    providerCallbacks,
     typicalSeconds,
   };
 }

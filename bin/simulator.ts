@@ -5,7 +5,7 @@ import { createLog, stopOnSignal } from './parts/process.ts';
 
 const config = loadSimulatorConfig();
 const log = createLog('simulator', config);
-const simulator = createSimulator({ apiKey: config.simulator.key });
+const simulator = createSimulator({ apiKey: config.simulator.key, callbackSecret: config.simulator.key });
 const url = await simulator.listen(config.simulator.port, config.host);
 log.info({ url }, 'listening');
 

@@ -9,7 +9,7 @@ import { createSealer } from '../db/sealing.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
-import { openMediaProviders } from './parts/providers.ts';
+import { callbackUrls, openMediaProviders } from './parts/providers.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 
@@ -35,7 +35,7 @@ const workers = await Promise.all([
       providers: openMediaProviders(config),
       storage: openStorage(config),
       pollIntervalMs: config.tasks.pollIntervalMs,
-      callbackUrl: null,
+      callbackUrl: callbackUrls(config),
     }),
     // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
     maxConcurrentActivityTaskExecutions: 2_000,

@@ -7,6 +7,8 @@ export interface MediaUpstream {
   readonly name: string;
   readonly baseUrl: string;
   readonly apiKey: string;
+  /** What the upstream signs its callbacks with; null when it sends none. */
+  readonly callbackSecret: string | null;
 }
 
 export interface Upstreams {
@@ -14,7 +16,12 @@ export interface Upstreams {
 }
 
 interface UpstreamsFile {
-  readonly media: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
+  readonly media: readonly {
+    readonly name: string;
+    readonly base_url: string;
+    readonly api_key: string;
+    readonly callback_secret: string | null;
+  }[];
 }
 
 const schema = Joi.object<UpstreamsFile>({
@@ -27,6 +34,7 @@ const schema = Joi.object<UpstreamsFile>({
           .uri({ scheme: ['http', 'https'] })
           .required(),
         api_key: Joi.string().required(),
+        callback_secret: Joi.string().min(16).allow(null).default(null),
       }),
     )
     .unique('name')
@@ -37,5 +45,12 @@ const schema = Joi.object<UpstreamsFile>({
 export function loadUpstreams(path: string): Upstreams {
   const { error, value } = schema.validate(parse(readFileSync(path, 'utf8')), { convert: false });
   if (error) throw new Error(`${path}: ${error.message}`);
-  return { media: value.media.map(({ name, base_url, api_key }) => ({ name, baseUrl: base_url, apiKey: api_key })) };
+  return {
+    media: value.media.map(({ name, base_url, api_key, callback_secret }) => ({
+      name,
+      baseUrl: base_url,
+      apiKey: api_key,
+      callbackSecret: callback_secret,
+    })),
+  };
 }

@@ -53,9 +53,14 @@ export function assertUsable(key: ApiKey, now: Date): void {
   }
 }
 
+/** Whether the key's group has the model. */
+export function isAllowedModel(key: ApiKey, model: string): boolean {
+  return key.models === null || key.models.includes(model);
+}
+
 /** @throws ServiceError 403 `forbidden` */
 export function assertAllowedModel(key: ApiKey, model: string): void {
-  if (key.models && !key.models.includes(model)) {
+  if (!isAllowedModel(key, model)) {
     throw new ServiceError('forbidden', `The API key may not call the model ${model}. Use a key of another group.`);
   }
 }

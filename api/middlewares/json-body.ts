@@ -83,7 +83,5 @@ function tooLarge(maxBytes: number): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
     `The body is larger than ${maxBytes} bytes. Upload large files with POST /v1/files and pass their links.`,
-    // What is left of the body is not read, so the connection cannot be used again.
-    { headers: { Connection: 'close' } },
   );
 }

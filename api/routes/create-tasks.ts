@@ -25,6 +25,7 @@ export function createTaskRoutes(router: Router<RequestState>, services: ApiServ
         const request = parse(context.state.body);
         assertAllowedModel(caller.key, request.model.id);
         await checkInputs?.(request.render.images ?? []);
+        await services.moderate(request.render);
         return services.createTask(caller, request, context.state.requestId, claim);
       }),
     );

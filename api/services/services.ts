@@ -4,13 +4,18 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { Middleware } from '../state.ts';
 import type { CreateTask } from './create-task.ts';
+import type { AnnounceJobEnd } from './job-announcer.ts';
+import type { Moderate } from './moderate.ts';
 
 export interface ApiServices {
   readonly database: Database;
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
+  /** Where uploads go. */
+  readonly storage: Storage;
   readonly log: Logger;
   readonly keyPepper: Buffer;
   /** Where operators look at histories. */
@@ -28,6 +33,16 @@ export interface ApiServices {
   readonly checkWebhookAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
+  /** @throws ServiceError `content_policy_violation`, or `processing_unavailable` when nobody could judge */
+  readonly moderate: Moderate;
+  readonly providerCallbacks: ProviderCallbacks;
   /** How long recent tasks of a model took; null when too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+}
+
+/** How providers that announce the end of a job are known, and who is told. */
+export interface ProviderCallbacks {
+  /** What each provider signs with, by its name; none of the others is listened to. */
+  readonly secrets: ReadonlyMap<string, string>;
+  readonly announce: AnnounceJobEnd;
 }

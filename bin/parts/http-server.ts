@@ -17,6 +17,8 @@ const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
+/** How long a client that was refused may go on sending before it loses the connection. */
+const LINGER_MS = 5_000;
 
 /** Answers requests; it sees to its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
@@ -30,7 +32,10 @@ export async function listen(handler: Handler, host: string, port: number): Prom
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
     },
-    (request, response) => void handler(request, response),
+    (request, response) => {
+      response.once('finish', () => linger(request));
+      void handler(request, response);
+    },
   );
   server.on('clientError', refuseGarbage);
   await new Promise<void>((resolve, reject) => {
@@ -52,6 +57,17 @@ async function stop(server: Server, graceMs: number): Promise<void> {
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearTimeout(timer);
+}
+
+/**
+ * Goes on reading, for a while, what a client is still sending although it has its answer: a connection that is closed with
+ * unread bytes is reset, and the reset can overtake the answer.
+ */
+function linger(request: IncomingMessage): void {
+  if (request.complete) return;
+  const timer = setTimeout(() => request.destroy(), LINGER_MS);
+  request.once('close', () => clearTimeout(timer));
+  request.resume();
 }
 
 /** What is not HTTP never reaches the application; it gets the same envelope all the same. */

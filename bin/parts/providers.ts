@@ -1,17 +1,41 @@
-import { join } from 'node:path';
+import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
-import { loadUpstreams } from '../../providers/upstreams.ts';
+import { loadUpstreams, type MediaUpstream } from '../../providers/upstreams.ts';
 import type { MediaProvider } from '../../providers/media-provider.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 
 /** The upstreams that render media, by name; the simulator where no file names others. */
 export function openMediaProviders(config: Config): ReadonlyMap<string, MediaProvider> {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
-  const upstreams = config.providers.routesFile
-    ? loadUpstreams(join(process.cwd(), config.providers.routesFile)).media
-    : [{ name: 'simulator', baseUrl: config.simulator.url, apiKey: config.simulator.key }];
   return new Map(
-    upstreams.map((upstream) => [upstream.name, createHttpJobsProvider({ ...upstream, externalDispatcher })]),
+    mediaUpstreams(config).map((upstream) => [
+      upstream.name,
+      createHttpJobsProvider({ ...upstream, externalDispatcher }),
+    ]),
   );
+}
+
+/** What upstreams sign their callbacks with, by name; empty when callbacks are off. */
+export function callbackSecrets(config: Config): ReadonlyMap<string, string> {
+  if (!config.providers.callbacks) return new Map();
+  return new Map(
+    mediaUpstreams(config).flatMap(({ name, callbackSecret }) =>
+      callbackSecret === null ? [] : [[name, callbackSecret] as const],
+    ),
+  );
+}
+
+/** Where an upstream announces the end of a task's job; null for those that nobody listens to. */
+export function callbackUrls(config: Config): (provider: string, taskId: string) => string | null {
+  const secrets = callbackSecrets(config);
+  return (provider, taskId) =>
+    secrets.has(provider)
+      ? `${config.api.publicUrl}/v1/provider-callbacks/${encodeURIComponent(provider)}/${taskId}`
+      : null;
+}
+
+function mediaUpstreams({ providers, simulator }: Config): readonly MediaUpstream[] {
+  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile)).media;
+  return [{ name: 'simulator', baseUrl: simulator.url, apiKey: simulator.key, callbackSecret: simulator.key }];
 }

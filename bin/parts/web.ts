@@ -3,12 +3,16 @@ import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies } from '../../api/app.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../api/services/delivery-starter.ts';
+import { createJobAnnouncer } from '../../api/services/job-announcer.ts';
 import { createTaskStarter } from '../../api/services/task-starter.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createSealer } from '../../db/sealing.ts';
+import { createHttpModerator } from '../../providers/moderation.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
+import { callbackSecrets } from './providers.ts';
+import { openStorage } from './storage.ts';
 import { connectionOptions } from './temporal.ts';
 
 export interface Web {
@@ -24,12 +28,16 @@ export function openWeb(config: Config, log: Logger): Web {
   const connection = Connection.lazy(connectionOptions(config.temporal));
   const client = new Client({ connection, namespace: config.temporal.namespace });
   const guardedClient = createGuardedClient(config.edge);
+  const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
   const starter = createTaskStarter({ client, database, log });
   const dependencies: AppDependencies = {
     database,
     catalogue: loadCatalogue(),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
+    storage: openStorage(config),
+    moderator,
+    providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },
     guardedClient,
     log,
     settings: {
@@ -39,6 +47,7 @@ export function openWeb(config: Config, log: Logger): Web {
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
       trustedProxies: config.edge.trustedProxies,
       allowPrivateAddresses: config.edge.allowPrivateAddresses,
+      rejectedUserAgents: config.edge.rejectedUserAgents,
       temporal: config.temporal,
       filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
     },
@@ -49,6 +58,7 @@ export function openWeb(config: Config, log: Logger): Web {
     close: async () => {
       await starter.idle();
       await guardedClient.close();
+      await moderator?.close();
       await connection.close();
       await database.destroy();
     },

@@ -1,16 +1,33 @@
 /** The api application in this process, over a real socket and a real database; nothing starts workflows. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import pino from 'pino';
-import { createApp } from '../../api/app.ts';
+import { type AppDependencies, type AppSettings, createApp } from '../../api/app.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
-import { listen } from '../../bin/parts/http-server.ts';
+import { listen, type RunningServer } from '../../bin/parts/http-server.ts';
+import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { insertAccount } from '../../db/queries/accounts.ts';
-import { insertApiKey } from '../../db/queries/api-keys.ts';
+import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import { createSealer } from '../../db/sealing.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
+import { createLocalStorage } from '../../storage/local.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { createTestDatabase } from './database.ts';
+import { createAccount } from './factories.ts';
+
+export interface TestAppOptions {
+  readonly settings?: Partial<AppSettings>;
+  readonly moderator?: AppDependencies['moderator'];
+  readonly providerCallbacks?: AppDependencies['providerCallbacks'];
+}
+
+export interface TestCaller {
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly apiKey: string;
+}
 
 export interface TestApp {
   readonly baseUrl: string;
@@ -18,23 +35,35 @@ export interface TestApp {
   readonly database: Database;
   /** Everything that was logged. */
   readonly logged: () => string;
-  createAccount(): Promise<{ accountId: string; apiKey: string }>;
+  /** The names of all stored files, unfinished ones included. */
+  readonly storedFiles: () => Promise<string[]>;
+  /** An account that was given so much and a key of it; without `fundedUsd` it has never topped up. */
+  createAccount(settings?: { fundedUsd?: number; signupUsd?: number; key?: KeySettings }): Promise<TestCaller>;
+  /** Another process of the same service: its own address, the same database. */
+  startSecond(): Promise<string>;
   stop(): Promise<void>;
 }
 
 const KEY_PEPPER = Buffer.alloc(32, 1);
 const ADMIN_TOKEN = 'the-token-of-the-operators';
 
-export async function startTestApp(): Promise<TestApp> {
+export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
   const { database } = testDatabase;
-  const guardedClient = createGuardedClient({ allowPrivateAddresses: false });
+  const allowPrivateAddresses = options.settings?.allowPrivateAddresses ?? false;
+  const guardedClient = createGuardedClient({ allowPrivateAddresses });
+  const filesFolder = await mkdtemp(join(tmpdir(), 'genway-files-'));
+  const port = await findFreePort();
+  const baseUrl = `http://127.0.0.1:${port}`;
   let log = '';
-  const app = createApp({
+  const dependencies: AppDependencies = {
     database,
     catalogue: loadCatalogue(),
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: { start: async () => false, startSoon: () => {}, idle: async () => {} },
+    storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
+    moderator: options.moderator ?? null,
+    providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },
     guardedClient,
     log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
     settings: {
@@ -43,31 +72,53 @@ export async function startTestApp(): Promise<TestApp> {
       requestsPerMinute: 100_000,
       tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
       trustedProxies: 0,
-      allowPrivateAddresses: false,
+      allowPrivateAddresses,
+      rejectedUserAgents: [],
       temporal: { uiUrl: 'http://temporal.example', namespace: 'default' },
-      filesFolder: null,
+      filesFolder,
+      ...options.settings,
     },
-  });
-  const server = await listen(app.callback(), '127.0.0.1', 0);
+  };
+  const servers: RunningServer[] = [await listen(createApp(dependencies).callback(), '127.0.0.1', port)];
   return {
-    baseUrl: `http://127.0.0.1:${server.port}`,
+    baseUrl,
     adminToken: ADMIN_TOKEN,
     database,
     logged: () => log,
-    createAccount: () => createAccount(database),
+    storedFiles: () => filesIn(filesFolder),
+    createAccount: (settings) => createCaller(database, settings),
+    startSecond: async () => {
+      const server = await listen(createApp(dependencies).callback(), '127.0.0.1', 0);
+      servers.push(server);
+      return `http://127.0.0.1:${server.port}`;
+    },
     stop: async () => {
-      await server.stop(0);
+      await Promise.all(servers.map((server) => server.stop(0)));
       await guardedClient.close();
       await testDatabase.drop();
+      await rm(filesFolder, { recursive: true, force: true });
     },
   };
 }
 
-async function createAccount(database: Database): Promise<{ accountId: string; apiKey: string }> {
-  const accountId = newId('account');
+async function createCaller(
+  database: Database,
+  { key = {}, ...credit }: { fundedUsd?: number; signupUsd?: number; key?: KeySettings } = {},
+): Promise<TestCaller> {
+  const { id: accountId } = await createAccount(database, credit);
   const apiKey = newApiKey();
-  await insertAccount(database, { id: accountId, name: 'Test' });
   const digest = digestApiKey(apiKey, KEY_PEPPER);
-  await insertApiKey(database, { id: newId('apiKey'), accountId, digest, hint: 'sk-…', settings: {} });
-  return { accountId, apiKey };
+  const { id: keyId } = await insertApiKey(database, {
+    id: newId('apiKey'),
+    accountId,
+    digest,
+    hint: 'sk-…',
+    settings: key,
+  });
+  return { accountId, keyId, apiKey };
+}
+
+async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
 }

@@ -1,0 +1,162 @@
+/** Reads the one file of a multipart form (RFC 7578) and streams it into storage, never holding it whole in memory. */
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import busboy from 'busboy';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../../domain/ids.ts';
+import {
+  detectFileType,
+  FILE_TYPE_BYTES,
+  FILE_TYPES,
+  type FileType,
+  MAX_FILE_BYTES,
+} from '../../../storage/file-type.ts';
+import { peek } from '../../../storage/peek.ts';
+import { ObjectTooLargeError, type Storage } from '../../../storage/storage.ts';
+
+export interface UploadedFile {
+  readonly id: string;
+  readonly url: string;
+  readonly mimeType: string;
+  readonly bytes: number;
+  /** As the client called it, without a path. */
+  readonly filename: string | null;
+  readonly createdAt: Date;
+}
+
+/** The name of the part that holds the file. */
+const FILE_PART = 'file';
+/** What may stand around the file: boundaries, headers of parts, and small fields that some clients send beside it. */
+const MAX_BYTES_AROUND_FILE = 2 ** 20;
+const MAX_FORM_BYTES = MAX_FILE_BYTES + MAX_BYTES_AROUND_FILE;
+const BYTES_PER_MB = 2 ** 20;
+
+const NO_FILE = 'Send the file as the part "file" of a form, with a filename.';
+const ONE_FILE_ONLY = 'Send one file in a request, as the part "file".';
+
+/**
+ * Stores the file of a form. Its type is told by its content; other fields of the form are ignored. The object appears in
+ * storage when the whole form has arrived and was well-formed, so an upload that stops or is refused leaves nothing behind.
+ *
+ * @throws ServiceError 400 `bad_request` when the form is not one file of a known type; 413 when the file is too large
+ */
+export async function receiveUpload(request: IncomingMessage, storage: Storage): Promise<UploadedFile> {
+  if (Number(request.headers['content-length'] ?? 0) > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+  const form = openForm(request);
+  try {
+    const { content, filename } = await form.file;
+    const { head, body } = await peek(untilFormEnds(content, form.ended), FILE_TYPE_BYTES);
+    if (head.byteLength === 0) throw badRequest('The file is empty.');
+    const type = detectFileType(head);
+    if (type === null) throw badRequest(`The file is of none of these types: ${ACCEPTED_TYPES}.`);
+    const id = newId('file');
+    const { url, bytes } = await store(storage, `uploads/${id}.${type.extension}`, body, type);
+    return { id, url, mimeType: type.mimeType, bytes, filename, createdAt: new Date(createdAtMsOf('file', id)) };
+  } finally {
+    form.close();
+  }
+}
+
+const ACCEPTED_TYPES = FILE_TYPES.map(({ extension }) => extension).join(', ');
+
+async function store(storage: Storage, key: string, body: AsyncIterable<Uint8Array>, type: FileType) {
+  try {
+    return await storage.put(key, body, { contentType: type.mimeType, maxBytes: type.maxBytes });
+  } catch (error) {
+    if (error instanceof ObjectTooLargeError) throw tooLarge(type.maxBytes);
+    throw error;
+  }
+}
+
+interface FilePart {
+  readonly content: Readable;
+  readonly filename: string | null;
+}
+
+interface Form {
+  /** Rejects like `ended`, and when the form ends without a file. */
+  readonly file: Promise<FilePart>;
+  /** Resolves when all of a good form has been read; rejects with the ServiceError that tells what is wrong with it. */
+  readonly ended: Promise<void>;
+  /** Stops reading the request, at whatever point. */
+  close(): void;
+}
+
+function openForm(request: IncomingMessage): Form {
+  const parser = createParser(request);
+  const part = new Promise<FilePart>((resolve) => {
+    let files = 0;
+    parser.on('file', (name: string | undefined, content, { filename = null }) => {
+      // Whoever reads the content hears of its failure; nobody else needs to.
+      content.on('error', () => {});
+      files += 1;
+      if (name !== FILE_PART || files > 1) parser.destroy(badRequest(ONE_FILE_ONLY));
+      else resolve({ content, filename });
+    });
+    parser.on('field', (name: string | undefined) => {
+      if (name === FILE_PART) parser.destroy(badRequest(NO_FILE));
+    });
+  });
+  // The parser may report more than one fault, also after the first has been dealt with.
+  parser.on('error', () => {});
+  const ended = finished(parser, { readable: false }).catch(toRefusal);
+  const file = Promise.race([part, ended.then(() => Promise.reject(badRequest(NO_FILE)))]);
+  for (const promise of [ended, file]) promise.catch(() => {});
+
+  const body = Readable.from(boundedBody(request));
+  body.on('error', (error) => parser.destroy(error)).pipe(parser);
+  return {
+    file,
+    ended,
+    close: () => {
+      body.destroy();
+      parser.destroy();
+    },
+  };
+}
+
+/** @throws ServiceError `bad_request` for anything but a multipart form */
+function createParser({ headers }: IncomingMessage): busboy.Busboy {
+  if (/^multipart\/form-data\s*;/i.test(headers['content-type'] ?? '')) {
+    try {
+      return busboy({ headers, defParamCharset: 'utf8' });
+    } catch {
+      // It names no boundary.
+    }
+  }
+  throw badRequest('Send a form with "Content-Type: multipart/form-data; boundary=…".');
+}
+
+/** Leaves the request itself open, so that it can still be answered. */
+async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
+  let bytes = 0;
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
+    bytes += chunk.byteLength;
+    if (bytes > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+    yield chunk;
+  }
+}
+
+function toRefusal(error: unknown): never {
+  if (error instanceof ServiceError) throw error;
+  throw badRequest('The form is malformed, or ended before it was complete.');
+}
+
+/** The file's bytes, which end when the form around them has ended well. */
+async function* untilFormEnds(content: Readable, ended: Promise<void>): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of content) yield chunk;
+  } catch {
+    // The content fails with its form, which tells why.
+  }
+  await ended;
+}
+
+function tooLarge(maxBytes: number): ServiceError {
+  return new ServiceError(
+    'read_request_body_failed',
+    `The file is larger than ${maxBytes / BYTES_PER_MB} MB, which is the most for its type. Make it smaller.`,
+  );
+}

@@ -1,0 +1,38 @@
+/** Moderation of media requests at creation: before anything is created or charged. */
+import { ServiceError } from '../../domain/errors.ts';
+import type { RenderInputs } from '../../domain/task.ts';
+import { ProviderUnreachableError } from '../../providers/media-provider.ts';
+import type { Moderator } from '../../providers/moderation.ts';
+
+export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Promise<void>;
+
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Makes the check of prompts and pictures.
+ *
+ * @param moderator null when the operator wants none
+ * @returns a function that throws ServiceError `content_policy_violation` for what was flagged, and `processing_unavailable`
+ *   when there is no verdict: what nobody has judged is not let through
+ */
+export function createModeration(moderator: Moderator | null): Moderate {
+  return async ({ prompt, images = [] }) => {
+    if (!moderator) return;
+    const { flagged, categories } = await moderator.check({ text: prompt, images }).catch(noVerdict);
+    if (!flagged) return;
+    const reason = categories.length > 0 ? ` for ${categories.join(', ')}` : '';
+    throw new ServiceError(
+      'content_policy_violation',
+      `The prompt or an image was refused by moderation${reason}. Change it and send the request again.`,
+    );
+  };
+}
+
+function noVerdict(error: unknown): never {
+  if (!(error instanceof ProviderUnreachableError)) throw error;
+  throw new ServiceError(
+    'processing_unavailable',
+    'The request could not be moderated just now. Nothing was charged; send it again.',
+    { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error },
+  );
+}

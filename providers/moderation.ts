@@ -1,0 +1,106 @@
+/** Asks a moderation service about the inputs of a request, before anything is created or charged. */
+import { Agent, type Dispatcher } from 'undici';
+import { exchange } from './http-jobs/exchange.ts';
+import { ProviderUnreachableError } from './media-provider.ts';
+
+export interface ModerationInput {
+  readonly text: string;
+  /** Links. */
+  readonly images: readonly string[];
+}
+
+export interface ModerationVerdict {
+  readonly flagged: boolean;
+  /** What it was flagged for, in the service's words. */
+  readonly categories: readonly string[];
+}
+
+/** Judges inputs. */
+export interface Moderator {
+  /** @throws ProviderUnreachableError when the service gives no verdict */
+  check(input: ModerationInput): Promise<ModerationVerdict>;
+}
+
+export interface HttpModeratorOptions {
+  /** The endpoint itself, e.g. `https://moderation.example/v1/moderations`. */
+  readonly url: string;
+  /** Sent as a bearer token. */
+  readonly key: string | undefined;
+  /** Which of the service's models judges; its default when absent. */
+  readonly model?: string;
+  readonly dispatcher?: Dispatcher;
+  readonly timeoutMs?: number;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+const MAX_RESPONSE_BYTES = 2 ** 20;
+
+/**
+ * A client of the widely used moderation format: `POST {input: [{type: 'text', …}, {type: 'image_url', …}]}`, answered with
+ * `{results: [{flagged, categories}]}`. Services take one image in a request, so each image after the first is sent alone.
+ */
+export function createHttpModerator(options: HttpModeratorOptions): Moderator & { close(): Promise<void> } {
+  const dispatcher = options.dispatcher ?? new Agent();
+  const headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
+
+  async function judge(parts: readonly object[], signal: AbortSignal): Promise<ModerationVerdict> {
+    const { status, document } = await exchange(
+      {
+        method: 'POST',
+        url: new URL(options.url),
+        headers,
+        body: { ...(options.model !== undefined && { model: options.model }), input: parts },
+        dispatcher,
+        timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+        maxResponseBytes: MAX_RESPONSE_BYTES,
+      },
+      signal,
+    );
+    if (status >= 300) throw new ProviderUnreachableError(`the moderation service answered ${status}`);
+    return verdictOf(document);
+  }
+
+  return {
+    async check({ text, images }) {
+      const abandoned = new AbortController();
+      const [first = [], ...others] = images.map((url) => [{ type: 'image_url', image_url: { url } }]);
+      const requests = [[{ type: 'text', text }, ...first], ...others];
+      try {
+        const verdicts = await Promise.all(requests.map((parts) => judge(parts, abandoned.signal)));
+        return {
+          flagged: verdicts.some(({ flagged }) => flagged),
+          categories: [...new Set(verdicts.flatMap(({ categories }) => categories))],
+        };
+      } finally {
+        abandoned.abort();
+      }
+    },
+    close: () => dispatcher.close(),
+  };
+}
+
+/** @throws ProviderUnreachableError when the answer holds no verdict */
+function verdictOf(document: unknown): ModerationVerdict {
+  const results = isRecord(document) ? document['results'] : undefined;
+  if (!Array.isArray(results) || results.length === 0) throw noVerdict();
+  const verdicts = results.map((result: unknown) => {
+    if (!isRecord(result) || typeof result['flagged'] !== 'boolean') throw noVerdict();
+    const categories = isRecord(result['categories']) ? result['categories'] : {};
+    return {
+      flagged: result['flagged'],
+      categories: Object.keys(categories).filter((name) => categories[name] === true),
+    };
+  });
+  return {
+    flagged: verdicts.some(({ flagged }) => flagged),
+    categories: verdicts.flatMap(({ categories }) => categories),
+  };
+}
+
+function noVerdict(): ProviderUnreachableError {
+  return new ProviderUnreachableError('the moderation service answered without a verdict');
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
