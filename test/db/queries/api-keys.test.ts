@@ -1,0 +1,102 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../../db/database.ts';
+import { deleteApiKey, findApiKey, findCaller, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createFundedKey, createKey, createTaskRow } from '../../support/factories.ts';
+
+describe('db/queries/api-keys', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  after(() => testDatabase.drop());
+
+  const SETTINGS = {
+    name: 'Büro 2',
+    usageLimit: 123_456_789_012_345_678n,
+    models: ['vidone-3.0', 'textc-M3'],
+    ipAllowlist: ['10.0.0.0/8', '2001:db8::1'],
+    rateLimitRpm: 600,
+    expiresAt: new Date('2031-02-03T04:05:06.789Z'),
+  } as const satisfies KeySettings;
+
+  it('keeps what an operator sets', async () => {
+    const account = await createAccount(database);
+    const { digest, ...key } = await createKey(database, account, SETTINGS);
+    expect(key).to.deep.include({ ...SETTINGS, accountId: account.id, used: 0n, disabledAt: null });
+    expect(await findApiKey(database, key.id)).to.deep.equal(key);
+    expect(await findCaller(database, digest)).to.deep.equal({ key, account: { id: account.id, toppedUpAt: null } });
+  });
+
+  it('allows everything that is not set', async () => {
+    expect(await createKey(database, await createAccount(database))).to.include({
+      usageLimit: null,
+      models: null,
+      ipAllowlist: null,
+      rateLimitRpm: null,
+      expiresAt: null,
+      disabledAt: null,
+    });
+  });
+
+  it('tells with a caller whether the account has topped up', async () => {
+    const { digest } = await createFundedKey(database);
+    expect((await findCaller(database, digest))?.account.toppedUpAt).to.be.instanceOf(Date);
+  });
+
+  it('finds nobody under a digest that no key has', async () => {
+    expect(await findCaller(database, randomBytes(32))).to.equal(null);
+  });
+
+  for (const [name, value] of Object.entries(SETTINGS)) {
+    it(`changes ${name} and leaves the rest`, async () => {
+      const { digest: _, ...key } = await createKey(database, await createAccount(database));
+      const changed = await updateApiKey(database, key.id, { [name]: value });
+      expect(changed).to.deep.equal({ ...key, [name]: value });
+      expect(await findApiKey(database, key.id)).to.deep.equal(changed);
+    });
+  }
+
+  it('lifts a limit that is set to null, and takes an empty list for one that allows nothing', async () => {
+    const key = await createKey(database, await createAccount(database), SETTINGS);
+    const lifted = { usageLimit: null, models: null, ipAllowlist: null, rateLimitRpm: null, expiresAt: null };
+    expect(await updateApiKey(database, key.id, lifted)).to.deep.include(lifted);
+    expect(await updateApiKey(database, key.id, { models: [] })).to.deep.include({ models: [] });
+  });
+
+  it('disables and enables', async () => {
+    const key = await createKey(database, await createAccount(database));
+    expect((await updateApiKey(database, key.id, { disabled: true }))?.disabledAt).to.be.instanceOf(Date);
+    expect((await updateApiKey(database, key.id, { disabled: false }))?.disabledAt).to.equal(null);
+  });
+
+  it('changes nothing when nothing is given, nor what a key has used', async () => {
+    const key = await createFundedKey(database);
+    const { price } = await createTaskRow(database, key);
+    expect(await updateApiKey(database, key.id, {})).to.include({ used: price });
+    expect(await updateApiKey(database, key.id, { usageLimit: 0n })).to.include({ used: price, usageLimit: 0n });
+  });
+
+  it('deletes a key at once and for good, but keeps its row for the ledger', async () => {
+    const key = await createFundedKey(database);
+    expect(await deleteApiKey(database, key.id)).to.equal(true);
+    expect(await findCaller(database, key.digest)).to.equal(null);
+    expect(await findApiKey(database, key.id)).to.equal(null);
+    expect(await updateApiKey(database, key.id, { disabled: false })).to.equal(null);
+    expect(await deleteApiKey(database, key.id)).to.equal(false);
+    expect(await database('api_keys').where({ id: key.id })).to.have.length(1);
+  });
+
+  it('says that there is no such key', async () => {
+    const id = newId('apiKey');
+    expect(await findApiKey(database, id)).to.equal(null);
+    expect(await updateApiKey(database, id, { name: 'x' })).to.equal(null);
+    expect(await deleteApiKey(database, id)).to.equal(false);
+  });
+});

@@ -1,0 +1,291 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../../db/database.ts';
+import { deleteApiKey, findApiKey, type KeySettings } from '../../../db/queries/api-keys.ts';
+import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
+import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queries/tasks.ts';
+import { findTransfer } from '../../../db/queries/transfers.ts';
+import { newId } from '../../../domain/ids.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createAccount,
+  createFundedKey,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  newTask,
+  reloadAccount,
+  reloadTask,
+  type TestKey,
+} from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+describe('db/queries/tasks: createTasks', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  after(() => testDatabase.drop());
+
+  async function create(key: TestKey, settings: Partial<NewTask> = {}): Promise<CreateOutcome | undefined> {
+    const [outcome] = await createTasks(database, [newTask(key, settings)]);
+    return outcome;
+  }
+
+  async function claim(key: TestKey, name: string): Promise<NonNullable<NewTask['idempotency']>> {
+    const claimed = await claimIdempotencyKey(database, {
+      accountId: key.accountId,
+      key: name,
+      requestDigest: randomBytes(32),
+      leaseSeconds: 60,
+    });
+    if (claimed.outcome !== 'claimed') throw new Error(`the key is ${claimed.outcome}`);
+    return { key: name, claimToken: claimed.claimToken, status: 201, sealedBody: Buffer.from('sealed') };
+  }
+
+  describe('checks in this order', () => {
+    interface Situation {
+      readonly outcome: CreateOutcome;
+      readonly settings: KeySettings;
+      readonly deleted?: true;
+      readonly fundedUsd: number;
+      readonly task: Partial<NewTask>;
+    }
+
+    const past = new Date(Date.now() - 1_000);
+    const nothing = { usageLimit: 0n };
+    const expired = { ...nothing, expiresAt: past };
+    const disabled = { ...expired, disabled: true };
+    const tooMany = { maxConcurrentTasks: 0 };
+    const lost: Partial<NewTask> = {
+      idempotency: {
+        key: 'unclaimed',
+        claimToken: crypto.randomUUID(),
+        status: 201,
+        sealedBody: Buffer.from('sealed'),
+      },
+    };
+
+    /** Each has all that is wrong in the ones below it. */
+    const SITUATIONS: readonly Situation[] = [
+      { outcome: 'key_deleted', settings: disabled, deleted: true, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'key_disabled', settings: disabled, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'key_expired', settings: expired, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'key_exhausted', settings: nothing, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'never_topped_up', settings: { usageLimit: 1n }, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      { outcome: 'key_limit', settings: { usageLimit: 1n }, fundedUsd: 0.5, task: { ...tooMany, ...lost } },
+      { outcome: 'insufficient_credits', settings: {}, fundedUsd: 0.5, task: { ...tooMany, ...lost } },
+      { outcome: 'too_many_tasks', settings: {}, fundedUsd: 1, task: { ...tooMany, ...lost } },
+      { outcome: 'claim_lost', settings: {}, fundedUsd: 1, task: lost },
+      { outcome: 'created', settings: {}, fundedUsd: 1, task: {} },
+    ];
+
+    for (const { outcome, settings, deleted, fundedUsd, task } of SITUATIONS) {
+      it(outcome, async () => {
+        const account = await createAccount(database, { fundedUsd });
+        const key = await createKey(database, account, settings);
+        if (deleted) await deleteApiKey(database, key.id);
+        expect(await create(key, task)).to.equal(outcome);
+        if (outcome === 'created') return;
+        expect(await reloadAccount(database, account), 'nothing is left behind').to.deep.equal(account);
+        expect(await database('tasks').where({ account_id: account.id })).to.deep.equal([]);
+      });
+    }
+  });
+
+  it('writes the task as it was asked for, queued, with a reservation of its price', async () => {
+    const key = await createFundedKey(database);
+    const asked = newTask(key, { request: { kind: 'video', model: 'm', prompt: 'Ein Zitat: "\\ 雪 😀 ?"' } });
+    await createTasks(database, [asked]);
+    const { id, accountId, apiKeyId, kind, model, capabilityVersion, provider, request } = asked;
+    const { price, billableDurationSeconds, requestId, reservationId, createdAt, deadlineAt } = asked;
+    expect(await reloadTask(database, asked)).to.deep.equal({
+      id,
+      accountId,
+      apiKeyId,
+      kind,
+      model,
+      capabilityVersion,
+      provider,
+      request,
+      price,
+      billableDurationSeconds,
+      requestId,
+      reservationId,
+      createdAt,
+      deadlineAt,
+      status: 'queued',
+      resolutionId: null,
+      providerJobId: null,
+      output: null,
+      failure: null,
+      updatedAt: createdAt,
+      completedAt: null,
+    });
+    const reservation = await findTransfer(database, asked.reservationId, asked.createdAt);
+    expect(reservation).to.include({ kind: 'reservation', amount: asked.price, taskId: asked.id, apiKeyId: key.id });
+    expect(await findApiKey(database, key.id)).to.include({ used: asked.price });
+  });
+
+  it('spends signup credit first, and a refund gives each credit back', async () => {
+    const account = await createAccount(database, { signupUsd: 5, fundedUsd: 10 });
+    const task = await createTaskRow(database, await createKey(database, account), { price: parseUsd(7) });
+    expect(await reloadAccount(database, account)).to.include({
+      signupAvailable: 0n,
+      signupReserved: parseUsd(5),
+      fundedAvailable: parseUsd(8),
+      fundedReserved: parseUsd(2),
+    });
+    await finishAsFailed(database, task);
+    expect(await reloadAccount(database, account)).to.deep.equal(account);
+  });
+
+  it('takes a price that is all there is, and none that is one pico-USD more', async () => {
+    const key = await createKey(database, await createAccount(database, { signupUsd: 1, fundedUsd: 1 }));
+    expect(await create(key, { price: parseUsd(2) + 1n })).to.equal('insufficient_credits');
+    expect(await create(key, { price: parseUsd(2) })).to.equal('created');
+  });
+
+  it("counts what is reserved and charged, but nothing that came back, against the key's limit", async () => {
+    const account = await createAccount(database, { fundedUsd: 100 });
+    const key = await createKey(database, account, { usageLimit: parseUsd('2.5') });
+    const [first, second] = [await createTaskRow(database, key), await createTaskRow(database, key)];
+    expect(await create(key)).to.equal('key_limit');
+    await finishAsSucceeded(database, first);
+    expect(await create(key)).to.equal('key_limit');
+    await finishAsFailed(database, second);
+    expect(await create(key, { price: parseUsd('1.5') })).to.equal('created');
+    expect(await create(key, { price: 1n })).to.equal('key_exhausted');
+    expect(await create(await createKey(database, account)), 'another key of the account').to.equal('created');
+  });
+
+  it('lets so many tasks run at once as the account says, or else the call', async () => {
+    const account = await createAccount(database, { fundedUsd: 100 });
+    const key = await createKey(database, account);
+    const running = await createTaskRow(database, key, { maxConcurrentTasks: 1 });
+    expect(await create(key, { maxConcurrentTasks: 1 })).to.equal('too_many_tasks');
+    await database('accounts').where({ id: account.id }).update({ max_concurrent_tasks: 2 });
+    expect(await create(key, { maxConcurrentTasks: 1 })).to.equal('created');
+    expect(await create(key, { maxConcurrentTasks: 1 })).to.equal('too_many_tasks');
+    await finishAsSucceeded(database, running);
+    expect(await create(key, { maxConcurrentTasks: 1 })).to.equal('created');
+  });
+
+  it('refuses a key of another account', async () => {
+    const [key, stranger] = [await createFundedKey(database), await createFundedKey(database)];
+    await rejectionOf(createTasks(database, [newTask(key, { apiKeyId: stranger.id })]));
+    expect(await findApiKey(database, stranger.id)).to.include({ used: 0n });
+  });
+
+  it('completes the idempotency key with the task, valid for 24 hours', async () => {
+    const key = await createFundedKey(database);
+    const idempotency = await claim(key, 'once');
+    expect(await create(key, { idempotency })).to.equal('created');
+    const row = await database('idempotency_keys')
+      .where({ account_id: key.accountId, key: 'once' })
+      .first(
+        'status',
+        'sealed_body',
+        database.raw('extract(epoch FROM expires_at - completed_at)::integer AS validity_seconds'),
+      );
+    expect(row.status).to.equal(201);
+    expect(row.sealed_body).to.deep.equal(Buffer.from('sealed'));
+    expect(row.validity_seconds).to.equal(24 * 60 * 60);
+  });
+
+  describe('as a batch', () => {
+    it('answers in the order of the tasks, whatever the order of accounts and keys', async () => {
+      const keys = [
+        await createFundedKey(database),
+        await createFundedKey(database, 0.5),
+        await createFundedKey(database),
+      ];
+      const tasks = [...keys, ...keys.toReversed()].map((key) => newTask(key));
+      expect(await createTasks(database, tasks)).to.deep.equal([
+        'created',
+        'insufficient_credits',
+        'created',
+        'created',
+        'insufficient_credits',
+        'created',
+      ]);
+    });
+
+    it('lets each task see the ones before it', async () => {
+      const key = await createFundedKey(database, 2);
+      const outcomes = await createTasks(database, [newTask(key), newTask(key), newTask(key)]);
+      expect(outcomes.toSorted()).to.deep.equal(['created', 'created', 'insufficient_credits']);
+    });
+
+    it('creates nothing when one of them is impossible', async () => {
+      const key = await createFundedKey(database);
+      await rejectionOf(createTasks(database, [newTask(key), newTask(key, { accountId: newId('account') })]));
+      expect(await reloadAccount(database, { id: key.accountId })).to.include({ fundedReserved: 0n });
+    });
+
+    it('creates nothing twice when it is sent again', async () => {
+      const key = await createFundedKey(database);
+      const batch = [newTask(key), newTask(key)];
+      await createTasks(database, batch);
+      await rejectionOf(createTasks(database, batch));
+      expect(await reloadAccount(database, { id: key.accountId })).to.include({ fundedReserved: parseUsd(2) });
+    });
+  });
+
+  describe('at the same time', () => {
+    it('creates 10 of 100 tasks on a balance for 10', async () => {
+      const key = await createFundedKey(database, 10);
+      const outcomes = await Promise.all(Array.from({ length: 100 }, () => create(key)));
+      expect(count(outcomes)).to.deep.equal({ created: 10, insufficient_credits: 90 });
+      expect(await reloadAccount(database, { id: key.accountId })).to.include({
+        fundedAvailable: 0n,
+        fundedReserved: parseUsd(10),
+      });
+    });
+
+    it('creates one of 50 tasks with one idempotency claim', async () => {
+      const key = await createFundedKey(database);
+      const idempotency = await claim(key, 'shared');
+      const outcomes = await Promise.all(Array.from({ length: 50 }, () => create(key, { idempotency })));
+      expect(count(outcomes)).to.deep.equal({ created: 1, claim_lost: 49 });
+      expect(await reloadAccount(database, { id: key.accountId })).to.include({ fundedReserved: parseUsd(1) });
+    });
+
+    it("keeps to the key's limit and to the number of tasks", async () => {
+      const account = await createAccount(database, { fundedUsd: 100 });
+      const limited = await createKey(database, account, { usageLimit: parseUsd(3) });
+      const byLimit = await Promise.all(Array.from({ length: 10 }, () => create(limited)));
+      expect(count(byLimit)).to.deep.equal({ created: 3, key_exhausted: 7 });
+      const key = await createKey(database, account);
+      const byNumber = await Promise.all(Array.from({ length: 10 }, () => create(key, { maxConcurrentTasks: 5 })));
+      expect(count(byNumber)).to.deep.equal({ created: 2, too_many_tasks: 8 });
+    });
+
+    it('lets batches over the same accounts pass each other, in whatever order they name them', async () => {
+      const keys = await Promise.all(Array.from({ length: 5 }, () => createFundedKey(database)));
+      const orders = [keys, keys.toReversed(), [...keys.slice(2), ...keys.slice(0, 2)]];
+      const batches = Array.from({ length: 24 }, (_, index) => orders[index % orders.length] ?? keys);
+      const outcomes = await Promise.all(
+        batches.map((batch) =>
+          createTasks(
+            database,
+            batch.map((key) => newTask(key)),
+          ),
+        ),
+      );
+      expect(count(outcomes.flat())).to.deep.equal({ created: 24 * 5 });
+    });
+  });
+});
+
+function count(outcomes: readonly (string | undefined)[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const outcome of outcomes) counts[String(outcome)] = (counts[String(outcome)] ?? 0) + 1;
+  return counts;
+}

@@ -1,0 +1,161 @@
+import { expect } from 'chai';
+import { isDatabaseError, type Database } from '../../../db/database.ts';
+import { type Account, sumAccountTotals } from '../../../db/queries/accounts.ts';
+import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
+import { findTransfer, listTransfers } from '../../../db/queries/transfers.ts';
+import { newId } from '../../../domain/ids.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createAccount,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  reloadAccount,
+} from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const CHECK_VIOLATION = '23514';
+
+describe('db/queries/credits', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let account: Account;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  beforeEach(async () => {
+    account = await createAccount(database);
+  });
+
+  after(() => testDatabase.drop());
+
+  const pay = (amount: bigint, reference: string) => topUp(database, { accountId: account.id, amount, reference });
+
+  const change = (amount: bigint) =>
+    adjust(database, { accountId: account.id, amount, author: 'ada', reason: 'goodwill' });
+
+  describe('a top-up', () => {
+    it('adds funded credit, and is remembered as the first', async () => {
+      const { transferId, amount, createdAt, applied } = await pay(parseUsd('12.5'), 'payment 1');
+      expect({ amount, applied }).to.deep.equal({ amount: parseUsd('12.5'), applied: true });
+      expect(await reloadAccount(database, account)).to.deep.equal({
+        ...account,
+        fundedAvailable: parseUsd('12.5'),
+        toppedUpAt: createdAt,
+      });
+      const transfer = await findTransfer(database, transferId, createdAt);
+      expect(transfer).to.include({ kind: 'topup', reference: 'payment 1', amount, accountId: account.id });
+      await pay(1n, 'payment 2');
+      expect((await reloadAccount(database, account)).toppedUpAt).to.deep.equal(createdAt);
+    });
+
+    it('is credited once for its reference, also when it is repeated with another amount', async () => {
+      const first = await pay(parseUsd(10), 'payment');
+      const { applied, ...same } = first;
+      expect(applied).to.equal(true);
+      expect(await pay(parseUsd(10), 'payment')).to.deep.equal({ ...same, applied: false });
+      expect(await pay(parseUsd(99), 'payment')).to.deep.equal({ ...same, applied: false });
+      expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(10));
+    });
+
+    it('is credited once however many come with its reference at the same time', async () => {
+      const payments = await Promise.all(Array.from({ length: 30 }, () => pay(parseUsd(10), 'payment')));
+      expect(payments.filter(({ applied }) => applied).length).to.equal(1);
+      expect(new Set(payments.map(({ transferId }) => transferId)).size).to.equal(1);
+      expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(10));
+    });
+
+    it('of another account may have the same reference', async () => {
+      await pay(parseUsd(10), 'payment');
+      account = await createAccount(database);
+      expect((await pay(parseUsd(10), 'payment')).applied).to.equal(true);
+    });
+
+    it('loses nothing when many references come at the same time', async () => {
+      await Promise.all(Array.from({ length: 30 }, (_, index) => pay(parseUsd(index + 1), `payment ${index}`)));
+      expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd((30 * 31) / 2));
+    });
+
+    for (const [what, amount, reference] of [
+      ['of nothing', 0n, 'payment'],
+      ['of a negative amount', -1n, 'payment'],
+      ['of more than a balance can hold', 10n ** 38n, 'payment'],
+      ['without a reference', 1n, ''],
+    ] as const) {
+      it(`${what} is refused`, async () => {
+        await rejectionOf(pay(amount, reference));
+        expect(await reloadAccount(database, account)).to.deep.equal(account);
+      });
+    }
+
+    it('to no account is refused', async () => {
+      account = { ...account, id: newId('account') };
+      await rejectionOf(pay(1n, 'payment'));
+    });
+  });
+
+  it('grants signup credit, which is no top-up', async () => {
+    await grantSignupCredit(database, account.id, parseUsd(5));
+    expect(await reloadAccount(database, account)).to.deep.equal({ ...account, signupAvailable: parseUsd(5) });
+  });
+
+  describe('an adjustment', () => {
+    it('gives and takes funded credit, signed by its author', async () => {
+      await change(parseUsd(7));
+      const id = await change(-parseUsd(3));
+      expect((await reloadAccount(database, account)).fundedAvailable).to.equal(parseUsd(4));
+      const [taken] = await listTransfers(database, { accountId: account.id, limit: 1 });
+      expect(taken).to.include({ id, amount: parseUsd(3), debit: 'available', author: 'ada', reason: 'goodwill' });
+    });
+
+    it('takes all there is, and never more', async () => {
+      await change(parseUsd(7));
+      const error = await rejectionOf(change(-parseUsd(7) - 1n));
+      expect(isDatabaseError(error, CHECK_VIOLATION), 'as the API expects').to.equal(true);
+      await change(-parseUsd(7));
+      expect(await reloadAccount(database, account)).to.deep.equal(account);
+    });
+
+    it('takes no signup credit, and nothing that is reserved', async () => {
+      account = await createAccount(database, { signupUsd: 1, fundedUsd: 5 });
+      await createTaskRow(database, await createKey(database, account), { price: parseUsd(4) });
+      await rejectionOf(change(-parseUsd(2) - 1n));
+      await change(-parseUsd(2));
+      expect((await reloadAccount(database, account)).fundedAvailable).to.equal(0n);
+    });
+
+    it('of nothing is refused', async () => {
+      await rejectionOf(change(0n));
+    });
+  });
+
+  it('sums up what an account paid, was given, was charged and got back', async () => {
+    account = await createAccount(database, { signupUsd: 5, fundedUsd: 20 });
+    const key = await createKey(database, account);
+    const price = parseUsd(4);
+    await finishAsSucceeded(database, await createTaskRow(database, key, { price }));
+    await finishAsFailed(database, await createTaskRow(database, key, { price }));
+    await createTaskRow(database, key, { price });
+    await adjust(database, { accountId: account.id, amount: parseUsd(3), author: 'ada', reason: 'goodwill' });
+    await adjust(database, { accountId: account.id, amount: -parseUsd(1), author: 'ada', reason: 'too much' });
+    expect(await sumAccountTotals(database, account.id)).to.deep.equal({
+      toppedUp: parseUsd(20),
+      signupGranted: parseUsd(5),
+      charged: price,
+      refunded: price,
+      adjusted: parseUsd(2),
+    });
+    expect(await sumAccountTotals(database, newId('account'))).to.deep.equal({
+      toppedUp: 0n,
+      signupGranted: 0n,
+      charged: 0n,
+      refunded: 0n,
+      adjusted: 0n,
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import type { Database } from '../../../db/database.ts';
+import {
+  type Claim,
+  claimIdempotencyKey,
+  completeIdempotencyKey,
+  deleteExpiredIdempotencyKeys,
+  releaseIdempotencyKey,
+} from '../../../db/queries/idempotency.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount } from '../../support/factories.ts';
+
+const REQUEST = randomBytes(32);
+const OTHER_REQUEST = randomBytes(32);
+const KEY = 'order 42 / ✓';
+
+describe('db/queries/idempotency', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let accountId: string;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  beforeEach(async () => {
+    accountId = (await createAccount(database)).id;
+  });
+
+  after(() => testDatabase.drop());
+
+  const claim = (requestDigest = REQUEST): Promise<Claim> =>
+    claimIdempotencyKey(database, { accountId, key: KEY, requestDigest, leaseSeconds: 60 });
+
+  async function claimToken(): Promise<string> {
+    const claimed = await claim();
+    if (claimed.outcome !== 'claimed') throw new Error(`the key is ${claimed.outcome}`);
+    return claimed.claimToken;
+  }
+
+  const complete = (token: string): Promise<boolean> =>
+    completeIdempotencyKey(database, {
+      accountId,
+      key: KEY,
+      claimToken: token,
+      status: 201,
+      sealedBody: Buffer.from('first response'),
+    });
+
+  /** Moves the row in time, which stands for waiting. */
+  const setTime = (column: 'lease_until' | 'expires_at', fromNow: string): PromiseLike<number> =>
+    database('idempotency_keys')
+      .where({ account_id: accountId })
+      .update({ [column]: database.raw('now() + ?::interval', [fromNow]) });
+
+  it('gives a new key to the first request', async () => {
+    expect((await claim()).outcome).to.equal('claimed');
+  });
+
+  it('holds the same request off while the first one is under way, and tells another one apart', async () => {
+    await claim();
+    expect(await claim()).to.deep.equal({ outcome: 'in_progress' });
+    expect(await claim(OTHER_REQUEST)).to.deep.equal({ outcome: 'different_request' });
+  });
+
+  it('replays the first response, and only for the same request', async () => {
+    expect(await complete(await claimToken())).to.equal(true);
+    const replay = { outcome: 'replay', status: 201, sealedBody: Buffer.from('first response') };
+    expect(await claim()).to.deep.equal(replay);
+    expect(await claim()).to.deep.equal(replay);
+    expect(await claim(OTHER_REQUEST)).to.deep.equal({ outcome: 'different_request' });
+  });
+
+  it('keeps the keys of accounts apart', async () => {
+    await claim();
+    accountId = (await createAccount(database)).id;
+    expect((await claim()).outcome).to.equal('claimed');
+  });
+
+  it('gives one of many requests at the same time the key', async () => {
+    const outcomes = (await Promise.all(Array.from({ length: 20 }, () => claim()))).map(({ outcome }) => outcome);
+    expect(outcomes.toSorted()).to.deep.equal(['claimed', ...Array.from({ length: 19 }, () => 'in_progress')]);
+  });
+
+  it('lets a claim that was given back be taken by any request', async () => {
+    await releaseIdempotencyKey(database, { accountId, key: KEY, claimToken: await claimToken() });
+    expect((await claim(OTHER_REQUEST)).outcome).to.equal('claimed');
+  });
+
+  it('lets nobody give back a claim that is not theirs, or a response', async () => {
+    const token = await claimToken();
+    await releaseIdempotencyKey(database, { accountId, key: KEY, claimToken: crypto.randomUUID() });
+    expect((await claim()).outcome).to.equal('in_progress');
+    await complete(token);
+    await releaseIdempotencyKey(database, { accountId, key: KEY, claimToken: token });
+    expect((await claim()).outcome).to.equal('replay');
+  });
+
+  it('lets another request take over when the lease has ended, after which the first cannot complete', async () => {
+    const dead = await claimToken();
+    await setTime('lease_until', '0 seconds');
+    const successor = await claim(OTHER_REQUEST);
+    expect(successor.outcome).to.equal('claimed');
+    expect(await complete(dead)).to.equal(false);
+    expect(await claim(OTHER_REQUEST)).to.deep.equal({ outcome: 'in_progress' });
+  });
+
+  it('lets one of many requests take over', async () => {
+    await claim();
+    await setTime('lease_until', '-1 second');
+    const outcomes = (await Promise.all(Array.from({ length: 20 }, () => claim()))).map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === 'claimed').length).to.equal(1);
+  });
+
+  it('completes a claim once', async () => {
+    const token = await claimToken();
+    expect(await complete(token)).to.equal(true);
+    expect(await complete(token)).to.equal(false);
+  });
+
+  it('completes a claim whose lease has ended, if nobody took it over', async () => {
+    const token = await claimToken();
+    await setTime('lease_until', '-1 hour');
+    expect(await complete(token)).to.equal(true);
+    expect((await claim()).outcome).to.equal('replay');
+  });
+
+  it('replays until the key expires, and not from that moment on', async () => {
+    await complete(await claimToken());
+    await setTime('expires_at', '5 minutes');
+    expect((await claim()).outcome).to.equal('replay');
+    await setTime('expires_at', '0 seconds');
+    expect((await claim(OTHER_REQUEST)).outcome).to.equal('claimed');
+  });
+
+  it('removes what nobody can replay or complete any more, and nothing else', async () => {
+    await database('idempotency_keys').delete();
+    await complete(await claimToken());
+    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(0);
+    await setTime('expires_at', '-2 hours');
+    accountId = (await createAccount(database)).id;
+    await claim();
+    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(1);
+    expect((await claim()).outcome).to.equal('in_progress');
+    await setTime('lease_until', '-2 hours');
+    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(1);
+  });
+});

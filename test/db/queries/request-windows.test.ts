@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import { countRequests, deleteOldRequestWindows, type RequestWindow } from '../../../db/queries/request-windows.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const positions = (windows: readonly RequestWindow[]): number[] => windows.map(({ position }) => position);
+
+describe('db/queries/request-windows', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  after(() => testDatabase.drop());
+
+  async function currentMinute(): Promise<string> {
+    const { rows } = await database.raw<{ rows: { minute: string }[] }>(
+      `SELECT date_trunc('minute', now())::text AS minute`,
+    );
+    return rows[0]?.minute ?? '';
+  }
+
+  /** Counts again when a minute ended meanwhile, since the places begin anew then. */
+  async function withinOneMinute<T>(count: () => Promise<T>): Promise<T> {
+    const minute = await currentMinute();
+    const counted = await count();
+    return (await currentMinute()) === minute ? counted : count();
+  }
+
+  it('gives the requests of each key their places, in their order', async () => {
+    const counted = await withinOneMinute(async () => {
+      const [a, b] = [newId('apiKey'), newId('apiKey')];
+      return [await countRequests(database, [a, b, a, a, b]), await countRequests(database, [b, a])];
+    });
+    expect(counted.map(positions)).to.deep.equal([
+      [1, 1, 2, 3, 2],
+      [3, 4],
+    ]);
+  });
+
+  it('gives every place once and leaves none out, however many processes count at the same time', async () => {
+    const [a, b] = [newId('apiKey'), newId('apiKey')];
+    const counted = await withinOneMinute(async () => {
+      await database('request_windows').delete();
+      const batches = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [a, b] : [b, a]));
+      const windows = await Promise.all(batches.map((batch) => countRequests(database, [...batch, ...batch])));
+      return windows.flatMap((counted) => positions(counted));
+    });
+    // Both keys have as many requests, so each place from 1 to 40 is given twice.
+    const twice = Array.from({ length: 40 }, (_, index) => [index + 1, index + 1]).flat();
+    expect(counted.toSorted((left, right) => left - right)).to.deep.equal(twice);
+  });
+
+  it('says how long the minute lasts', async () => {
+    const [window] = await countRequests(database, [newId('apiKey')]);
+    expect(window?.secondsLeft).to.be.within(1, 60);
+  });
+
+  it('counts nobody for no requests', async () => {
+    expect(await countRequests(database, [])).to.deep.equal([]);
+  });
+
+  it('begins anew with each minute, and forgets the minutes long past', async () => {
+    const key = newId('apiKey');
+    await countRequests(database, [key]);
+    await database('request_windows').update({ window_start: database.raw(`window_start - interval '11 minutes'`) });
+    expect(positions(await countRequests(database, [key]))).to.deep.equal([1]);
+    const past = await database('request_windows').whereRaw(`window_start < now() - interval '10 minutes'`);
+    expect(await deleteOldRequestWindows(database)).to.equal(past.length);
+    expect(await database('request_windows').where({ api_key_id: key })).to.have.length(1);
+  });
+});

@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import {
+  claimTasksToStart,
+  findAccountTask,
+  findTask,
+  listTasks,
+  markProcessing,
+  markWorkflowsStarted,
+  type NewTask,
+} from '../../../db/queries/tasks.ts';
+import { newId } from '../../../domain/ids.ts';
+import type { Task } from '../../../domain/task.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  reloadTask,
+  type TestKey,
+} from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const ids = (tasks: readonly { readonly id: string }[]): string[] => tasks.map(({ id }) => id);
+
+describe('db/queries/tasks', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  beforeEach(async () => {
+    key = await createFundedKey(database);
+  });
+
+  after(() => testDatabase.drop());
+
+  const create = (settings: Partial<NewTask> = {}): Promise<Task> => createTaskRow(database, key, settings);
+
+  /** Tasks created one after the other, a second apart. */
+  async function createSeries(count: number): Promise<readonly Task[]> {
+    const now = Date.now();
+    const tasks: Task[] = [];
+    for (let index = 0; index < count; index += 1) {
+      tasks.push(await create({ id: newId('task', now - (count - index) * 1_000) }));
+    }
+    return tasks;
+  }
+
+  const claim = (limit = 10): ReturnType<typeof claimTasksToStart> =>
+    claimTasksToStart(database, { limit, retryAfterSeconds: 60 });
+
+  describe('finding a task', () => {
+    it("shows an account its own task, and nobody else's", async () => {
+      const task = await create();
+      const stranger = await createFundedKey(database);
+      expect(await findAccountTask(database, key.accountId, task.id)).to.deep.equal(task);
+      expect(await findAccountTask(database, stranger.accountId, task.id)).to.equal(null);
+      expect(await findTask(database, task.id)).to.deep.equal(task);
+    });
+
+    for (const [what, id] of [
+      ['an id that no task has', newId('task')],
+      ['an id of something else', newId('account')],
+      ['an id of another form', "task_' OR true --"],
+      ['nothing', ''],
+    ] as const) {
+      it(`finds no task under ${what}`, async () => {
+        expect(await findTask(database, id)).to.equal(null);
+        expect(await findAccountTask(database, key.accountId, id)).to.equal(null);
+      });
+    }
+  });
+
+  describe('listing tasks', () => {
+    it('shows every task once, newest first, page by page', async () => {
+      const tasks = await createSeries(7);
+      const listed: Task[] = [];
+      for (let page = 0; page < 4; page += 1) {
+        const before = listed.at(-1)?.id;
+        listed.push(...(await listTasks(database, { accountId: key.accountId, before, limit: 2 })));
+      }
+      expect(ids(listed)).to.deep.equal(ids(tasks).toReversed());
+    });
+
+    it('keeps to each filter', async () => {
+      const [oldest, middle, newest] = await createSeries(3);
+      if (!oldest || !middle || !newest) throw new Error('three were created');
+      const image = await create({ kind: 'image', model: 'imagea-2.5-sunburst' });
+      await finishAsFailed(database, middle);
+      const list = async (filter: object): Promise<string[]> =>
+        ids(await listTasks(database, { accountId: key.accountId, limit: 10, ...filter }));
+      expect(await list({ status: 'failed' })).to.deep.equal([middle.id]);
+      expect(await list({ kind: 'image' })).to.deep.equal([image.id]);
+      expect(await list({ model: 'vidone-3.0' })).to.deep.equal([newest.id, middle.id, oldest.id]);
+      expect(await list({ from: middle.createdAt }), 'from is inclusive').to.deep.equal([
+        image.id,
+        newest.id,
+        middle.id,
+      ]);
+      expect(await list({ to: middle.createdAt }), 'to is exclusive').to.deep.equal([oldest.id]);
+      expect(await list({ accountId: newId('account') })).to.deep.equal([]);
+    });
+  });
+
+  describe('marking a task as processing', () => {
+    it('keeps the job, and says it again', async () => {
+      const task = await create();
+      expect(await markProcessing(database, task.id, 'job')).to.include({ status: 'processing', providerJobId: 'job' });
+      expect(await markProcessing(database, task.id, 'job')).to.include({ providerJobId: 'job' });
+    });
+
+    it('refuses a second job: nothing is rendered twice', async () => {
+      const task = await create();
+      await markProcessing(database, task.id, 'job');
+      await rejectionOf(markProcessing(database, task.id, 'another'));
+      expect(await reloadTask(database, task)).to.include({ providerJobId: 'job' });
+    });
+
+    it('leaves a final task as it is', async () => {
+      const { task } = await finishAsFailed(database, await create());
+      expect(await markProcessing(database, task.id, 'job')).to.deep.equal(task);
+    });
+  });
+
+  describe('starting workflows', () => {
+    beforeEach(() =>
+      database('tasks')
+        .whereNull('workflow_started_at')
+        .whereNull('completed_at')
+        .update({ workflow_started_at: new Date() }),
+    );
+
+    it('takes what is due, with what its workflow needs', async () => {
+      const task = await create({ nextStartAt: new Date(Date.now() - 1_000) });
+      const { id, accountId, model, kind, deadlineAt, requestId } = task;
+      expect(await claim()).to.deep.equal([{ id, accountId, model, kind, deadlineAt, requestId }]);
+    });
+
+    it('leaves what is not due, started, final, or taken a moment ago', async () => {
+      const due = { nextStartAt: new Date(Date.now() - 1_000) };
+      const [started, ended, taken] = [await create(due), await create(due), await create(due)];
+      await create({ nextStartAt: new Date(Date.now() + 60_000) });
+      await markWorkflowsStarted(database, [started.id]);
+      await finishAsSucceeded(database, ended);
+      expect(ids(await claim())).to.deep.equal([taken.id]);
+      expect(await claim()).to.deep.equal([]);
+    });
+
+    it('offers a task again when whoever took it has not started it in time', async () => {
+      const task = await create({ nextStartAt: new Date(Date.now() - 1_000) });
+      await claimTasksToStart(database, { limit: 1, retryAfterSeconds: 0 });
+      expect(ids(await claim())).to.deep.equal([task.id]);
+    });
+
+    it('takes no more than asked for, the longest due first', async () => {
+      const tasks = await createSeries(5);
+      expect(ids(await claim(2)).toSorted()).to.deep.equal(ids(tasks.slice(0, 2)));
+    });
+
+    it('gives two relays different tasks, even while one has not committed', async () => {
+      const tasks = await createSeries(6);
+      const [first, second] = await database.transaction(async (transaction) => {
+        const mine = await claimTasksToStart(transaction, { limit: 3, retryAfterSeconds: 60 });
+        return [mine, await claim(10)] as const;
+      });
+      expect([first.length, second.length]).to.deep.equal([3, 3]);
+      expect(ids([...first, ...second]).toSorted()).to.deep.equal(ids(tasks).toSorted());
+    });
+
+    it('gives many relays each task once', async () => {
+      const tasks = await createSeries(12);
+      const claims = await Promise.all(Array.from({ length: 8 }, () => claim(2)));
+      expect(ids(claims.flat()).toSorted()).to.deep.equal(ids(tasks).toSorted());
+    });
+
+    it('records starts, also when one of the tasks has ended in the meantime', async () => {
+      const due = { nextStartAt: new Date(Date.now() - 1_000) };
+      const [ended, running] = [await create(due), await create(due)];
+      await finishAsSucceeded(database, ended);
+      await markWorkflowsStarted(database, [ended.id, running.id]);
+      expect(await claim()).to.deep.equal([]);
+    });
+  });
+});

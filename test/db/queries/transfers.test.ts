@@ -1,0 +1,140 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import type { Account } from '../../../db/queries/accounts.ts';
+import { findTransfer, insertTransfer, listTransfers, type Transfer } from '../../../db/queries/transfers.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount } from '../../support/factories.ts';
+
+describe('db/queries/transfers', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let account: Account;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  beforeEach(async () => {
+    account = await createAccount(database);
+  });
+
+  after(() => testDatabase.drop());
+
+  async function insert(createdAt: Date, amount = 1n): Promise<string> {
+    const id = newId('transfer');
+    await insertTransfer(database, {
+      id,
+      kind: 'adjustment',
+      accountId: account.id,
+      amount,
+      createdAt,
+      author: 'ada',
+      reason: 'a test',
+    });
+    return id;
+  }
+
+  /** All pages, of `limit` transfers each. */
+  async function readAll(limit: number): Promise<readonly Transfer[]> {
+    const read: Transfer[] = [];
+    for (let page = 0; page < 100; page += 1) {
+      const rows = await listTransfers(database, { accountId: account.id, before: read.at(-1), limit });
+      if (rows.length === 0) return read;
+      read.push(...rows);
+    }
+    throw new Error('the pages do not end');
+  }
+
+  const list = async (period: { from?: Date; to?: Date }): Promise<readonly string[]> =>
+    (await listTransfers(database, { accountId: account.id, limit: 10, ...period })).map(({ id }) => id);
+
+  it('finds a transfer as it was written', async () => {
+    const createdAt = new Date();
+    const id = await insert(createdAt, 12_345_678_901_234_567_890_123n);
+    expect(await findTransfer(database, id, createdAt)).to.deep.equal({
+      id,
+      openedAt: createdAt,
+      createdAt,
+      kind: 'adjustment',
+      debit: 'adjustments',
+      credit: 'available',
+      amount: 12_345_678_901_234_567_890_123n,
+      signupAmount: 0n,
+      released: 0n,
+      pendingId: null,
+      accountId: account.id,
+      apiKeyId: null,
+      taskId: null,
+      textRequestId: null,
+      reference: null,
+      author: 'ada',
+      reason: 'a test',
+    });
+    expect(await findTransfer(database, newId('transfer'), createdAt)).to.equal(null);
+  });
+
+  it("lists an account's transfers newest first, and nobody else's", async () => {
+    const now = Date.now();
+    const ids = [await insert(new Date(now - 2)), await insert(new Date(now)), await insert(new Date(now - 1))];
+    await createAccount(database, { fundedUsd: 1 });
+    expect((await readAll(10)).map(({ id }) => id)).to.deep.equal([ids[1], ids[2], ids[0]]);
+  });
+
+  it('shows transfers of the same moment once each, however the pages fall', async () => {
+    const [now, before] = [new Date(), new Date(Date.now() - 1)];
+    const ids: string[] = [];
+    for (const moment of [now, before, now, before, now, now, before]) ids.push(await insert(moment));
+    for (const limit of [1, 2, 3, 7]) {
+      expect(
+        (await readAll(limit)).map(({ id }) => id),
+        `pages of ${limit}`,
+      )
+        .to.have.members(ids)
+        .and.have.length(7);
+    }
+  });
+
+  it('shows transfers within one millisecond once each: a time that is read finds the row it came from', async () => {
+    const millisecond = new Date().toISOString().slice(0, -1);
+    const ids: string[] = [];
+    for (const microseconds of ['000', '001', '250', '499', '500', '501', '999']) {
+      const id = newId('transfer');
+      const created_at = `${millisecond}${microseconds}Z`;
+      await database('transfers').insert({
+        id,
+        opened_at: created_at,
+        created_at,
+        account_id: account.id,
+        amount: 1,
+        author: 'ada',
+        reason: 'a test',
+        kind: 'adjustment',
+        debit: 'adjustments',
+        credit: 'available',
+      });
+      ids.push(id);
+    }
+    for (const limit of [1, 2, 3]) {
+      const read = await readAll(limit);
+      expect(
+        read.map(({ id }) => id),
+        `pages of ${limit}`,
+      )
+        .to.have.members(ids)
+        .and.have.length(ids.length);
+      for (const { id, openedAt } of read) expect(await findTransfer(database, id, openedAt)).to.include({ id });
+    }
+  });
+
+  it('keeps to a period: its first moment is in it, its last is not', async () => {
+    const now = Date.now();
+    const moments = [new Date(now - 20), new Date(now - 10), new Date(now)] as const;
+    const ids: string[] = [];
+    for (const moment of moments) ids.push(await insert(moment));
+    expect(await list({ from: moments[1] })).to.deep.equal([ids[2], ids[1]]);
+    expect(await list({ to: moments[1] })).to.deep.equal([ids[0]]);
+    expect(await list({ from: moments[1], to: moments[2] })).to.deep.equal([ids[1]]);
+  });
+});

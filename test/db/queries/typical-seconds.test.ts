@@ -1,0 +1,77 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import { findTypicalSeconds } from '../../../db/queries/typical-seconds.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  type TestKey,
+} from '../../support/factories.ts';
+
+const DAY_SECONDS = 24 * 60 * 60;
+
+describe('db/queries/typical-seconds', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    key = await createFundedKey(database, 1_000);
+  });
+
+  after(() => testDatabase.drop());
+
+  /** Tasks of a model that end now, begun so many seconds ago each. */
+  async function finishTasks(model: string, seconds: readonly number[], finish = finishAsSucceeded): Promise<void> {
+    const now = Date.now();
+    for (const taken of seconds) {
+      const id = newId('task', now - taken * 1_000);
+      await finish(database, await createTaskRow(database, key, { id, model }));
+    }
+  }
+
+  it('says nothing from fewer than ten tasks', async () => {
+    await finishTasks(
+      'few',
+      Array.from({ length: 9 }, () => 30),
+    );
+    expect(await findTypicalSeconds(database, 'few')).to.equal(null);
+  });
+
+  it('gives the time that half and nine tenths of the tasks stayed below, in whole seconds', async () => {
+    // Each takes as long as is said here and a little more, by the time that it ends.
+    await finishTasks('many', [10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]);
+    const typical = await findTypicalSeconds(database, 'many');
+    expect(typical?.samples).to.equal(11);
+    expect(typical?.p50).to.be.within(60, 70);
+    expect(typical?.p90).to.be.within(100, 110);
+  });
+
+  it('counts no failures, no other models and nothing older than a day', async () => {
+    await finishTasks(
+      'mixed',
+      Array.from({ length: 9 }, () => 30),
+    );
+    await finishTasks('mixed', [30], finishAsFailed);
+    await finishTasks('mixed', [3 * DAY_SECONDS]);
+    await finishTasks('other', [30]);
+    expect(await findTypicalSeconds(database, 'mixed')).to.equal(null);
+    await finishTasks('mixed', [30]);
+    expect(await findTypicalSeconds(database, 'mixed')).to.include({ samples: 10 });
+  });
+
+  it('never says less than a second', async () => {
+    await finishTasks(
+      'quick',
+      Array.from({ length: 10 }, () => 0),
+    );
+    expect(await findTypicalSeconds(database, 'quick'))
+      .to.have.property('p50')
+      .that.is.at.least(1);
+  });
+});
