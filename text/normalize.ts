@@ -239,6 +239,7 @@ function reasonOf(reason: FinishReason, hasToolCalls: boolean): FinishReason {
   return reason;
 }
 
-function cutShort(): ServiceError {
+/** The error for an answer that ended before its end. */
+export function cutShort(): ServiceError {
   return new ServiceError('result_transfer_failed', 'The answer of the model was cut short; send the request again.');
 }

@@ -6,7 +6,8 @@ import type { AnswerPart, JsonObject, StreamEvent, TextRequest, TextResult, Turn
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { planConversion } from '../../../text/convert.ts';
-import { Meter, tapBytes } from '../../../text/meter.ts';
+import { planForwarding } from '../../../text/forward.ts';
+import { Meter } from '../../../text/meter.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
 import { runStage } from '../../../text/stage.ts';
@@ -405,19 +406,18 @@ describe('responses upstream', () => {
   it('is measured from its bytes on the way, which pass unchanged', async () => {
     const bytes = new TextEncoder().encode(recording('reasoning-and-tools'));
     const meter = new Meter();
-    const passed: Uint8Array[] = [];
-    for await (const chunk of tapBytes(inReads(bytes, 100), upstream, meter)) passed.push(chunk);
+    const plan = planForwarding(upstream, {}, textRequest(), options, meter);
+    const passed = runStage(inReads(bytes, 100), plan.forwardStream());
     expect(Buffer.concat(passed).equals(bytes)).to.equal(true);
     expect(meter).to.deep.nested.include({
       finished: true,
-      error: null,
       'usage.inputTotal': 1210,
       'usage.outputTotal': 143,
     });
   });
 });
 
-async function* inReads(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Array> {
+function* inReads(bytes: Uint8Array, size: number): Generator<Uint8Array> {
   for (let start = 0; start < bytes.length; start += size) yield bytes.slice(start, start + size);
 }
 

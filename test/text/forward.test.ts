@@ -1,0 +1,120 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { ServiceError } from '../../domain/errors.ts';
+import type { StreamEvent } from '../../text/canonical.ts';
+import { FORMATS } from '../../text/formats.ts';
+import { planForwarding, type Forwarding } from '../../text/forward.ts';
+import { Meter } from '../../text/meter.ts';
+import { runStage } from '../../text/stage.ts';
+import type { WireFormat } from '../../text/wire-format.ts';
+import { renderContext, streamedTo, textRequest, textResult, throughJson } from './support.ts';
+
+const { 'chat-completions': chatCompletions } = FORMATS;
+const options = { model: 'upstream-model', apiKey: 'secret' };
+const events: readonly StreamEvent[] = [
+  { type: 'response-start', id: null, model: null },
+  { type: 'text-start', id: 't' },
+  { type: 'text-delta', id: 't', text: 'Hellö' },
+  { type: 'text-end', id: 't' },
+  { type: 'usage', usage: { inputTotal: 4, cacheRead: 1, cacheWrite: null, outputTotal: 2, reasoning: null } },
+  { type: 'finish', reason: 'stop' },
+];
+
+function plan(format: WireFormat, meter = new Meter(), fields: Parameters<typeof textRequest>[0] = {}): Forwarding {
+  return planForwarding(format.upstream, { model: 'm' }, textRequest(fields), options, meter);
+}
+
+function streamOf(format: WireFormat): Buffer {
+  return Buffer.from(streamedTo(format, events, renderContext({ includeUsage: true })));
+}
+
+function inReads(bytes: Buffer, size: number): Buffer[] {
+  const count = Math.ceil(bytes.length / size);
+  return Array.from({ length: count }, (_, index) => bytes.subarray(index * size, (index + 1) * size));
+}
+
+/** What passed until the stage threw, and what it threw. */
+function forwardUntilFailure(text: string): { passed: string; error: unknown } {
+  const stage = plan(chatCompletions).forwardStream();
+  let passed = '';
+  try {
+    stage.push(Buffer.from(text), (bytes) => void (passed += Buffer.from(bytes).toString()));
+    stage.end(() => {});
+  } catch (error) {
+    return { passed, error };
+  }
+  return { passed, error: null };
+}
+
+describe('the identity path', () => {
+  for (const format of Object.values(FORMATS)) {
+    it(`passes the bytes of ${format.name} on unchanged, cut anywhere, and measures them`, () => {
+      const bytes = streamOf(format);
+      fc.assert(
+        fc.property(fc.integer({ min: 1, max: bytes.length }), (size) => {
+          const meter = new Meter();
+          const stage = plan(format, meter, { includeUsage: true }).forwardStream();
+          expect(Buffer.concat(runStage(inReads(bytes, size), stage)).equals(bytes)).to.equal(true);
+          expect(meter).to.include({ finished: true, outputLength: 5 });
+          expect(meter.usage).to.include({ inputTotal: 4, outputTotal: 2 });
+        }),
+        { numRuns: 30 },
+      );
+    });
+
+    it(`measures a whole answer of ${format.name}`, () => {
+      const meter = new Meter();
+      plan(format, meter).checkResult(throughJson(format.client.renderResult(textResult(), renderContext())));
+      expect(meter).to.include({ finished: true, outputLength: 2 });
+    });
+  }
+
+  it('keeps comments, names and CR LF, which conversion would lose', () => {
+    const text = `: hello\r\n\r\nid: 1\r\nretry: 5\r\ndata: {"choices":[{"finish_reason":"stop"}]}\r\n\r\n`;
+    const passed = runStage(inReads(Buffer.from(text), 4), plan(chatCompletions).forwardStream());
+    expect(Buffer.concat(passed).toString()).to.equal(text);
+  });
+
+  it('passes an event on as soon as it is whole', () => {
+    const stage = plan(chatCompletions).forwardStream();
+    const passed: string[] = [];
+    const emit = (bytes: Uint8Array): void => void passed.push(Buffer.from(bytes).toString());
+    stage.push(Buffer.from('data: {}\n'), emit);
+    expect(passed).to.deep.equal([]);
+    stage.push(Buffer.from('\ndata'), emit);
+    expect(passed).to.deep.equal(['data: {}\n\n']);
+  });
+
+  it('leaves out the usage that the client did not ask for, and measures it', () => {
+    const meter = new Meter();
+    const passed = runStage([streamOf(chatCompletions)], plan(chatCompletions, meter).forwardStream());
+    expect(Buffer.concat(passed).toString()).to.not.contain('"choices":[]');
+    expect(meter.usage.inputTotal).to.equal(4);
+  });
+
+  it('keeps an upstream’s error to itself, and passes on what came before', () => {
+    const { passed, error } = forwardUntilFailure(
+      'data: {"choices":[]}\n\ndata: {"error":{"code":"content_filter","message":"of sk-upstream"}}\n\ndata: [DONE]\n\n',
+    );
+    expect(error).to.be.instanceOf(ServiceError).with.property('code', 'content_policy_violation');
+    expect(passed).to.not.contain('sk-upstream').and.not.contain('DONE');
+  });
+
+  it('refuses an answer that ends before its end, or cannot be read', () => {
+    expect(forwardUntilFailure('data: {"choices":[{"delta":{"content":"Hi"}}]}\n\n').error)
+      .to.be.instanceOf(ServiceError)
+      .with.property('code', 'result_transfer_failed');
+    expect(forwardUntilFailure('data: {"choices":[{"delta"\n\n').error)
+      .to.be.instanceOf(ServiceError)
+      .with.property('code', 'processing_failed');
+    expect(() => plan(chatCompletions).checkResult({ error: { code: 'content_filter' } }))
+      .to.throw(ServiceError)
+      .with.property('code', 'content_policy_violation');
+  });
+
+  it('does not let an event without end fill the memory', () => {
+    const stage = plan(chatCompletions).forwardStream();
+    const endless = Buffer.alloc(17 * 1024 * 1024, 'x');
+    expect(() => stage.push(endless, () => {})).to.throw(ServiceError);
+  });
+});

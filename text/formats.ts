@@ -1,0 +1,13 @@
+/** Every wire format by its name. */
+import { chatCompletions } from './chat-completions/index.ts';
+import { generateContent } from './generate-content/index.ts';
+import { messages } from './messages/index.ts';
+import { responses } from './responses/index.ts';
+import type { WireFormat, WireFormatName } from './wire-format.ts';
+
+export const FORMATS: Readonly<Record<WireFormatName, WireFormat>> = {
+  'chat-completions': chatCompletions,
+  responses,
+  messages,
+  'generate-content': generateContent,
+};
