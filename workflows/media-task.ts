@@ -3,6 +3,7 @@
  * held, every way out of this function passes through `settle` or `refund`.
  */
 import {
+  ActivityCancellationType,
   ActivityFailure,
   ApplicationFailure,
   CancellationScope,
@@ -12,10 +13,12 @@ import {
   ParentClosePolicy,
   proxyActivities,
   proxyLocalActivities,
+  setCurrentDetails,
   setHandler,
   startChild,
   TimeoutFailure,
   upsertSearchAttributes,
+  workflowInfo,
 } from '@temporalio/workflow';
 import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
@@ -43,6 +46,8 @@ export interface MediaTaskOutcome {
 /** Sent when the provider announces the end of the job, so that nobody waits for the next poll. */
 export const jobEnded = defineSignal('jobEnded');
 
+const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
+const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
 /** How long the provider may stay out of reach before the task is given up as unavailable. */
@@ -73,16 +78,22 @@ type Ending =
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
 
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
-  const { reservationId, alreadyFinal } = await reserve(taskId);
-  if (alreadyFinal) return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
+  setCurrentDetails('Confirming that the price is held.');
+  // A cancellation in this very moment must find its way to the refund, too.
+  const { reservationId, alreadyFinal } = await CancellationScope.nonCancellable(() => reserve(taskId));
+  if (alreadyFinal) {
+    setCurrentDetails('Ended: the task was final before this workflow began.');
+    return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
+  }
 
   const ending = await render(taskId, Date.parse(deadlineAt)).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
     upsertSearchAttributes([{ key: OUTCOME, value: outcomeOf(ending) }]);
-    await startDeliveries(resolution.deliveryIds);
+    await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.abandonsJob) await cancelJob(taskId).catch(() => undefined);
+    setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
       reservationId,
@@ -101,6 +112,7 @@ async function render(taskId: string, deadlineMs: number): Promise<Ending> {
     retry: { initialInterval: '1 second', maximumAttempts: 4 },
     summary: 'Store the result and check it',
   });
+  setCurrentDetails(`The provider has finished job ${jobId}. Storing the result and checking it.`);
   const output = await storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
   return { status: 'succeeded', output };
 }
@@ -111,8 +123,11 @@ async function dispatch(taskId: string, deadlineMs: number): Promise<string> {
     scheduleToCloseTimeout: Math.min(leftMs, DISPATCH_LIMIT_MS),
     startToCloseTimeout: '30 seconds',
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
+    // A submission that is under way may still be accepted; only then is there a job to cancel.
+    cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary: 'Hand the job to the provider',
   });
+  setCurrentDetails('Handing the job to the provider. Why that fails is the last failure of the pending activity.');
   const outOfTime =
     leftMs <= DISPATCH_LIMIT_MS
       ? TIMED_OUT
@@ -126,6 +141,10 @@ async function awaitResult(taskId: string, jobId: string, deadlineMs: number): P
   setHandler(jobEnded, () => {
     announced = true;
   });
+  setCurrentDetails(
+    `Waiting for job ${jobId} until ${new Date(deadlineMs).toISOString()} at the latest. ` +
+      'What the provider last said is in the heartbeat of the pending activity.',
+  );
   for (let attempt = 1; ; attempt += 1) {
     announced = false;
     const { awaitResult } = proxyActivities<MediaTaskActivities>({
@@ -149,13 +168,17 @@ async function awaitResult(taskId: string, jobId: string, deadlineMs: number): P
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
   if (ending.status === 'succeeded') {
+    setCurrentDetails('Charging what was held.');
     return money.settle.executeWithOptions({ summary: 'Charge what was held' }, [taskId, ending.output]);
   }
   const { code, message } = ending.failure;
+  setCurrentDetails(`Giving back what was held: ${code}. ${message}`);
   return money.refund.executeWithOptions({ summary: `Give back what was held: ${code}` }, [taskId, code, message]);
 }
 
-async function startDeliveries(deliveryIds: readonly string[]): Promise<void> {
+async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
+  const account = workflowInfo().typedSearchAttributes.get(ACCOUNT);
+  const eventType = `task.${ending.status}`;
   for (const deliveryId of deliveryIds) {
     try {
       await startChild<typeof webhookDelivery>('webhookDelivery', {
@@ -163,7 +186,12 @@ async function startDeliveries(deliveryIds: readonly string[]): Promise<void> {
         taskQueue: TASK_QUEUES.webhooks,
         args: [{ deliveryId }],
         parentClosePolicy: ParentClosePolicy.ABANDON,
-        staticSummary: 'Deliver an event to a webhook endpoint',
+        staticSummary: `Deliver ${eventType} to a webhook endpoint`,
+        memo: { task_id: taskId },
+        typedSearchAttributes: [
+          ...(account === undefined ? [] : [{ key: ACCOUNT, value: account }]),
+          { key: KIND, value: eventType },
+        ],
       });
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;

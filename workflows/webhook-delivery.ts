@@ -1,5 +1,12 @@
 /** One event to one endpoint, attempt by attempt, until it arrives, its endpoint takes nothing any more or the schedule ends. */
-import { condition, defineSignal, proxyActivities, setHandler, upsertSearchAttributes } from '@temporalio/workflow';
+import {
+  condition,
+  defineSignal,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  upsertSearchAttributes,
+} from '@temporalio/workflow';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { AttemptResult, WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
@@ -49,14 +56,19 @@ export async function webhookDelivery({
 }
 
 async function attempt(deliveryId: string, number: number, scheduled: number): Promise<AttemptResult> {
+  setCurrentDetails(`Attempt ${number} is under way.`);
   return attemptDelivery.executeWithOptions({ summary: `Attempt ${number}` }, [{ deliveryId, number, scheduled }]);
 }
 
 async function waitForNext({ attempts, delayMs, detail }: AttemptResult, asked: () => boolean): Promise<void> {
-  if (delayMs > 0) await condition(asked, delayMs, { summary: `Before attempt ${attempts + 1}; the last: ${detail}` });
+  if (delayMs <= 0) return;
+  const last = `the last: ${detail}`;
+  setCurrentDetails(`Attempt ${attempts + 1} follows at ${new Date(Date.now() + delayMs).toISOString()}; ${last}.`);
+  await condition(asked, delayMs, { summary: `Before attempt ${attempts + 1}; ${last}` });
 }
 
-function end({ status, attempts }: AttemptResult): WebhookDeliveryOutcome {
+function end({ status, attempts, detail }: AttemptResult): WebhookDeliveryOutcome {
   upsertSearchAttributes([{ key: OUTCOME, value: status }]);
+  setCurrentDetails(`Ended: ${status} after ${attempts} attempt${attempts === 1 ? '' : 's'}; the last: ${detail}.`);
   return { status, attempts };
 }

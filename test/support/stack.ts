@@ -88,7 +88,7 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
     GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
     GENWAY_POLL_MS: '200',
     GENWAY_RATE_LIMIT_RPM: '100000',
-    GENWAY_WORKFLOW_BUNDLE: await (bundle ??= bundleWorkflows()),
+    GENWAY_WORKFLOW_BUNDLE: await workflowBundleFile(),
     ...env,
   };
   const launch = (name: string, ready: () => Promise<unknown>): ManagedProcess =>
@@ -214,7 +214,11 @@ async function expectInLog(logFile: string, words: string): Promise<void> {
   if (!(await readFile(logFile, 'utf8')).includes(words)) throw new Error(`the log does not say ${words} yet`);
 }
 
-/** Bundled once for all the workers of a run. */
+/** The file with the workflows, bundled once for all the workers of a run. */
+export function workflowBundleFile(): Promise<string> {
+  return (bundle ??= bundleWorkflows());
+}
+
 async function bundleWorkflows(): Promise<string> {
   const { code } = await bundleWorkflowCode({
     workflowsPath: join(ROOT, 'workflows/index.ts'),

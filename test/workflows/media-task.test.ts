@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
+import { createWebhookClient } from '../support/webhooks.ts';
 
 describe('a media task', function () {
   this.timeout(120_000);
@@ -110,6 +111,25 @@ describe('a media task', function () {
     });
   });
 
+  it('stays within the number of steps that its throughput was measured with', async () => {
+    const { id } = await final(await create('x'));
+    const handle = stack.temporal.workflow.getHandle(id);
+    await handle.result();
+    expect((await handle.describe()).historyLength).to.equal(31);
+  });
+
+  it('starts deliveries that are found by account, kind and task', async () => {
+    const webhook = await createWebhookClient(stack, apiKey).create('http://127.0.0.1:9/');
+    const { id } = await final(await create('x'));
+    await createWebhookClient(stack, apiKey).remove(webhook.id);
+    await stack.temporal.workflow.getHandle(id).result();
+    const delivery = await stack.database('deliveries').where({ task_id: id }).first('id');
+    const { searchAttributes, memo, staticSummary } = await describeWithSummary(stack, delivery.id);
+    expect(searchAttributes).to.deep.include({ GenwayAccount: [accountId], GenwayKind: ['task.succeeded'] });
+    expect(memo).to.deep.equal({ task_id: id });
+    expect(staticSummary).to.equal('Deliver task.succeeded to a webhook endpoint');
+  });
+
   it('is unknown to Temporal under any other id', async () => {
     const missing = await stack.temporal.workflow
       .getHandle('task_unknown')
@@ -118,3 +138,8 @@ describe('a media task', function () {
     expect(missing).to.be.instanceOf(WorkflowNotFoundError);
   });
 });
+
+async function describeWithSummary({ temporal }: TestStack, workflowId: string) {
+  const description = await temporal.workflow.getHandle(workflowId).describe();
+  return { ...description, staticSummary: await description.staticSummary() };
+}

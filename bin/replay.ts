@@ -1,0 +1,90 @@
+/**
+ * Replays the histories of workflows through the workflow code of this checkout, to see whether it would still take every
+ * decision that they record. A worker with code that would not can neither continue nor query such a workflow.
+ */
+import { readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+
+/** What became of one history. */
+export interface Replay {
+  readonly workflowId: string;
+  readonly workflowType: string;
+  readonly events: number;
+  /** What the workflow code would do otherwise now; null when it would do the same. */
+  readonly difference: string | null;
+}
+
+export type WorkflowCode = NonNullable<WorkerOptions['workflowBundle']>;
+
+/**
+ * Replays a history that was saved as JSON: by `npm run histories`, by `temporal workflow show --output json`, or downloaded
+ * from the Temporal UI with its payloads as they are.
+ *
+ * @param code the workflows to replay it through; those of this checkout when absent
+ * @throws Error when the file holds no such history
+ */
+export async function replayHistoryFile(path: string, code?: WorkflowCode): Promise<Replay> {
+  const history = parseHistory(basename(path), await readFile(path, 'utf8'));
+  for await (const replay of replayHistories([history], code ?? (await bundleWorkflows()))) return replay;
+  throw new Error(`${path} was not replayed`);
+}
+
+export interface SavedHistory {
+  readonly workflowId: string;
+  readonly workflowType: string;
+  readonly history: ReturnType<typeof historyFromJSON>;
+}
+
+/**
+ * Reads a history from its JSON.
+ *
+ * @param name stands for the text in errors, and for the workflow's id where the history does not tell it
+ * @throws Error when it is none
+ */
+export function parseHistory(name: string, text: string): SavedHistory {
+  try {
+    const history = historyFromJSON(JSON.parse(text));
+    const started = history.events?.[0]?.workflowExecutionStartedEventAttributes;
+    const workflowType = started?.workflowType?.name;
+    if (!workflowType) throw new Error('its first event does not start a workflow');
+    return { workflowId: started.workflowId || name, workflowType, history };
+  } catch (cause) {
+    throw new Error(
+      `${name} is not the history of a workflow. Save one with: temporal workflow show --workflow-id ID --output json`,
+      { cause },
+    );
+  }
+}
+
+/** Replays histories one after the other through the same workflow code. */
+export async function* replayHistories(histories: readonly SavedHistory[], code: WorkflowCode): AsyncGenerator<Replay> {
+  installQuietRuntime();
+  let index = 0;
+  for await (const { error } of Worker.runReplayHistories({ workflowBundle: code }, histories)) {
+    const saved = histories[index++];
+    if (!saved) throw new Error('there is one result for each history');
+    const { workflowId, workflowType, history } = saved;
+    yield { workflowId, workflowType, events: history.events?.length ?? 0, difference: error?.message ?? null };
+  }
+}
+
+async function bundleWorkflows(): Promise<WorkflowCode> {
+  const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
+  return bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
+}
+
+let isInstalled = false;
+
+/** What the SDK would log about a difference is told in the result. */
+function installQuietRuntime(): void {
+  if (isInstalled) return;
+  isInstalled = true;
+  Runtime.install({
+    shutdownSignals: [],
+    logger: new DefaultLogger('ERROR'),
+    telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } },
+  });
+}
