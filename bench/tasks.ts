@@ -1,7 +1,7 @@
 /**
  * How fast media tasks are created and finished, beside what the Temporal server could do at best: a bare workflow of four
  * empty activities on the same server, in the same run. Prints one JSON line. Everything runs on this machine: the clients,
- * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server.
+ * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory).
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { cpus, tmpdir } from 'node:os';
@@ -17,12 +17,15 @@ import { startTestStack, type TestStack } from '../test/support/stack.ts';
 import { percentile, rounded } from './statistics.ts';
 
 const CLIENTS = 32;
-const TASKS = 400;
+const TASKS = 200;
 const ROUNDS = 2;
-const BARE_WORKFLOWS = 200;
+const BARE_WORKFLOWS = 100;
 const STARTS_AT_ONCE = 8;
 const CEILING_QUEUE = 'ceiling';
 const TIMEOUT_MS = 180_000;
+
+// What is cut short must not leave its servers behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
 const folder = await mkdtemp(join(tmpdir(), 'genway-bench-'));
 const postgres = await startPostgres({
@@ -33,7 +36,6 @@ const postgres = await startPostgres({
 const temporal = await startTemporalServer({
   binary: await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report: console.error }),
   port: await findFreePort(),
-  databaseFile: join(folder, 'temporal.db'),
   logFile: join(folder, 'temporal.log'),
 });
 process.env['GENWAY_TEST_DATABASE_URL'] = postgres.url;

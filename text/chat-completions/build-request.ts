@@ -53,7 +53,9 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 
 /** The client's body with the upstream's model name and, for a stream, with the usage that the client may not want. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const forwarded = { path: PATH, headers: headersOf(options), body: { ...body, model: options.model } };
+  // These two would choose what the gateway pays and what its account keeps.
+  const { service_tier: _serviceTier, store: _store, ...fields } = body;
+  const forwarded = { path: PATH, headers: headersOf(options), body: { ...fields, model: options.model } };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };

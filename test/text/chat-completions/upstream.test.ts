@@ -206,6 +206,12 @@ describe('chat completions upstream', () => {
     expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[{}]}' })).to.equal(true);
     expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).keepsEvent).to.equal(undefined);
   });
+
+  it('forwards nothing that would choose what the gateway pays or what its account keeps', () => {
+    const body = { model: 'm', messages: [], service_tier: 'priority', store: true };
+    const forwarded = upstream.forwardRequest(body, textRequest({ stream: false }), options);
+    expect(forwarded.body).to.deep.equal({ model: options.model, messages: [] });
+  });
 });
 
 describe('chat completions answer', () => {
