@@ -5,7 +5,7 @@ const MAX_ENTRIES = 2000;
 const MAX_TOTAL_BYTES = 32 * 2 ** 20;
 const MAX_BODY_BYTES = 2 ** 20;
 
-interface Entry extends Pick<SimulatorRequest, 'method' | 'url' | 'headers'> {
+interface Entry extends Pick<SimulatorRequest, 'method' | 'url' | 'headers' | 'notes'> {
   readonly receivedAtMs: number;
   /** The body, or its beginning when it is very long. */
   readonly body: Buffer;
@@ -28,9 +28,9 @@ export function createRequestLog(): RequestLog {
   };
 
   return {
-    add({ method, url, headers, body: whole }) {
+    add({ method, url, headers, notes, body: whole }) {
       const body = whole.length > MAX_BODY_BYTES ? Buffer.from(whole.subarray(0, MAX_BODY_BYTES)) : whole;
-      entries.push({ receivedAtMs: Date.now(), method, url, headers, body });
+      entries.push({ receivedAtMs: Date.now(), method, url, headers, notes, body });
       totalBytes += body.length;
       if (entries.length > MAX_ENTRIES || totalBytes > MAX_TOTAL_BYTES) dropOldestHalf();
     },
@@ -38,8 +38,9 @@ export function createRequestLog(): RequestLog {
   };
 }
 
-function present({ receivedAtMs, method, url, headers, body }: Entry): object {
+function present({ receivedAtMs, method, url, headers, notes, body }: Entry): object {
   return {
+    ...notes,
     received_at: new Date(receivedAtMs).toISOString(),
     method,
     path: url.pathname + url.search,

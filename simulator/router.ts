@@ -11,6 +11,8 @@ export interface SimulatorRequest {
   readonly body: Buffer;
   /** The values of the placeholders in the route's path. */
   readonly parameters: Readonly<Record<string, string>>;
+  /** What the request log tells of the answer besides; a handler adds to it at any time. */
+  readonly notes: Record<string, unknown>;
 }
 
 export type Handler = (request: SimulatorRequest, response: ServerResponse) => void | Promise<void>;
@@ -113,6 +115,7 @@ async function readRequest(incoming: IncomingMessage): Promise<SimulatorRequest>
     headers: incoming.headers,
     body: Buffer.concat(chunks),
     parameters: {},
+    notes: {},
   };
 }
 

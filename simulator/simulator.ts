@@ -11,6 +11,7 @@ import { createJobStore } from './jobs/store.ts';
 import { moderationRoutes } from './moderation.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRouter } from './router.ts';
+import { textRoutes } from './text/routes.ts';
 
 const DEFAULT_RENDER_MS = 200;
 const DEFAULT_MAX_JOBS = 50_000;
@@ -18,7 +19,7 @@ const DEFAULT_MAX_JOBS = 50_000;
 const KEEP_ALIVE_MS = 65_000;
 
 export interface SimulatorOptions {
-  /** The bearer token that media clients must send; any will do when absent. */
+  /** The credential that clients must send; any will do when absent. */
   readonly apiKey?: string;
   /** Keys the signature of callbacks; none are sent when absent. */
   readonly callbackSecret?: string;
@@ -46,6 +47,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const { apiKey, callbackSecret, renderMs = DEFAULT_RENDER_MS } = options;
   const callbacks = callbackSecret === undefined ? undefined : createCallbackSender(callbackSecret);
   const routes = [
+    ...textRoutes(apiKey),
     ...jobRoutes({ store, apiKey, callbacks, renderMs }),
     ...moderationRoutes,
     ...inspectionRoutes(store, log),

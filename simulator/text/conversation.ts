@@ -1,0 +1,113 @@
+/** What a request says, whichever format it came in: all that the script needs to know. */
+import { isObject } from '../json.ts';
+
+/** One step of the history, in the order in which it happened. */
+export type Entry = TextEntry | CallEntry | ResultEntry;
+
+export interface TextEntry {
+  readonly kind: 'text';
+  readonly role: 'system' | 'user' | 'assistant';
+  readonly text: string;
+  /** How many images and other files come with the text. */
+  readonly mediaCount: number;
+}
+
+export interface CallEntry {
+  readonly kind: 'call';
+  /** Empty in the format that gives calls none. */
+  readonly id: string;
+  readonly name: string;
+  /** JSON text. */
+  readonly arguments: string;
+}
+
+export interface ResultEntry {
+  readonly kind: 'result';
+  /** The id of the call that it answers; null in the format that goes by names. */
+  readonly callId: string | null;
+  /** The name of the called tool where the result itself tells it. */
+  readonly name: string | null;
+  readonly text: string;
+  readonly mediaCount: number;
+}
+
+export interface OfferedTool {
+  readonly name: string;
+  readonly description: string;
+  /** The JSON schema of the arguments; undefined for a tool without any. */
+  readonly schema: unknown;
+}
+
+/** `required`: any tool, but one of them. A name: that tool. */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
+
+export interface Conversation {
+  readonly model: string;
+  readonly stream: boolean;
+  readonly entries: readonly Entry[];
+  readonly tools: readonly OfferedTool[];
+  readonly toolChoice: ToolChoice;
+  /** Whether one answer may call several tools. */
+  readonly parallelCalls: boolean;
+  /** Reasoning counts too; undefined for no limit. */
+  readonly maxOutputTokens: number | undefined;
+  readonly stopSequences: readonly string[];
+  /** Whether the request lets a reasoning model reason. */
+  readonly reasoningAllowed: boolean;
+  /** Present when the answer must be JSON: its schema, `{}` for any object. */
+  readonly answerSchema: unknown;
+  /** How many answers are wanted. */
+  readonly choiceCount: number;
+}
+
+const MEDIA_FIELDS = [
+  'image_url',
+  'file',
+  'file_data',
+  'file_id',
+  'file_url',
+  'input_audio',
+  'source',
+  'inlineData',
+  'inline_data',
+  'fileData',
+] as const;
+
+/** Reads a message's content: a string, or a list of strings and of parts with a `text` or with some kind of file. */
+export function readContent(content: unknown): { readonly text: string; readonly mediaCount: number } {
+  if (typeof content === 'string') return { text: content, mediaCount: 0 };
+  const parts = listOf(content);
+  return {
+    text: parts.flatMap(textOfPart).join('\n'),
+    mediaCount: parts.filter((part) => isObject(part) && MEDIA_FIELDS.some((field) => part[field] !== undefined))
+      .length,
+  };
+}
+
+function textOfPart(part: unknown): string[] {
+  const text = isObject(part) ? part['text'] : part;
+  return typeof text === 'string' ? [text] : [];
+}
+
+/** Readers of a request: a field of another type counts as absent. */
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function numberOf(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
+  return isObject(value) ? value : {};
+}
+
+/** A list of strings, also when it is a single string. */
+export function stringsOf(value: unknown): readonly string[] {
+  const list: readonly unknown[] = typeof value === 'string' ? [value] : listOf(value);
+  return list.filter((item) => typeof item === 'string');
+}

@@ -1,0 +1,60 @@
+/** What goes wrong at an upstream, before each format puts it into its own words. */
+
+/** Causes that a directive can ask for: each maps to the gateway's code of the same name. */
+export const SCRIPTED_FAILURES = [
+  'bad_request',
+  'content_policy_violation',
+  'rate_limit_exceeded',
+  'processing_unavailable',
+  'processing_timeout',
+  'processing_failed',
+] as const;
+
+export type FailureKind =
+  (typeof SCRIPTED_FAILURES)[number] | 'unauthenticated' | 'no_funds' | 'forbidden' | 'not_found' | 'too_large';
+
+const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
+  401: 'unauthenticated',
+  402: 'no_funds',
+  403: 'forbidden',
+  404: 'not_found',
+  408: 'processing_timeout',
+  413: 'too_large',
+  429: 'rate_limit_exceeded',
+  503: 'processing_unavailable',
+  504: 'processing_timeout',
+  529: 'processing_unavailable',
+};
+
+interface TextFailureOptions {
+  /** What the format says for the kind when left out. */
+  readonly message?: string | undefined;
+  /** What the format answers the kind with when left out. */
+  readonly status?: number | undefined;
+}
+
+/** An answer other than success. */
+export class TextFailure extends Error {
+  override readonly name = 'TextFailure';
+  readonly kind: FailureKind;
+  readonly status: number | undefined;
+
+  constructor(kind: FailureKind, { message, status }: TextFailureOptions = {}) {
+    super(message);
+    this.kind = kind;
+    this.status = status;
+  }
+}
+
+export function badRequest(message: string): TextFailure {
+  return new TextFailure('bad_request', { message });
+}
+
+/** The failure that an upstream would answer with that status. */
+export function failureOfStatus(status: number): TextFailure {
+  const kind = KIND_BY_STATUS[status] ?? (status < 500 ? 'bad_request' : 'processing_failed');
+  return new TextFailure(kind, { status });
+}
+
+/** How long a client is told to wait when it sent too many requests. */
+export const RETRY_AFTER_SECONDS = 1;

@@ -1,0 +1,98 @@
+/** What each text format implements: reading a request, and writing the scripted answer as the real service would. */
+import { randomUUID } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { SimulatorRequest } from '../router.ts';
+import type { Conversation } from './conversation.ts';
+import type { TextFailure } from './failure.ts';
+import type { Script } from './script.ts';
+
+export interface TextFormat {
+  readonly paths: readonly string[];
+  /** The content types of whole and of streamed answers. */
+  readonly contentTypes: { readonly whole: string; readonly stream: string };
+
+  /**
+   * @param apiKey the credential that is expected; any will do when undefined
+   * @throws TextFailure when the headers lack something
+   */
+  requireCredential(request: Pick<SimulatorRequest, 'headers' | 'url'>, apiKey: string | undefined): void;
+  /** @throws TextFailure when the body is not a request of the format */
+  open(body: unknown, request: SimulatorRequest): Exchange;
+  /** Headers that every answer has besides its content type. */
+  headers(): Readonly<Record<string, string>>;
+  renderFailure(failure: TextFailure, isStream: boolean): FailedAnswer;
+}
+
+export interface FailedAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** One request and the ways to answer it. */
+export interface Exchange {
+  readonly conversation: Conversation;
+  renderWhole(script: Script): object;
+  renderStream(script: Script): StreamedAnswer;
+}
+
+/** The parts of a stream, as server-sent events. */
+export interface StreamedAnswer {
+  /** What is sent before the first piece of output. */
+  readonly opening: string;
+  /** One for each piece of output, with the events that go before it. They are made when they are asked for. */
+  readonly chunks: Iterable<string>;
+  /** What follows the last chunk. */
+  closing(): string;
+  /** An event that is not JSON. */
+  readonly malformed: string;
+  /** The event by which a stream that already began tells of a failure. */
+  readonly renderFailure: (failure: TextFailure) => string;
+}
+
+/** A stretch of output of one kind: a text, a reasoning, a call. */
+export interface Block {
+  readonly pieces: readonly string[];
+  opening(): string;
+  delta(piece: string): string;
+  closing(): string;
+}
+
+interface BlockStream extends Pick<StreamedAnswer, 'opening' | 'malformed' | 'renderFailure'> {
+  readonly blocks: readonly Block[];
+  readonly ending: () => string;
+}
+
+/** A stream of blocks, one after the other. What stands between two pieces goes with the second. */
+export function streamBlocks({ opening, blocks, ending, malformed, renderFailure }: BlockStream): StreamedAnswer {
+  let pending = '';
+
+  function* chunks(): Generator<string, void, undefined> {
+    for (const block of blocks) {
+      pending += block.opening();
+      for (const piece of block.pieces) {
+        const chunk = pending + block.delta(piece);
+        pending = '';
+        yield chunk;
+      }
+      pending += block.closing();
+    }
+  }
+
+  return { opening, chunks: chunks(), closing: () => pending + ending(), malformed, renderFailure };
+}
+
+/** The token of an `Authorization: Bearer …` header. */
+export function bearerOf({ authorization }: IncomingHttpHeaders): string | undefined {
+  return /^Bearer (.+)$/i.exec(authorization ?? '')?.[1];
+}
+
+/** Unix seconds. */
+export function nowSeconds(): number {
+  return Math.floor(Date.now() / 1000);
+}
+
+/** An identifier: letters and digits after the prefix. */
+export function newId(prefix: string): string {
+  return prefix + randomUUID().replaceAll('-', '');
+}

@@ -1,0 +1,296 @@
+/** The messages format: https://docs.anthropic.com/en/api/messages and /en/docs/build-with-claude/streaming */
+import {
+  listOf,
+  numberOf,
+  objectOf,
+  readContent,
+  stringOf,
+  stringsOf,
+  type Conversation,
+  type Entry,
+  type OfferedTool,
+  type ToolChoice,
+} from './conversation.ts';
+import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
+import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
+import { splitIntoPieces } from './tokens.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+interface Wording {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+}
+
+/** https://docs.anthropic.com/en/api/errors */
+const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
+  bad_request: { status: 400, type: 'invalid_request_error', message: 'The request is invalid.' },
+  content_policy_violation: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'Output blocked by content filtering policy',
+  },
+  unauthenticated: { status: 401, type: 'authentication_error', message: 'invalid x-api-key' },
+  no_funds: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'Your credit balance is too low to access the API.',
+  },
+  forbidden: {
+    status: 403,
+    type: 'permission_error',
+    message: 'Your API key does not have permission to use the specified resource.',
+  },
+  not_found: { status: 404, type: 'not_found_error', message: 'The requested resource could not be found.' },
+  too_large: { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' },
+  rate_limit_exceeded: {
+    status: 429,
+    type: 'rate_limit_error',
+    message: 'This request would exceed your rate limit. Please try again later.',
+  },
+  processing_failed: { status: 500, type: 'api_error', message: 'Internal server error' },
+  processing_unavailable: { status: 529, type: 'overloaded_error', message: 'Overloaded' },
+  processing_timeout: { status: 504, type: 'timeout_error', message: 'Request timed out' },
+};
+
+export const messages: TextFormat = {
+  paths: ['/v1/messages'],
+  contentTypes: { whole: 'application/json', stream: 'text/event-stream; charset=utf-8' },
+
+  /** The key comes in either header: recent versions of the vendor's SDK send the second. */
+  requireCredential({ headers }, apiKey) {
+    const key = headers['x-api-key'] ?? bearerOf(headers);
+    if (key === undefined) throw new TextFailure('unauthenticated', { message: 'x-api-key header is required' });
+    if (apiKey !== undefined && key !== apiKey) throw new TextFailure('unauthenticated');
+    if (headers['anthropic-version'] === undefined) throw badRequest('anthropic-version: header is required');
+  },
+
+  open(input) {
+    const conversation = readConversation(objectOf(input));
+    return {
+      conversation,
+      renderWhole: (script) => renderWhole(conversation, script),
+      renderStream: (script) => renderStream(conversation, script),
+    };
+  },
+
+  headers: () => ({ 'request-id': newId('req_') }),
+
+  renderFailure(failure) {
+    const retry = { 'retry-after': String(RETRY_AFTER_SECONDS) };
+    return {
+      status: failure.status ?? WORDINGS[failure.kind].status,
+      headers: failure.kind === 'rate_limit_exceeded' ? retry : {},
+      body: JSON.stringify({ ...renderError(failure), request_id: newId('req_') }),
+    };
+  },
+};
+
+function renderError(failure: TextFailure): object {
+  const { type, message } = WORDINGS[failure.kind];
+  return { type: 'error', error: { type, message: failure.message || message } };
+}
+
+function readConversation(body: Fields): Conversation {
+  const model = stringOf(body['model']);
+  if (model === '') throw badRequest('model: Field required');
+  const maxOutputTokens = numberOf(body['max_tokens']);
+  if (maxOutputTokens === undefined) throw badRequest('max_tokens: Field required');
+  const turns = listOf(body['messages']);
+  if (turns.length === 0) throw badRequest('messages: at least one message is required');
+  const stopSequences = stringsOf(body['stop_sequences']);
+  if (stopSequences.some((sequence) => sequence.trim() === '')) {
+    throw badRequest('stop_sequences: each stop sequence must contain non-whitespace');
+  }
+  const choice = objectOf(body['tool_choice']);
+  return {
+    model,
+    stream: body['stream'] === true,
+    entries: [
+      ...readSystem(body['system']),
+      ...turns.flatMap((turn, index) => readTurn(objectOf(turn), `messages.${index}`)),
+    ],
+    tools: listOf(body['tools']).flatMap((tool) => readTool(objectOf(tool))),
+    toolChoice: readToolChoice(choice),
+    parallelCalls: choice['disable_parallel_tool_use'] !== true,
+    maxOutputTokens,
+    stopSequences,
+    reasoningAllowed: objectOf(body['output_config'])['effort'] !== 'none',
+    answerSchema: objectOf(objectOf(body['output_config'])['format'])['schema'],
+    choiceCount: 1,
+  };
+}
+
+function readSystem(system: unknown): Entry[] {
+  return system === undefined ? [] : [{ kind: 'text', role: 'system', ...readContent(system) }];
+}
+
+/** Results and calls are entries of their own; the text around them is one. */
+function readTurn({ role, content }: Fields, path: string): Entry[] {
+  if (role !== 'user' && role !== 'assistant' && role !== 'system') {
+    throw badRequest(`${path}.role: Input should be 'user' or 'assistant'`);
+  }
+  const blocks = listOf(content).map(objectOf);
+  const calls = blocks.flatMap((block) => (block['type'] === 'tool_use' ? [readCall(block)] : []));
+  const results = blocks.flatMap((block) => (block['type'] === 'tool_result' ? [readResult(block)] : []));
+  const rest = typeof content === 'string' ? content : blocks.filter(isTextOrMedia);
+  const texts: Entry[] = rest.length === 0 ? [] : [{ kind: 'text', role, ...readContent(rest) }];
+  return [...results, ...texts, ...calls];
+}
+
+function isTextOrMedia({ type }: Fields): boolean {
+  return type === 'text' || type === 'image' || type === 'document';
+}
+
+function readCall(block: Fields): Entry {
+  return {
+    kind: 'call',
+    id: stringOf(block['id']),
+    name: stringOf(block['name']),
+    arguments: JSON.stringify(objectOf(block['input'])),
+  };
+}
+
+function readResult(block: Fields): Entry {
+  return { kind: 'result', callId: stringOf(block['tool_use_id']), name: null, ...readContent(block['content']) };
+}
+
+function readTool(tool: Fields): OfferedTool[] {
+  const name = stringOf(tool['name']);
+  return name === '' ? [] : [{ name, description: stringOf(tool['description']), schema: tool['input_schema'] }];
+}
+
+function readToolChoice({ type, name }: Fields): ToolChoice {
+  if (type === 'none') return 'none';
+  if (type === 'tool') return { name: stringOf(name) };
+  return type === 'any' ? 'required' : 'auto';
+}
+
+const STOP_REASONS: Readonly<Record<Finish['reason'], string>> = {
+  stop: 'end_turn',
+  'stop-sequence': 'stop_sequence',
+  length: 'max_tokens',
+  'tool-calls': 'tool_use',
+};
+
+/** What the model's thinking is signed with; clients send it back as it is. */
+const SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmUgb2YgYSBzaW11bGF0ZWQgdGhvdWdodA==';
+
+function renderWhole({ model }: Conversation, script: Script): object {
+  const { reasoning, text, calls, usage } = script;
+  return {
+    id: newId('msg_01'),
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [
+      ...(reasoning.length === 0 ? [] : [{ type: 'thinking', thinking: reasoning.join(''), signature: SIGNATURE }]),
+      ...(text.length === 0 ? [] : [{ type: 'text', text: text.join('') }]),
+      ...calls.map((call) => ({ ...renderCall(call), input: JSON.parse(call.arguments) as unknown })),
+    ],
+    ...renderStop(script),
+    ...(usage === null ? {} : { usage: { ...renderUsage(usage), service_tier: 'standard' } }),
+  };
+}
+
+function renderCall({ name }: ScriptedCall): object {
+  return { type: 'tool_use', id: newId('toolu_01'), name, input: {} };
+}
+
+function renderStop({ finish }: Script): object {
+  return {
+    stop_reason: STOP_REASONS[finish.reason],
+    stop_sequence: finish.reason === 'stop-sequence' ? finish.sequence : null,
+  };
+}
+
+/** In this format the input does not include what was cached. */
+function renderUsage({ input, cached, output }: Usage): object {
+  return {
+    input_tokens: input - cached,
+    cache_creation_input_tokens: 0,
+    cache_read_input_tokens: cached,
+    output_tokens: output,
+  };
+}
+
+function renderStream({ model }: Conversation, script: Script): StreamedAnswer {
+  const { reasoning, text, calls, usage } = script;
+  const message = {
+    id: newId('msg_01'),
+    type: 'message',
+    role: 'assistant',
+    model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    ...(usage === null ? {} : { usage: { ...renderUsage({ ...usage, output: 1 }), service_tier: 'standard' } }),
+  };
+  const plans = [
+    ...(reasoning.length === 0 ? [] : [thinkingPlan(reasoning)]),
+    ...(text.length === 0 ? [] : [textPlan(text)]),
+    ...calls.map(callPlan),
+  ];
+  return streamBlocks({
+    opening: frame('message_start', { message }),
+    blocks: plans.map(planBlock),
+    ending: () =>
+      frame('message_delta', {
+        delta: renderStop(script),
+        ...(usage === null ? {} : { usage: renderUsage(usage) }),
+      }) + frame('message_stop', {}),
+    malformed: 'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,"del\n\n',
+    renderFailure: (failure) => `event: error\ndata: ${JSON.stringify(renderError(failure))}\n\n`,
+  });
+}
+
+interface BlockPlan {
+  readonly pieces: readonly string[];
+  /** The block as it starts. */
+  readonly start: object;
+  /** The type of the deltas and the name of the field that they carry. */
+  readonly delta: readonly [type: string, field: string];
+  /** A delta before the block stops. */
+  readonly last?: object;
+}
+
+function thinkingPlan(pieces: readonly string[]): BlockPlan {
+  return {
+    pieces,
+    start: { type: 'thinking', thinking: '', signature: '' },
+    delta: ['thinking_delta', 'thinking'],
+    last: { type: 'signature_delta', signature: SIGNATURE },
+  };
+}
+
+function textPlan(pieces: readonly string[]): BlockPlan {
+  return { pieces, start: { type: 'text', text: '' }, delta: ['text_delta', 'text'] };
+}
+
+/** The input of a call without arguments comes as an empty text. */
+function callPlan(call: ScriptedCall): BlockPlan {
+  return {
+    pieces: call.arguments === '{}' ? [''] : splitIntoPieces(call.arguments),
+    start: renderCall(call),
+    delta: ['input_json_delta', 'partial_json'],
+  };
+}
+
+function planBlock({ pieces, start, delta: [type, field], last }: BlockPlan, index: number): Block {
+  const head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":`;
+  const deltaHead = `${head}{"type":"${type}","${field}":`;
+  const ping = index === 0 ? frame('ping', {}) : '';
+  return {
+    pieces,
+    opening: () => frame('content_block_start', { index, content_block: start }) + ping,
+    delta: (piece) => `${deltaHead}${JSON.stringify(piece)}}}\n\n`,
+    closing: () =>
+      (last === undefined ? '' : `${head}${JSON.stringify(last)}}\n\n`) + frame('content_block_stop', { index }),
+  };
+}
+
+function frame(type: string, fields: object): string {
+  return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`;
+}

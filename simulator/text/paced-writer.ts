@@ -1,0 +1,96 @@
+/** Writes an answer no faster than its reader takes it, and tells the request log how it ended. */
+import type { ServerResponse } from 'node:http';
+
+/** Smaller writes are joined: each is a chunk of the transfer and, at worst, a packet of its own. */
+const BUFFER_LENGTH = 16 * 1024;
+
+export class PacedWriter {
+  readonly #response: ServerResponse;
+  readonly #notes: Record<string, unknown>;
+  #buffer = '';
+  #chunks = 0;
+  #closed = false;
+  #dropped = false;
+  #wake: () => void = () => {};
+
+  /** @param notes get `aborted`, whether the client left before the end, and `chunks`, how many were written */
+  constructor(response: ServerResponse, notes: Record<string, unknown>) {
+    this.#response = response;
+    this.#notes = notes;
+    notes['aborted'] = false;
+    notes['chunks'] = 0;
+    response.once('close', () => {
+      this.#closed = true;
+      notes['aborted'] = !response.writableFinished && !this.#dropped;
+      this.#wake();
+    });
+    response.on('drain', () => this.#wake());
+  }
+
+  /** Whether anybody is there to write to. */
+  get isOpen(): boolean {
+    return !this.#closed;
+  }
+
+  start(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#response.writeHead(status, headers);
+  }
+
+  /** Sends a whole answer. */
+  send(status: number, headers: Readonly<Record<string, string>>, body: string): void {
+    this.start(status, { ...headers, 'content-length': String(Buffer.byteLength(body)) });
+    this.#response.end(body);
+    this.#notes['chunks'] = 1;
+  }
+
+  /**
+   * Adds to the answer.
+   *
+   * @param chunks how many chunks of output that is
+   * @returns whether it is time for a {@link flush}
+   */
+  add(text: string, chunks = 0): boolean {
+    this.#buffer += text;
+    this.#chunks += chunks;
+    return this.#buffer.length >= BUFFER_LENGTH;
+  }
+
+  /** Sends what was added, and waits while the reader has enough. */
+  async flush(): Promise<void> {
+    const text = this.#buffer;
+    this.#buffer = '';
+    if (text === '' || this.#closed) return;
+    const hasRoom = this.#response.write(text);
+    this.#notes['chunks'] = this.#chunks;
+    if (!hasRoom) await this.#sleep();
+  }
+
+  /** Sends what was added and waits, but no longer than the reader does. */
+  async pause(durationMs: number): Promise<void> {
+    await this.flush();
+    if (durationMs === 0 || this.#closed) return;
+    const timer = setTimeout(() => this.#wake(), durationMs);
+    await this.#sleep();
+    clearTimeout(timer);
+  }
+
+  end(): void {
+    this.#notes['chunks'] = this.#chunks;
+    this.#response.end(this.#buffer);
+  }
+
+  /** Breaks the connection off after what was added. */
+  async drop(): Promise<void> {
+    await this.flush();
+    this.#dropped = true;
+    this.#response.flushHeaders();
+    this.#response.socket?.destroySoon();
+  }
+
+  #sleep(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+      if (this.#closed) resolve();
+    });
+  }
+}

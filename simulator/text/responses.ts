@@ -1,0 +1,287 @@
+/** The responses format: https://platform.openai.com/docs/api-reference/responses and …/responses-streaming */
+import { readTool, readToolChoice } from './chat-completions.ts';
+import { listOf, numberOf, objectOf, readContent, stringOf, type Conversation, type Entry } from './conversation.ts';
+import { badRequest } from './failure.ts';
+import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import { openaiCommon, openaiError } from './openai.ts';
+import type { Script, ScriptedCall, Usage } from './script.ts';
+import { splitIntoPieces } from './tokens.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const MIN_OUTPUT_TOKENS = 16;
+
+export const responses: TextFormat = {
+  ...openaiCommon,
+  paths: ['/v1/responses'],
+
+  open(input) {
+    const body = objectOf(input);
+    const conversation = readConversation(body);
+    return {
+      conversation,
+      renderWhole(script) {
+        const items = planItems(script, body).map(({ done }) => done);
+        return { ...renderHead(conversation, body), ...renderState(script, items) };
+      },
+      renderStream: (script) => renderStream(conversation, body, script),
+    };
+  },
+};
+
+function readConversation(body: Fields): Conversation {
+  const model = stringOf(body['model']);
+  if (model === '') throw badRequest("Missing required parameter: 'model'.");
+  const { input, instructions } = body;
+  if (typeof input !== 'string' && !Array.isArray(input)) throw badRequest("Missing required parameter: 'input'.");
+  const maxOutputTokens = numberOf(body['max_output_tokens']);
+  if (maxOutputTokens !== undefined && maxOutputTokens < MIN_OUTPUT_TOKENS) {
+    throw badRequest(
+      `Invalid 'max_output_tokens': integer below minimum value. Expected a value >= ${MIN_OUTPUT_TOKENS}, but got ${maxOutputTokens} instead.`,
+    );
+  }
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const system = stringOf(instructions);
+  return {
+    model,
+    stream: body['stream'] === true,
+    entries: [...(system === '' ? [] : [{ role: 'system', content: system }]), ...items].flatMap((item) =>
+      readItem(objectOf(item)),
+    ),
+    tools: listOf(body['tools']).flatMap((tool) => readTool(objectOf(tool))),
+    toolChoice: readToolChoice(body['tool_choice']),
+    parallelCalls: body['parallel_tool_calls'] !== false,
+    maxOutputTokens,
+    // The format has no stop sequences.
+    stopSequences: [],
+    reasoningAllowed: objectOf(body['reasoning'])['effort'] !== 'none',
+    answerSchema: readAnswerSchema(objectOf(objectOf(body['text'])['format'])),
+    choiceCount: 1,
+  };
+}
+
+function readAnswerSchema({ type, schema }: Fields): unknown {
+  if (type === 'json_object') return { type: 'object' };
+  return type === 'json_schema' ? (schema ?? {}) : undefined;
+}
+
+function readItem(item: Fields): Entry[] {
+  const { type, role, content } = item;
+  switch (type) {
+    case 'function_call':
+      return [
+        {
+          kind: 'call',
+          id: stringOf(item['call_id']),
+          name: stringOf(item['name']),
+          arguments: stringOf(item['arguments']),
+        },
+      ];
+    case 'function_call_output':
+      return [{ kind: 'result', callId: stringOf(item['call_id']), name: null, ...readContent(item['output']) }];
+    case undefined:
+    case 'message': {
+      const speaker = role === 'user' || role === 'assistant' ? role : 'system';
+      return [{ kind: 'text', role: speaker, ...readContent(content) }];
+    }
+    default:
+      // Reasoning and references say nothing that matters here.
+      return [];
+  }
+}
+
+/** The fields that stay the same from the first event to the last: most say the request again. */
+function renderHead({ model }: Conversation, body: Fields): object {
+  const reasoning = objectOf(body['reasoning']);
+  return {
+    id: newId('resp_'),
+    object: 'response',
+    created_at: nowSeconds(),
+    background: false,
+    error: null,
+    instructions: body['instructions'] ?? null,
+    max_output_tokens: body['max_output_tokens'] ?? null,
+    max_tool_calls: null,
+    model,
+    parallel_tool_calls: body['parallel_tool_calls'] ?? true,
+    previous_response_id: null,
+    prompt_cache_key: body['prompt_cache_key'] ?? null,
+    reasoning: { effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null },
+    safety_identifier: null,
+    service_tier: 'default',
+    store: body['store'] ?? true,
+    temperature: body['temperature'] ?? 1,
+    text: { format: { type: 'text' }, ...objectOf(body['text']) },
+    tool_choice: body['tool_choice'] ?? 'auto',
+    tools: listOf(body['tools']),
+    top_logprobs: 0,
+    top_p: body['top_p'] ?? 1,
+    truncation: 'disabled',
+    user: body['user'] ?? null,
+    metadata: body['metadata'] ?? {},
+  };
+}
+
+/** The fields that change while the answer is made; without a script it has just begun. */
+function renderState(script: Script | null, output: readonly object[]): object {
+  const isCut = script?.finish.reason === 'length';
+  return {
+    status: script === null ? 'in_progress' : statusOf(isCut),
+    incomplete_details: isCut ? { reason: 'max_output_tokens' } : null,
+    output,
+    usage: script === null || script.usage === null ? null : renderUsage(script.usage),
+  };
+}
+
+function statusOf(isCut: boolean): 'completed' | 'incomplete' {
+  return isCut ? 'incomplete' : 'completed';
+}
+
+function renderUsage({ input, cached, output, reasoning }: Usage): object {
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: cached },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: reasoning },
+    total_tokens: input + output,
+  };
+}
+
+type NamedEvent = readonly [type: string, fields: object];
+
+/** An output item, and the events that tell of it. Their fields leave out the item's id and place. */
+interface ItemPlan {
+  readonly id: string;
+  readonly added: object;
+  readonly done: object;
+  readonly pieces: readonly string[];
+  /** Where inside the item its content stands. */
+  readonly place: object;
+  readonly beforeDeltas: readonly NamedEvent[];
+  readonly deltaType: string;
+  /** Fields of each delta besides `delta`. */
+  readonly deltaFields: object;
+  readonly afterDeltas: readonly NamedEvent[];
+}
+
+/** An answer without calls has a message, however empty, unless its budget was spent before. */
+function planItems(script: Script, body: Fields): readonly ItemPlan[] {
+  const { reasoning, text, calls, finish } = script;
+  const hasMessage = text.length > 0 || (calls.length === 0 && finish.reason !== 'length');
+  return [
+    ...(reasoning.length === 0 ? [] : [planReasoning(reasoning, body)]),
+    ...(hasMessage ? [planMessage(text, statusOf(finish.reason === 'length'))] : []),
+    ...calls.map(planCall),
+  ];
+}
+
+/** The summary is shown unasked, because many services of this format do so. */
+function planReasoning(pieces: readonly string[], body: Fields): ItemPlan {
+  const text = pieces.join('');
+  const isEncrypted = listOf(body['include']).includes('reasoning.encrypted_content');
+  const item = {
+    id: newId('rs_'),
+    type: 'reasoning',
+    ...(isEncrypted ? { encrypted_content: Buffer.from(text).toString('base64') } : {}),
+  };
+  const part = { type: 'summary_text', text };
+  return {
+    id: item.id,
+    added: { ...item, summary: [] },
+    done: { ...item, summary: [part] },
+    pieces,
+    place: { summary_index: 0 },
+    beforeDeltas: [['response.reasoning_summary_part.added', { part: { ...part, text: '' } }]],
+    deltaType: 'response.reasoning_summary_text.delta',
+    deltaFields: {},
+    afterDeltas: [
+      ['response.reasoning_summary_text.done', { text }],
+      ['response.reasoning_summary_part.done', { part }],
+    ],
+  };
+}
+
+function planMessage(pieces: readonly string[], status: 'completed' | 'incomplete'): ItemPlan {
+  const text = pieces.join('');
+  const item = { id: newId('msg_'), type: 'message', role: 'assistant' };
+  const part = { type: 'output_text', annotations: [], logprobs: [], text };
+  return {
+    id: item.id,
+    added: { ...item, status: 'in_progress', content: [] },
+    done: { ...item, status, content: [part] },
+    pieces,
+    place: { content_index: 0 },
+    beforeDeltas: [['response.content_part.added', { part: { ...part, text: '' } }]],
+    deltaType: 'response.output_text.delta',
+    deltaFields: { logprobs: [] },
+    afterDeltas: [
+      ['response.output_text.done', { text, logprobs: [] }],
+      ['response.content_part.done', { part }],
+    ],
+  };
+}
+
+function planCall({ name, arguments: text }: ScriptedCall): ItemPlan {
+  const item = { id: newId('fc_'), type: 'function_call', call_id: newId('call_'), name };
+  return {
+    id: item.id,
+    added: { ...item, status: 'in_progress', arguments: '' },
+    done: { ...item, status: 'completed', arguments: text },
+    pieces: splitIntoPieces(text),
+    place: {},
+    beforeDeltas: [],
+    deltaType: 'response.function_call_arguments.delta',
+    deltaFields: {},
+    afterDeltas: [['response.function_call_arguments.done', { name, arguments: text }]],
+  };
+}
+
+type EventWriter = (type: string, fields: string) => string;
+
+function renderStream(conversation: Conversation, body: Fields, script: Script): StreamedAnswer {
+  let sequenceNumber = 0;
+  const event: EventWriter = (type, fields) =>
+    `event: ${type}\ndata: {"type":"${type}","sequence_number":${sequenceNumber++},${fields}}\n\n`;
+  const head = inner(renderHead(conversation, body));
+  const stateEvent = (type: string, state: object): string => event(type, `"response":{${head},${inner(state)}}`);
+  const items = planItems(script, body);
+  return streamBlocks({
+    opening:
+      stateEvent('response.created', renderState(null, [])) + stateEvent('response.in_progress', renderState(null, [])),
+    blocks: items.map((item, index) => itemBlock(item, index, event)),
+    ending: () =>
+      stateEvent(
+        `response.${statusOf(script.finish.reason === 'length')}`,
+        renderState(
+          script,
+          items.map(({ done }) => done),
+        ),
+      ),
+    malformed: 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","del\n\n',
+    renderFailure(failure) {
+      const { message, code, type, param } = openaiError(failure);
+      return event('error', inner({ code: code ?? type, message, param }));
+    },
+  });
+}
+
+function itemBlock(item: ItemPlan, index: number, event: EventWriter): Block {
+  const place = { item_id: item.id, output_index: index, ...item.place };
+  const deltaHead = `${inner({ ...place, ...item.deltaFields })},"delta":`;
+  const told = ([type, fields]: NamedEvent): string => event(type, inner({ ...place, ...fields }));
+  return {
+    pieces: item.pieces,
+    opening: () =>
+      event('response.output_item.added', inner({ output_index: index, item: item.added })) +
+      item.beforeDeltas.map(told).join(''),
+    delta: (piece) => event(item.deltaType, deltaHead + JSON.stringify(piece)),
+    closing: () =>
+      item.afterDeltas.map(told).join('') +
+      event('response.output_item.done', inner({ output_index: index, item: item.done })),
+  };
+}
+
+/** The JSON of an object without its braces, to be put into another. */
+function inner(fields: object): string {
+  return JSON.stringify(fields).slice(1, -1);
+}
