@@ -14,7 +14,7 @@ import { requireAdmin } from './middlewares/admin.ts';
 import { authenticate } from './middlewares/authenticate.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
-import { limitRequests } from './middlewares/limit-requests.ts';
+import { createRequestCounter, limitRequests } from './middlewares/limit-requests.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { unmatched } from './middlewares/unmatched.ts';
@@ -144,7 +144,7 @@ function createServices({
     temporal: settings.temporal,
     authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
     requireAdmin: requireAdmin(settings.adminToken),
-    limitRequests: limitRequests(database, settings.requestsPerMinute),
+    limitRequests: limitRequests(createRequestCounter(database, settings.requestsPerMinute)),
     jsonBody: jsonBody(BODY_LIMITS),
     createTask: createTaskCreator({ database, starter, limits: settings.tasks, typicalSeconds }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),

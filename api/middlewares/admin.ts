@@ -7,7 +7,7 @@ import { credentialOf } from './authenticate.ts';
 export function requireAdmin(adminToken: string): Middleware {
   const expected = createHash('sha256').update(adminToken).digest();
   return async (context, next) => {
-    const given = createHash('sha256').update(credentialOf(context, [])).digest();
+    const given = createHash('sha256').update(credentialOf(context.headers, [])).digest();
     if (!timingSafeEqual(given, expected)) {
       throw new ServiceError('invalid_api_key', 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.');
     }

@@ -1,12 +1,13 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import type { Database } from '../../db/database.ts';
 import { type ApiKey, findCaller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
-import type { Context, Middleware } from '../state.ts';
+import type { Middleware } from '../state.ts';
 
 /** A longer credential is not one of ours and is not worth a digest. */
-const MAX_KEY_LENGTH = 256;
+export const MAX_KEY_LENGTH = 256;
 
 export interface Authentication {
   readonly database: Database;
@@ -21,25 +22,34 @@ export interface Authentication {
  */
 export function authenticate({ database, keyPepper }: Authentication, headers: readonly string[] = []): Middleware {
   return async (context, next) => {
-    const key = credentialOf(context, headers);
+    const key = credentialOf(context.headers, headers);
     const caller = key.length <= MAX_KEY_LENGTH ? await findCaller(database, digestApiKey(key, keyPepper)) : null;
-    if (!caller) throw new ServiceError('invalid_api_key', 'The API key is wrong. Check it, or create a new one.');
+    if (!caller) throw wrongKey();
     assertUsable(caller.key, new Date());
-    assertAllowedAddress(caller.key, context.ip);
+    if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));
     context.state.caller = caller;
     await next();
   };
 }
 
-/** The credential that a request carries. @throws ServiceError 401 `missing_api_key` */
-export function credentialOf(context: Context, headers: readonly string[]): string {
-  for (const header of headers) {
-    const value = context.get(header).trim();
+/**
+ * The credential that a request carries.
+ *
+ * @param names the headers to look in before `Authorization: Bearer`, in lower case
+ * @throws ServiceError 401 `missing_api_key`
+ */
+export function credentialOf(headers: IncomingHttpHeaders, names: readonly string[]): string {
+  for (const name of names) {
+    const value = String(headers[name] ?? '').trim();
     if (value !== '') return value;
   }
-  const bearer = /^Bearer +(\S+)\s*$/i.exec(context.get('authorization'))?.[1];
+  const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1];
   if (bearer !== undefined) return bearer;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
+}
+
+export function wrongKey(): ServiceError {
+  return new ServiceError('invalid_api_key', 'The API key is wrong. Check it, or create a new one.');
 }
 
 /** @throws ServiceError 401 `invalid_api_key`, with a message that says what is wrong with the key */
@@ -61,17 +71,23 @@ export function isAllowedModel(key: ApiKey, model: string): boolean {
 /** @throws ServiceError 403 `forbidden` */
 export function assertAllowedModel(key: ApiKey, model: string): void {
   if (!isAllowedModel(key, model)) {
-    throw new ServiceError('forbidden', `The API key may not call the model ${model}. Use a key of another group.`);
+    throw new ServiceError('forbidden', modelRefusal(model));
   }
 }
 
-function assertAllowedAddress(key: ApiKey, address: string): void {
-  if (key.ipAllowlist && !isAddressIn(address, key.ipAllowlist)) {
-    throw new ServiceError(
-      'forbidden',
-      `The API key may not be used from the address ${address}. Add it to the allowlist.`,
-    );
-  }
+/** What is said of a model outside the key's group, whatever the code. */
+export function modelRefusal(model: string): string {
+  return `The API key may not call the model ${model}. Use a key of another group.`;
+}
+
+/** Whether the key's allowlist, if it has one, holds the address. */
+export function isAllowedAddress(key: ApiKey, address: string): boolean {
+  return key.ipAllowlist === null || isAddressIn(address, key.ipAllowlist);
+}
+
+/** What is said of an address outside the key's allowlist, whatever the code. */
+export function addressRefusal(address: string): string {
+  return `The API key may not be used from the address ${address}. Add it to the allowlist.`;
 }
 
 /** Whether an address is one of those listed, or in one of the listed CIDR ranges. */

@@ -20,7 +20,8 @@ export function errors(log: Logger) {
   };
 }
 
-function toServiceError(error: unknown): ServiceError {
+/** The error as a client may see it. */
+export function toServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
   return new ServiceError(
     'internal_error',

@@ -14,16 +14,20 @@ export interface BodyLimits {
  */
 export function jsonBody(limits: BodyLimits): Middleware {
   return async (context, next) => {
-    const type = context.request.type;
     const bytes = await readBody(context.req, limits.maxBytes);
-    if (bytes.byteLength > 0) {
-      if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
-        throw badRequest('The body must be JSON, sent with "Content-Type: application/json".');
-      }
-      context.state.body = parseJson(bytes, limits.maxDepth);
-    }
+    if (bytes.byteLength > 0) context.state.body = readJson(bytes, context.req, limits.maxDepth);
     await next();
   };
+}
+
+/** @throws ServiceError 400 for a body that says it is something else than JSON, and what {@link parseJson} throws */
+export function readJson(bytes: Uint8Array, { headers }: IncomingMessage, maxDepth: number): unknown {
+  // Media types are written in any case: RFC 9110, section 8.3.1.
+  const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
+    throw badRequest('The body must be JSON, sent with "Content-Type: application/json".');
+  }
+  return parseJson(bytes, maxDepth);
 }
 
 /** @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway */

@@ -15,9 +15,14 @@ export function unmatched(router: RouterInstance) {
       context.status = 204;
       return;
     }
-    throw new ServiceError('bad_request', `${context.method} is not allowed on ${context.path}; allowed: ${allowed}.`, {
-      status: 405,
-      headers: { Allow: allowed },
-    });
+    throw methodNotAllowed(context.method, context.path, allowed);
   };
+}
+
+/** @param allowed the methods that the path has, separated by commas */
+export function methodNotAllowed(method: string, path: string, allowed: string): ServiceError {
+  return new ServiceError('bad_request', `${method} is not allowed on ${path}; allowed: ${allowed}.`, {
+    status: 405,
+    headers: { Allow: allowed },
+  });
 }
