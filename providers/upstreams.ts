@@ -2,6 +2,9 @@
 import { readFileSync } from 'node:fs';
 import Joi from 'joi';
 import { parse } from 'yaml';
+import { FORMATS } from '../text/formats.ts';
+import type { WireFormatName } from '../text/wire-format.ts';
+import type { TextUpstreamSettings } from './text/text-upstreams.ts';
 
 export interface MediaUpstream {
   readonly name: string;
@@ -13,6 +16,7 @@ export interface MediaUpstream {
 
 export interface Upstreams {
   readonly media: readonly MediaUpstream[];
+  readonly text: readonly TextUpstreamSettings[];
 }
 
 interface UpstreamsFile {
@@ -22,7 +26,16 @@ interface UpstreamsFile {
     readonly api_key: string;
     readonly callback_secret: string | null;
   }[];
+  readonly text: readonly {
+    readonly name: string;
+    readonly base_url?: string;
+    readonly base_urls?: TextUpstreamSettings['baseUrls'];
+    readonly api_key: string;
+  }[];
 }
+
+const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
+const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
 
 const schema = Joi.object<UpstreamsFile>({
   media: Joi.array()
@@ -30,12 +43,22 @@ const schema = Joi.object<UpstreamsFile>({
       Joi.object({
         name: Joi.string().required(),
         protocol: Joi.valid('http-jobs').required(),
-        base_url: Joi.string()
-          .uri({ scheme: ['http', 'https'] })
-          .required(),
+        base_url: httpUrl.required(),
         api_key: Joi.string().required(),
         callback_secret: Joi.string().min(16).allow(null).default(null),
       }),
+    )
+    .unique('name')
+    .default([]),
+  text: Joi.array()
+    .items(
+      Joi.object({
+        name: Joi.string().required(),
+        // One address for all formats, or one for each format that the upstream speaks.
+        base_url: httpUrl,
+        base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
+        api_key: Joi.string().required(),
+      }).xor('base_url', 'base_urls'),
     )
     .unique('name')
     .default([]),
@@ -52,5 +75,14 @@ export function loadUpstreams(path: string): Upstreams {
       apiKey: api_key,
       callbackSecret: callback_secret,
     })),
+    text: value.text.map(({ name, base_url, base_urls, api_key }) => ({
+      name,
+      apiKey: api_key,
+      baseUrls: base_url === undefined ? (base_urls ?? {}) : everyFormatAt(base_url),
+    })),
   };
+}
+
+function everyFormatAt(baseUrl: string): Readonly<Record<WireFormatName, string>> {
+  return { 'chat-completions': baseUrl, responses: baseUrl, messages: baseUrl, 'generate-content': baseUrl };
 }

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
+import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { loadUpstreams, type MediaUpstream } from '../../providers/upstreams.ts';
 import type { MediaProvider } from '../../providers/media-provider.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
@@ -33,6 +34,19 @@ export function callbackUrls(config: Config): (provider: string, taskId: string)
     secrets.has(provider)
       ? `${config.api.publicUrl}/v1/provider-callbacks/${encodeURIComponent(provider)}/${taskId}`
       : null;
+}
+
+/** The upstreams of text models; the simulator, in all formats, where no file names others. */
+export function openTextUpstreams({ providers, simulator }: Config): TextUpstreams {
+  if (providers.routesFile) return createTextUpstreams(loadUpstreams(resolve(providers.routesFile)).text);
+  const v1 = `${simulator.url}/v1`;
+  const baseUrls = {
+    'chat-completions': v1,
+    responses: v1,
+    messages: v1,
+    'generate-content': `${simulator.url}/v1beta`,
+  };
+  return createTextUpstreams([{ name: 'simulator', apiKey: simulator.key, baseUrls }]);
 }
 
 function mediaUpstreams({ providers, simulator }: Config): readonly MediaUpstream[] {

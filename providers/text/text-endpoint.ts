@@ -1,0 +1,110 @@
+/** An address at which an upstream serves one wire format: sends requests, and tells failures as a client may read them. */
+import { Pool } from 'undici';
+import { ServiceError } from '../../domain/errors.ts';
+import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
+import { Answer, codeOf, silenceOf } from './answer.ts';
+import { Health } from './health.ts';
+
+export interface TextEndpoint {
+  readonly apiKey: string;
+  readonly health: Health;
+  /**
+   * Sends a request and returns the answer once it has begun and is a successful one.
+   *
+   * @throws ServiceError what a client may read about an upstream that refused, failed or could not be reached; the reason
+   *   of the signal when it is aborted
+   */
+  send(request: UpstreamRequest, signal: AbortSignal): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+export interface EndpointSettings {
+  /** With the version, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  /** How long an upstream may be silent before its answer counts as lost. */
+  readonly silenceTimeoutMs: number;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const KEEP_ALIVE_MS = 30_000;
+/** A stream holds its connection for as long as it lasts. */
+const MAX_CONNECTIONS = 8_192;
+/** More of an error than this says nothing. */
+const MAX_ERROR_BYTES = 64 * 1024;
+
+export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSettings): TextEndpoint {
+  const { origin, pathname } = new URL(settings.baseUrl);
+  const basePath = pathname === '/' ? '' : pathname;
+  const pool = new Pool(origin, {
+    connections: MAX_CONNECTIONS,
+    connect: { timeout: CONNECT_TIMEOUT_MS },
+    headersTimeout: settings.silenceTimeoutMs,
+    bodyTimeout: settings.silenceTimeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+  });
+  return {
+    apiKey: settings.apiKey,
+    health: new Health(),
+    send: async ({ path, headers, body }, signal) => {
+      const answer = new Answer(signal);
+      pool.dispatch(
+        {
+          method: 'POST',
+          path: basePath + path,
+          headers: { ...headers, 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        },
+        answer,
+      );
+      const { status, headers: answerHeaders } = await answer.head.catch((error: unknown) => {
+        throw signal.aborted ? signal.reason : failureOfCall(error);
+      });
+      if (status === 200) return answer;
+      const refusal = await readJson(answer);
+      throw format.parseError(status, refusal, secondsOf(answerHeaders['retry-after']));
+    },
+    close: () => pool.destroy(),
+  };
+}
+
+/** The JSON that an answer holds; null when it is none, too long or breaks off. */
+async function readJson(answer: Answer): Promise<unknown> {
+  try {
+    return JSON.parse(Buffer.from(await answer.readWhole(MAX_ERROR_BYTES)).toString());
+  } catch {
+    answer.discard();
+    return null;
+  }
+}
+
+/** A `Retry-After` in seconds; dates and nonsense count as absent. */
+function secondsOf(header: string | string[] | undefined): number | undefined {
+  const seconds = typeof header === 'string' && header.trim() !== '' ? Number(header) : NaN;
+  return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : undefined;
+}
+
+/** Causes with which no connection came about, so that the upstream cannot have seen the request. */
+const UNREACHED = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'CERT_HAS_EXPIRED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+
+function failureOfCall(cause: unknown): ServiceError {
+  if (!UNREACHED.has(codeOf(cause))) {
+    return (
+      silenceOf(cause) ?? new ServiceError('processing_failed', 'The model failed to answer; try again.', { cause })
+    );
+  }
+  const unavailable = 'The model is not available at the moment; try again later or use another model.';
+  return new ServiceError('processing_unavailable', unavailable, { cause });
+}

@@ -1,0 +1,109 @@
+/** All upstreams of text models: which of them takes a request. */
+import { ServiceError } from '../../domain/errors.ts';
+import { FORMATS } from '../../text/formats.ts';
+import type { UpstreamRequest, WireFormatName } from '../../text/wire-format.ts';
+import type { Answer } from './answer.ts';
+import { createTextEndpoint, type TextEndpoint } from './text-endpoint.ts';
+
+export interface TextUpstreamSettings {
+  /** As the routes of the catalogue use it. */
+  readonly name: string;
+  readonly apiKey: string;
+  /** The address, with the version and without a slash at the end, of each format that the upstream speaks. */
+  readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
+}
+
+/** One way to a model. */
+export interface TextRoute {
+  readonly provider: string;
+  readonly format: WireFormatName;
+  /** The model's name at the upstream. */
+  readonly model: string;
+}
+
+export interface TextUpstreams {
+  /** Whether there is an upstream of that name that speaks the format. */
+  serves(route: TextRoute): boolean;
+  /**
+   * Sends a request over the first of the routes whose upstream takes it. The next one is asked only when the one before
+   * certainly did not begin to work: it could not be reached, or said that it does not take the request now.
+   *
+   * @param prepare makes the request for a route; called once for each that is tried
+   * @throws ServiceError that of the last route that was tried
+   */
+  send<Route extends TextRoute>(
+    routes: readonly Route[],
+    prepare: (route: Route, apiKey: string) => UpstreamRequest,
+    signal: AbortSignal,
+  ): Promise<Answer>;
+  close(): Promise<void>;
+}
+
+const SILENCE_TIMEOUT_MS = 10 * 60_000;
+
+/** @param silenceTimeoutMs models may think for minutes before they say a word, and between two */
+export function createTextUpstreams(
+  settings: readonly TextUpstreamSettings[],
+  silenceTimeoutMs: number = SILENCE_TIMEOUT_MS,
+): TextUpstreams {
+  const endpoints = new Map<string, TextEndpoint>();
+  for (const { name, apiKey, baseUrls } of settings) {
+    for (const { name: format, upstream } of Object.values(FORMATS)) {
+      const baseUrl = baseUrls[format];
+      if (baseUrl === undefined) continue;
+      endpoints.set(keyOf(name, format), createTextEndpoint(upstream, { baseUrl, apiKey, silenceTimeoutMs }));
+    }
+  }
+  const endpointOf = (route: TextRoute): TextEndpoint | undefined => endpoints.get(keyOf(route.provider, route.format));
+
+  /** Upstreams that rest come last: they are still asked when nobody else takes the request. */
+  function inOrder<Route extends TextRoute>(routes: readonly Route[]): readonly Route[] {
+    if (routes.length === 1) return routes;
+    const nowMs = Date.now();
+    const rests = (route: Route): boolean => endpointOf(route)?.health.rests(nowMs) === true;
+    return [...routes.filter((route) => !rests(route)), ...routes.filter(rests)];
+  }
+
+  return {
+    serves: (route) => endpointOf(route) !== undefined,
+    send: async (routes, prepare, signal) => {
+      let refusal = unavailable();
+      for (const route of inOrder(routes)) {
+        const endpoint = endpointOf(route);
+        if (endpoint === undefined) continue;
+        const request = prepare(route, endpoint.apiKey);
+        try {
+          const answer = await endpoint.send(request, signal);
+          endpoint.health.noteSuccess();
+          return answer;
+        } catch (error) {
+          if (!(error instanceof ServiceError) || signal.aborted) throw error;
+          if (isFaultOfUpstream(error)) endpoint.health.noteFailure(Date.now());
+          if (!wasNotTaken(error)) throw error;
+          refusal = error;
+        }
+      }
+      throw refusal;
+    },
+    close: async () => {
+      await Promise.all([...endpoints.values()].map((endpoint) => endpoint.close()));
+    },
+  };
+}
+
+function keyOf(name: string, format: WireFormatName): string {
+  return `${format} ${name}`;
+}
+
+function unavailable(): ServiceError {
+  return new ServiceError('processing_unavailable', 'No upstream serves the model at the moment; use another model.');
+}
+
+/** Whether the upstream certainly did not begin to work on the request. */
+function wasNotTaken({ code }: ServiceError): boolean {
+  return code === 'processing_unavailable' || code === 'rate_limit_exceeded';
+}
+
+function isFaultOfUpstream({ code }: ServiceError): boolean {
+  return code !== 'bad_request' && code !== 'content_policy_violation';
+}
