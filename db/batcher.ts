@@ -2,6 +2,7 @@
  * Natural batching: while one flush is in flight the next calls queue up, and the next flush takes them all. An idle batcher
  * flushes a single call at once; a busy one shares each database round trip, lock and commit between many calls. No timer.
  */
+import { isRefusal } from './database.ts';
 
 export interface Batcher<Item, Result> {
   /** Resolves with the result of this item; rejects with what its flush threw. */
@@ -24,8 +25,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * @param flush handles a batch; must return one result for each item, in their order. When it throws for a batch of several,
- *   each item is tried again alone, so that one bad item fails only itself.
+ * @param flush handles a batch, wholly or not at all; must return one result for each item, in their order. When PostgreSQL
+ *   refuses a batch of several, each item is tried again alone, so that one bad item fails only itself. When it is out of
+ *   reach all of them fail, since each would wait as long in vain.
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -35,14 +37,12 @@ export function createBatcher<Item, Result>(
   let inFlight = 0;
   let idleWaiters: (() => void)[] = [];
 
-  async function flushOne(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function flushBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
-      const results = await flush(batch.map(({ item }) => item));
-      if (results.length !== batch.length) throw new Error('a flush must return one result for each item');
-      results.forEach((result, index) => batch[index]?.resolve(result));
+      settle(batch, await flush(batch.map(({ item }) => item)));
     } catch (error) {
-      if (batch.length === 1) batch[0]?.reject(error);
-      else for (const waiting of batch) await flushOne([waiting]);
+      if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flushBatch([waiting]);
+      else for (const { reject } of batch) reject(error);
     }
   }
 
@@ -51,7 +51,7 @@ export function createBatcher<Item, Result>(
       const batch = queue.slice(0, maxItems);
       queue = queue.slice(maxItems);
       inFlight += 1;
-      void flushOne(batch).finally(() => {
+      void flushBatch(batch).finally(() => {
         inFlight -= 1;
         pump();
       });
@@ -74,4 +74,11 @@ export function createBatcher<Item, Result>(
         pump();
       }),
   };
+}
+
+/** A flush that has done its work is not repeated, whatever it returned. */
+function settle<Item, Result>(batch: readonly Waiting<Item, Result>[], results: readonly Result[]): void {
+  if (results.length === batch.length) return results.forEach((result, index) => batch[index]?.resolve(result));
+  const error = new Error(`a flush of ${batch.length} items returned ${results.length} results`);
+  for (const { reject } of batch) reject(error);
 }

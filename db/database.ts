@@ -1,5 +1,6 @@
 /** The connection to PostgreSQL. Queries take it as their first argument; none opens one of its own. */
 import knex, { type Knex } from 'knex';
+import { DatabaseError } from 'pg';
 
 export type Database = Knex;
 
@@ -21,6 +22,11 @@ export function createDatabase(url: string, poolSize: number): Database {
 /** Reads a `numeric(38,0)` column, which the driver delivers as text. */
 export function picoUsd(column: string): bigint {
   return BigInt(column);
+}
+
+/** Whether PostgreSQL answered and refused, as against being out of reach. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof DatabaseError;
 }
 
 /** Whether PostgreSQL refused a statement for that reason: https://www.postgresql.org/docs/current/errcodes-appendix.html */

@@ -29,7 +29,8 @@ const PARTITIONED_TABLES = ['tasks', 'transfers'] as const;
 /** How many months, from the previous one on, always have their partitions. */
 const PARTITION_MONTHS = 5;
 
-const migrationSource: Knex.MigrationSource<string> = {
+/** For tools that go through the migrations one by one. */
+export const migrationSource: Knex.MigrationSource<string> = {
   getMigrations: async () => Object.keys(MIGRATIONS),
   getMigrationName: (name) => name,
   getMigration: async (name) => {

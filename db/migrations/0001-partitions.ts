@@ -17,6 +17,7 @@ export async function up(knex: Knex): Promise<void> {
     CREATE FUNCTION id_created_at(id text) RETURNS timestamptz LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
       SELECT to_timestamp(sum(36::numeric ^ (10 - place)
         * (strpos('0123456789abcdefghijklmnopqrstuvwxyz', substr(split_part(id, '_', 2), place, 1)) - 1)) / 1000)
+        ::timestamptz(3)
       FROM generate_series(1, 10) AS place
     $$;
 

@@ -1,0 +1,171 @@
+import { expect } from 'chai';
+import { array, assert, asyncProperty, integer, nat } from 'fast-check';
+import { setImmediate as turn } from 'node:timers/promises';
+import { DatabaseError } from 'pg';
+import { createBatcher } from '../../db/batcher.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+interface Flush {
+  readonly items: readonly number[];
+  answer(results: readonly string[]): Promise<void>;
+  fail(error: Error): Promise<void>;
+}
+
+const refusal = new DatabaseError('refused', 0, 'error');
+
+/** A batcher whose flushes end when the test says so. */
+function createManualBatcher(options: { maxItems: number; concurrency?: number }) {
+  const flushes: Flush[] = [];
+  const batcher = createBatcher<number, string>(
+    (items) =>
+      new Promise((resolve, reject) => {
+        flushes.push({
+          items,
+          answer: async (results) => {
+            resolve(results);
+            await turn();
+          },
+          fail: async (error) => {
+            reject(error);
+            await turn();
+          },
+        });
+      }),
+    options,
+  );
+  /** Lets the flush of that number end well. */
+  const succeed = async (number: number): Promise<void> => {
+    await flushes[number]?.answer(flushes[number].items.map(String));
+  };
+  return { batcher, flushes, succeed, batches: () => flushes.map(({ items }) => items) };
+}
+
+describe('db/batcher', () => {
+  it('flushes a single call at once', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
+    const result = batcher.add(1);
+    expect(batches()).to.deep.equal([[1]]);
+    await succeed(0);
+    expect(await result).to.equal('1');
+  });
+
+  it('gathers what comes during a flush, and takes all of it in the next', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
+    const results = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
+    expect(batches()).to.deep.equal([[1]]);
+    await succeed(0);
+    expect(batches()).to.deep.equal([[1], [2, 3, 4]]);
+    await succeed(1);
+    expect(await results).to.deep.equal(['1', '2', '3', '4']);
+  });
+
+  it('takes no more items at once than it may, in their order', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2 });
+    const results = Promise.all([1, 2, 3, 4, 5, 6].map((item) => batcher.add(item)));
+    for (const number of [0, 1, 2, 3]) await succeed(number);
+    expect(batches()).to.deep.equal([[1], [2, 3], [4, 5], [6]]);
+    await results;
+  });
+
+  it('has no more flushes in flight than it may', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10, concurrency: 2 });
+    const results = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
+    expect(batches()).to.deep.equal([[1], [2]]);
+    await succeed(1);
+    expect(batches()).to.deep.equal([[1], [2], [3, 4]]);
+    await succeed(2);
+    await succeed(0);
+    await results;
+  });
+
+  it('rejects a single call with what its flush threw, and goes on', async () => {
+    const { batcher, flushes, succeed } = createManualBatcher({ maxItems: 10 });
+    const failed = rejectionOf(batcher.add(1));
+    await flushes[0]?.fail(refusal);
+    expect(await failed).to.equal(refusal);
+    const next = batcher.add(2);
+    await succeed(1);
+    expect(await next).to.equal('2');
+  });
+
+  it('tries each item of a refused batch alone, so that one bad item fails only itself', async () => {
+    const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
+    const results = Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
+    await succeed(0);
+    await flushes[1]?.fail(refusal);
+    await succeed(2);
+    await flushes[3]?.fail(refusal);
+    await succeed(4);
+    expect(batches()).to.deep.equal([[1], [2, 3, 4], [2], [3], [4]]);
+    expect((await results).map(({ status }) => status)).to.deep.equal([
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+    ]);
+  });
+
+  it('fails a whole batch at once when the database is out of reach: each alone would wait in vain', async () => {
+    const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
+    const results = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    await succeed(0);
+    await flushes[1]?.fail(new Error('connect ECONNREFUSED'));
+    expect((await results).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected']);
+    expect(batches()).to.deep.equal([[1], [2, 3]]);
+  });
+
+  for (const [what, results] of [
+    ['too few', ['2']],
+    ['too many', ['2', '3', '4']],
+  ] as const) {
+    it(`repeats nothing when a flush did its work and returned ${what} results`, async () => {
+      const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
+      const settled = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+      await succeed(0);
+      await flushes[1]?.answer(results);
+      expect((await settled).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected']);
+      expect(batches()).to.deep.equal([[1], [2, 3]]);
+    });
+  }
+
+  it('is idle when nothing is queued or in flight', async () => {
+    const { batcher, succeed } = createManualBatcher({ maxItems: 1 });
+    await batcher.idle();
+    const results = Promise.all([batcher.add(1), batcher.add(2)]);
+    let idle = false;
+    const waiting = batcher.idle().then(() => (idle = true));
+    await succeed(0);
+    expect(idle, 'the second call is in flight').to.equal(false);
+    await succeed(1);
+    await waiting;
+    await results;
+  });
+
+  it('gives every call the result of its own item, however many come, and whichever batches are refused', async () => {
+    await assert(
+      asyncProperty(
+        array(nat({ max: 50 }), { maxLength: 60 }),
+        integer({ min: 1, max: 8 }),
+        integer({ min: 1, max: 3 }),
+        nat({ max: 50 }),
+        async (items, maxItems, concurrency, badItem) => {
+          const batcher = createBatcher<number, string>(
+            async (batch) => {
+              await turn();
+              if (batch.includes(badItem)) throw refusal;
+              return batch.map(String);
+            },
+            { maxItems, concurrency },
+          );
+          const results = await Promise.allSettled(items.map((item) => batcher.add(item)));
+          for (const [index, item] of items.entries()) {
+            const expected = item === badItem ? { reason: refusal } : { value: String(item) };
+            expect(results[index]).to.deep.include(expected);
+          }
+          await batcher.idle();
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});

@@ -1,0 +1,199 @@
+import { expect } from 'chai';
+import { array, assert, asyncProperty, integer } from 'fast-check';
+import { randomBytes } from 'node:crypto';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { ensurePartitions, migrate, migrationSource, pendingMigrations } from '../../db/migrate.ts';
+import { newId } from '../../domain/ids.ts';
+import { createAccount, createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
+import { testDatabaseUrl } from '../support/services.ts';
+
+describe('db/migrate', () => {
+  let server: Database;
+  let url: string;
+  let database: Database;
+
+  before(async () => {
+    server = createDatabase(await testDatabaseUrl(), 1);
+  });
+
+  after(() => server.destroy());
+
+  /** Gives the tests of a suite an empty database, in a time zone that is neither UTC nor free of summer time. */
+  function useEmptyDatabase(): void {
+    const name = `genway_migrate_${randomBytes(8).toString('hex')}`;
+
+    before(async () => {
+      await server.raw(`CREATE DATABASE ${name}`);
+      await server.raw(`ALTER DATABASE ${name} SET timezone TO 'America/New_York'`);
+      const ofServer = new URL(await testDatabaseUrl());
+      ofServer.pathname = `/${name}`;
+      url = ofServer.href;
+      database = createDatabase(url, 5);
+    });
+
+    after(async () => {
+      await database.destroy();
+      await server.raw(`DROP DATABASE ${name} WITH (FORCE)`);
+    });
+  }
+
+  async function rowsOf<Row>(sql: string, bindings: readonly string[] = []): Promise<readonly Row[]> {
+    const { rows } = await database.raw<{ rows: Row[] }>(sql, [...bindings]);
+    return rows;
+  }
+
+  async function partitionsOf(table: string): Promise<readonly string[]> {
+    const rows = await rowsOf<{ name: string }>(
+      'SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = ?::regclass ORDER BY 1',
+      [table],
+    );
+    return rows.map(({ name }) => name);
+  }
+
+  describe('on an empty database', () => {
+    useEmptyDatabase();
+
+    it('applies every migration, in order, though several processes start at once', async () => {
+      const names = await migrationSource.getMigrations([]);
+      expect(await pendingMigrations(database)).to.deep.equal(names);
+      const applied = await Promise.all([migrate(url), migrate(url), migrate(url)]);
+      expect(applied.toSorted((a, b) => b.length - a.length)).to.deep.equal([names, [], []]);
+      expect(await pendingMigrations(database)).to.deep.equal([]);
+    });
+
+    it('does nothing on a database that is current', async () => {
+      const before = await schemaOf(database);
+      expect(await migrate(url)).to.deep.equal([]);
+      expect(await schemaOf(database)).to.deep.equal(before);
+    });
+
+    it('goes on after a run that was killed', async () => {
+      await database('knex_migrations_lock').update({ is_locked: 1 });
+      expect(await migrate(url)).to.deep.equal([]);
+    });
+
+    it('makes the partitions of the previous month, of this one, and of three to come', async () => {
+      const now = new Date();
+      const months = [-1, 0, 1, 2, 3].map((offset) =>
+        new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset, 1)).toISOString().slice(0, 7),
+      );
+      for (const table of ['tasks', 'transfers']) {
+        expect(await partitionsOf(table)).to.deep.equal(months.map((month) => `${table}_${month.replace('-', '_')}`));
+      }
+    });
+  });
+
+  describe('each migration', () => {
+    useEmptyDatabase();
+
+    it('is undone by its down(), with or without partitions', async () => {
+      const names = await migrationSource.getMigrations([]);
+      const schemas: (readonly string[])[] = [];
+      while (schemas.length < names.length) {
+        await database.migrate.up({ migrationSource });
+        schemas.push(await schemaOf(database));
+      }
+      await ensurePartitions(database);
+      for (const [index, name] of [...names.entries()].toReversed()) {
+        expect(await schemaOf(database), `after ${name}`).to.deep.equal(schemas[index]);
+        await database.migrate.down({ migrationSource });
+      }
+      expect(await schemaOf(database), 'nothing is left').to.deep.equal([]);
+      expect(await migrate(url)).to.deep.equal(names);
+    });
+  });
+
+  describe('partitions', () => {
+    useEmptyDatabase();
+
+    before(() => migrate(url));
+
+    it('are made over the turn of a year, once, though several processes ask at once', async () => {
+      const before = await partitionsOf('tasks');
+      await Promise.all(Array.from({ length: 4 }, () => ensurePartitions(database, new Date('2041-12-31T23:59:59Z'))));
+      expect((await partitionsOf('tasks')).filter((name) => !before.includes(name))).to.deep.equal([
+        'tasks_2041_11',
+        'tasks_2041_12',
+        'tasks_2042_01',
+        'tasks_2042_02',
+        'tasks_2042_03',
+      ]);
+    });
+
+    it('begin and end with the months of UTC', async () => {
+      await ensurePartitions(database, new Date('2043-04-15T00:00:00Z'));
+      const { id } = await createAccount(database);
+      for (const [moment, partition] of [
+        ['2043-03-31T23:59:59.999Z', 'transfers_2043_03'],
+        ['2043-04-01T00:00:00.000Z', 'transfers_2043_04'],
+        ['2043-04-30T23:59:59.999Z', 'transfers_2043_04'],
+        ['2043-04-30T23:59:59.9999Z', 'transfers_2043_05'],
+        ['2043-05-01T00:00:00.000Z', 'transfers_2043_05'],
+      ] as const) {
+        const [row] = await rowsOf<{ partition: string }>(
+          /* sql */ `
+          INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, author, reason)
+          SELECT ?, moment, moment, 'adjustment', 'adjustments', 'available', 1, ?, 'ada', 'a test'
+          FROM (SELECT ?::timestamptz AS moment) AS now RETURNING tableoid::regclass::text AS partition`,
+          [newId('transfer'), id, moment],
+        );
+        expect(row?.partition, moment).to.equal(partition);
+      }
+    });
+
+    it('keep a task and all of its money in the month of its id, whenever it ends', async () => {
+      const now = new Date();
+      const lastMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 28);
+      const month = new Date(lastMonthMs).toISOString().slice(0, 7).replace('-', '_');
+      const task = await createTaskRow(database, await createFundedKey(database), { id: newId('task', lastMonthMs) });
+      await finishAsSucceeded(database, task);
+      const rows = await rowsOf(
+        /* sql */ `
+        SELECT tableoid::regclass::text AS partition, status AS what FROM tasks WHERE id = ?
+        UNION ALL SELECT tableoid::regclass::text, kind FROM transfers WHERE task_id = ? ORDER BY what`,
+        [task.id, task.id],
+      );
+      expect(rows).to.deep.equal([
+        { partition: `transfers_${month}`, what: 'reservation' },
+        { partition: `transfers_${month}`, what: 'settlement' },
+        { partition: `tasks_${month}`, what: 'succeeded' },
+      ]);
+    });
+
+    it('are found by the time that an id carries, which the database reads as the code does', async () => {
+      await assert(
+        asyncProperty(array(integer({ min: 0, max: 253_402_300_799_999 }), { maxLength: 100 }), async (moments) => {
+          const { rows } = await database.raw<{ rows: { milliseconds: string }[] }>(
+            /* sql */ `
+            SELECT extract(epoch FROM id_created_at(id)) * 1000 AS milliseconds
+            FROM unnest(?::text[]) WITH ORDINALITY AS ids (id, place) ORDER BY place`,
+            [moments.map((moment) => newId('task', moment))],
+          );
+          expect(rows.map(({ milliseconds }) => Number(milliseconds))).to.deep.equal(moments);
+        }),
+        { numRuns: 20 },
+      );
+    });
+  });
+});
+
+/** All that migrations make, in words; without partitions, and without knex's own tables. */
+async function schemaOf(database: Database): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { definition: string }[] }>(/* sql */ `
+    WITH tables AS (
+      SELECT oid, relname FROM pg_class
+      WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND NOT relispartition
+        AND relname NOT LIKE 'knex_%'
+    )
+    SELECT concat_ws(' ', relname, attname, format_type(atttypid, atttypmod), attnotnull) AS definition
+    FROM tables JOIN pg_attribute ON attrelid = tables.oid WHERE attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT concat_ws(' ', relname, conname, pg_get_constraintdef(pg_constraint.oid))
+    FROM tables JOIN pg_constraint ON conrelid = tables.oid WHERE contype <> 'n' AND conparentid = 0
+    UNION ALL SELECT pg_get_indexdef(indexrelid) FROM tables JOIN pg_index ON indrelid = tables.oid
+    UNION ALL SELECT pg_get_triggerdef(pg_trigger.oid)
+    FROM tables JOIN pg_trigger ON tgrelid = tables.oid WHERE NOT tgisinternal
+    UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL SELECT typname FROM pg_type WHERE typnamespace = 'public'::regnamespace AND typtype = 'd'
+    ORDER BY definition`);
+  return rows.map(({ definition }) => definition);
+}
