@@ -137,6 +137,10 @@ export const VARIABLE_GROUPS = {
     GENWAY_HOST: byDefault('127.0.0.1', KINDS.text, 'Address that the HTTP servers listen on; 0.0.0.0 in a container.'),
     GENWAY_API_PORT: byDefault('8080', KINDS.port, 'Port of the api process.'),
     GENWAY_TEXT_PORT: byDefault('8081', KINDS.port, 'Port of the text process.'),
+    GENWAY_WORKER_PORT: optional(
+      KINDS.port,
+      'Port of the health checks and metrics of the worker process; it opens none when not set.',
+    ),
     GENWAY_PUBLIC_URL: optional(
       KINDS.webUrl,
       'How clients reach the api process; links to stored files begin with it. `http://127.0.0.1:<GENWAY_API_PORT>` when not set.',

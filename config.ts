@@ -20,6 +20,8 @@ export interface Config {
   readonly worker: {
     /** File with the workflows bundled at build time, if any. */
     readonly workflowBundle: string | undefined;
+    /** Of its health checks and metrics, if it is to open one. */
+    readonly port: number | undefined;
   };
   readonly database: { readonly url: string; readonly poolSize: number };
   readonly temporal: TemporalConfig;
@@ -133,7 +135,7 @@ export function loadConfig(env: Environment = process.env): Config {
       publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
     },
     text: { port: values.GENWAY_TEXT_PORT, cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000 },
-    worker: { workflowBundle: values.GENWAY_WORKFLOW_BUNDLE },
+    worker: { workflowBundle: values.GENWAY_WORKFLOW_BUNDLE, port: values.GENWAY_WORKER_PORT },
     database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
     temporal: temporalConfig(values),
     secrets: {

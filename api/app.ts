@@ -23,6 +23,7 @@ import { adminKeyRoutes } from './routes/admin/keys.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
 import { fileRoutes } from './routes/files/routes.ts';
+import { healthRoutes } from './routes/health/routes.ts';
 import { modelRoutes } from './routes/models/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
@@ -35,6 +36,7 @@ import { createModeration } from './services/moderate.ts';
 import { createAddressCheck } from './services/public-address.ts';
 import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from './services/task-starter.ts';
+import type { WorkflowAccess } from './services/workflow-access.ts';
 import type { RequestState } from './state.ts';
 
 export interface AppDependencies {
@@ -42,6 +44,7 @@ export interface AppDependencies {
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   readonly starter: TaskStarter;
+  readonly workflows: WorkflowAccess;
   /** Where uploads go. */
   readonly storage: Storage;
   /** Judges the inputs of media requests, if anybody does. */
@@ -76,7 +79,7 @@ const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 /** What answers on `{base_url}`: media, administration and text. */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
-  const router = new Router<RequestState>();
+  const router = new Router<RequestState>({ sensitive: true });
   createTaskRoutes(router, services);
   taskRoutes(router, services);
   fileRoutes(router, services);
@@ -94,14 +97,15 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** What answers on `{text_base_url}`: text only. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
-  return createFrame(new Router<RequestState>(), dependencies, []);
+  return createFrame(new Router<RequestState>({ sensitive: true }), dependencies, []);
 }
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log }: AppDependencies,
+  { settings, log, database, workflows }: AppDependencies,
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
+  healthRoutes(router, { database, isTemporalReachable: () => workflows.isReachable() });
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
     // Without this Koa would believe the left-most address, which is the client's to choose.

@@ -31,7 +31,7 @@ process.exit(healthy ? 0 : 1);
 
 /** Whatever a server answers but a failure of its own shows that it is well. */
 async function answers(port: number): Promise<boolean> {
-  const { status } = await fetch(`http://127.0.0.1:${port}/health`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const { status } = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   return status < 500;
 }
 

@@ -1,13 +1,17 @@
 /** The worker process: runs the workflows and their activities. */
 import { fileURLToPath } from 'node:url';
+import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
+import { createWorkflowAccess } from '../api/services/workflow-access.ts';
+import { createStatusApp } from '../api/status-app.ts';
 import { loadConfig } from '../config.ts';
 import { createDatabase } from '../db/database.ts';
 import { createSealer } from '../db/sealing.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
+import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { callbackUrls, openMediaProviders } from './parts/providers.ts';
 import { openStorage } from './parts/storage.ts';
@@ -55,17 +59,25 @@ const workers = await Promise.all([
     maxConcurrentWorkflowTaskExecutions: 50,
   }),
 ]);
+const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
 const running = Promise.all(workers.map((worker) => worker.run()));
 log.info({ task_queues: [TASK_QUEUES.media, TASK_QUEUES.webhooks] }, 'polling');
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
   for (const worker of workers) worker.shutdown();
   await running;
+  await status?.stop(0);
   await client.close();
   await connection.close();
   await database.destroy();
 });
 await running;
+
+/** Health checks, for whoever looks after this process. */
+async function openStatus(port: number): Promise<RunningServer> {
+  const { isReachable } = createWorkflowAccess(new Client({ connection, namespace: config.temporal.namespace }));
+  return listen(createStatusApp({ database, isTemporalReachable: isReachable, log }).callback(), config.host, port);
+}
 
 async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {
   if (config.worker.workflowBundle !== undefined) return { workflowBundle: { codePath: config.worker.workflowBundle } };

@@ -37,6 +37,7 @@ export async function listen(handler: Handler, host: string, port: number): Prom
       void handler(request, response);
     },
   );
+  const closeUnused = trackUse(server);
   server.on('clientError', refuseGarbage);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -45,15 +46,45 @@ export async function listen(handler: Handler, host: string, port: number): Prom
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,
-    stop: (graceMs) => stop(server, graceMs),
+    stop: (graceMs) => stop(server, closeUnused, graceMs),
   };
 }
 
-async function stop(server: Server, graceMs: number): Promise<void> {
+/**
+ * Knows which connections have a request under way. Node itself keeps one open on which nothing was ever asked, and one on
+ * which an answer ends after the server was told to close.
+ *
+ * @returns closes the connections without a request now, and each other one after its last answer
+ */
+function trackUse(server: Server): () => void {
+  const requests = new Map<Socket, number>();
+  let isClosing = false;
+  const count = (socket: Socket, change: number): void => {
+    const before = requests.get(socket);
+    if (before === undefined) return;
+    const left = before + change;
+    requests.set(socket, left);
+    if (isClosing && left === 0) socket.destroySoon();
+  };
+  server.on('connection', (socket: Socket) => {
+    requests.set(socket, 0);
+    socket.once('close', () => requests.delete(socket));
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    count(socket, 1);
+    response.once('close', () => count(socket, -1));
+  });
+  return () => {
+    isClosing = true;
+    for (const socket of requests.keys()) count(socket, 0);
+  };
+}
+
+async function stop(server: Server, closeUnused: () => void, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  server.closeIdleConnections();
+  closeUnused();
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearTimeout(timer);

@@ -5,6 +5,7 @@ import type { AppDependencies } from '../../api/app.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../api/services/delivery-starter.ts';
 import { createJobAnnouncer } from '../../api/services/job-announcer.ts';
 import { createTaskStarter } from '../../api/services/task-starter.ts';
+import { createWorkflowAccess } from '../../api/services/workflow-access.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
@@ -35,6 +36,7 @@ export function openWeb(config: Config, log: Logger): Web {
     catalogue: loadCatalogue(),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
+    workflows: createWorkflowAccess(client),
     storage: openStorage(config),
     moderator,
     providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },

@@ -21,6 +21,18 @@ export interface TestAppOptions {
   readonly settings?: Partial<AppSettings>;
   readonly moderator?: AppDependencies['moderator'];
   readonly providerCallbacks?: AppDependencies['providerCallbacks'];
+  readonly workflows?: AppDependencies['workflows'];
+}
+
+/** The common error envelope. */
+export interface ErrorBody {
+  readonly error: {
+    readonly code: string;
+    readonly message: string;
+    readonly retryable: boolean;
+    readonly request_id: string;
+    readonly retry_after_seconds?: number;
+  };
 }
 
 export interface TestCaller {
@@ -44,6 +56,12 @@ export interface TestApp {
   stop(): Promise<void>;
 }
 
+/** A Temporal that knows nothing yet. */
+const NO_WORKFLOWS: AppDependencies['workflows'] = {
+  isReachable: async () => true,
+  describe: async () => null,
+  cancel: async () => false,
+};
 const KEY_PEPPER = Buffer.alloc(32, 1);
 const ADMIN_TOKEN = 'the-token-of-the-operators';
 
@@ -61,6 +79,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     catalogue: loadCatalogue(),
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: { start: async () => false, startSoon: () => {}, idle: async () => {} },
+    workflows: options.workflows ?? NO_WORKFLOWS,
     storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,
     providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },

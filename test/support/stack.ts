@@ -27,6 +27,8 @@ export interface StackOptions {
 /** A process of the stack. */
 export interface StackProcess {
   start(): Promise<void>;
+  /** As an orchestrator would: SIGTERM, and time to finish. */
+  stop(): Promise<void>;
   /** As a crash would. */
   kill(): Promise<void>;
 }
@@ -91,7 +93,7 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
     GENWAY_WORKFLOW_BUNDLE: await workflowBundleFile(),
     ...env,
   };
-  const launch = (name: string, ready: () => Promise<unknown>): ManagedProcess =>
+  const launch = (name: string, ready: () => Promise<unknown>): StackProcess =>
     createProcess({ name, environment, logFile, ready });
   const api = launch('api', () => fetch(baseUrl));
   const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`));
@@ -164,10 +166,6 @@ async function createAccount(
   return { accountId, apiKey: key.body.data.api_key };
 }
 
-interface ManagedProcess extends StackProcess {
-  stop(): Promise<void>;
-}
-
 function createProcess({
   name,
   environment,
@@ -178,7 +176,7 @@ function createProcess({
   environment: NodeJS.ProcessEnv;
   logFile: string;
   ready: () => Promise<unknown>;
-}): ManagedProcess {
+}): StackProcess {
   let running: RunningProcess | undefined;
   return {
     start: async () => {

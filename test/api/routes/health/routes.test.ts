@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { createStatusApp } from '../../../../api/status-app.ts';
+import { listen, type RunningServer } from '../../../../bin/parts/http-server.ts';
+import { createDatabase, type Database } from '../../../../db/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
+import { call } from '../../../support/stack.ts';
+
+describe('health checks', () => {
+  let testDatabase: TestDatabase;
+  let unreachable: Database;
+  const servers: RunningServer[] = [];
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
+  });
+  after(async () => {
+    await Promise.all(servers.map((server) => server.stop(0)));
+    await Promise.all([testDatabase.drop(), unreachable.destroy()]);
+  });
+
+  async function serve({ database = testDatabase.database, temporal = true } = {}): Promise<string> {
+    const app = createStatusApp({
+      database,
+      isTemporalReachable: async () => temporal,
+      log: pino({ level: 'silent' }),
+    });
+    const server = await listen(app.callback(), '127.0.0.1', 0);
+    servers.push(server);
+    return `http://127.0.0.1:${server.port}`;
+  }
+
+  it('say that the process lives, whatever is wrong elsewhere', async () => {
+    const url = await serve({ database: unreachable, temporal: false });
+    const { status, headers, body } = await call(`${url}/healthz`);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({ status: 'ok' });
+    expect(headers.get('cache-control')).to.equal('no-store');
+  });
+
+  it('say that the process is ready', async () => {
+    const { status, body } = await call(`${await serve()}/readyz`);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });
+  });
+
+  it('keep a process in service that has lost only Temporal', async () => {
+    const { status, body } = await call(`${await serve({ temporal: false })}/readyz`);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({ status: 'degraded', database: 'ok', temporal: 'unreachable' });
+  });
+
+  it('take a process out of service that cannot reach its database', async () => {
+    const { status, body } = await call(`${await serve({ database: unreachable })}/readyz`);
+    expect(status).to.equal(503);
+    expect(body).to.deep.equal({ status: 'not_ready', database: 'unreachable', temporal: 'ok' });
+  });
+
+  it('keep a process out of service until its database has the schema that it needs', async () => {
+    const url = await serve();
+    const migrations = testDatabase.database('knex_migrations');
+    const [removed] = await migrations.clone().orderBy('id', 'desc').limit(1);
+    await migrations.clone().where({ id: removed.id }).delete();
+    const before = await call(`${url}/readyz`);
+    expect(before.status).to.equal(503);
+    expect(before.body).to.include({ status: 'not_ready', database: 'migrations_pending' });
+    await migrations.clone().insert(removed);
+    expect((await call(`${url}/readyz`)).status).to.equal(200);
+  });
+
+  it('answer other paths and methods as every server of Genway does', async () => {
+    const url = await serve();
+    expect((await call(`${url}/other`)).body).to.have.nested.property('error.code', 'not_found');
+    const posted = await call(`${url}/readyz`, { body: {} });
+    expect([posted.status, posted.headers.get('allow')]).to.deep.equal([405, 'GET, HEAD']);
+  });
+});
