@@ -7,3 +7,7 @@ export function percentile(values: readonly number[], share: number): number {
 export function rounded(value: number, digits = 1): number {
   return Number(value.toFixed(digits));
 }
+
+export function mean(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -14,7 +14,7 @@ import { startPostgres } from '../bin/stack/postgres.ts';
 import { findTemporalServer, startTemporalServer } from '../bin/stack/temporal-server.ts';
 import { loadStackConfig } from '../config.ts';
 import { startTestStack, type TestStack } from '../test/support/stack.ts';
-import { percentile, rounded } from './statistics.ts';
+import { mean, percentile, rounded } from './statistics.ts';
 
 const CLIENTS = 32;
 const TASKS = 200;
@@ -151,7 +151,6 @@ async function runBare({ temporal: client }: TestStack, count: number): Promise<
 
 function report(rounds: readonly Round[]): void {
   const createMs = rounds.flatMap((round) => round.createMs);
-  const mean = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length;
   const finished = mean(rounds.map((round) => round.finishedPerSecond));
   const ceiling = mean(rounds.map((round) => round.ceiling));
   console.log(
