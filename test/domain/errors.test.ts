@@ -45,7 +45,9 @@ describe('errors', () => {
   }
 
   it('never answers 502 or 504', () => {
-    expect(CONTRACT.map(([, status]) => status)).to.not.include(502).and.not.include(504);
+    expect(CONTRACT.map(([, status]) => status))
+      .to.not.include(502)
+      .and.not.include(504);
   });
 
   it('carries what a response needs beside the code', () => {
