@@ -10,13 +10,23 @@ export class Meter {
   usage: Usage = UNREPORTED_USAGE;
   /** UTF-16 units of text, reasoning and tool arguments so far: what an estimate goes by when no usage was reported. */
   outputLength = 0;
+  /** As much of it as came after the last report of output tokens. */
+  unreportedLength = 0;
   /** Whether the answer came to its end. */
   finished = false;
 
   see(event: StreamEvent): void {
-    if (event.type === 'usage') this.usage = mergeUsage(this.usage, event.usage);
+    if (event.type === 'usage') this.#takeUsage(event.usage);
     else if (event.type === 'finish') this.finished = true;
-    else if ('text' in event) this.outputLength += event.text.length;
+    else if ('text' in event) {
+      this.outputLength += event.text.length;
+      this.unreportedLength += event.text.length;
+    }
+  }
+
+  #takeUsage(usage: Usage): void {
+    this.usage = mergeUsage(this.usage, usage);
+    if (usage.outputTotal !== null) this.unreportedLength = 0;
   }
 
   /** The stage that lets events through unchanged and measures them. */

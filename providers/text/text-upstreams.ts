@@ -21,6 +21,16 @@ export interface TextRoute {
   readonly model: string;
 }
 
+interface Sendable {
+  readonly upstreamRequest: UpstreamRequest;
+}
+
+/** The answer of an upstream, and what had been prepared for it. */
+export interface Answered<Prepared> {
+  readonly answer: Answer;
+  readonly prepared: Prepared;
+}
+
 export interface TextUpstreams {
   /** Whether there is an upstream of that name that speaks the format. */
   serves(route: TextRoute): boolean;
@@ -28,14 +38,14 @@ export interface TextUpstreams {
    * Sends a request over the first of the routes whose upstream takes it. The next one is asked only when the one before
    * certainly did not begin to work: it could not be reached, or said that it does not take the request now.
    *
-   * @param prepare makes the request for a route; called once for each that is tried
-   * @throws ServiceError that of the last route that was tried
+   * @param prepare makes what is sent over a route; called once for each that is tried
+   * @throws ServiceError that of the last route that was tried, or what `prepare` throws
    */
-  send<Route extends TextRoute>(
+  send<Route extends TextRoute, Prepared extends Sendable>(
     routes: readonly Route[],
-    prepare: (route: Route, apiKey: string) => UpstreamRequest,
+    prepare: (route: Route, apiKey: string) => Prepared,
     signal: AbortSignal,
-  ): Promise<Answer>;
+  ): Promise<Answered<Prepared>>;
   close(): Promise<void>;
 }
 
@@ -71,11 +81,11 @@ export function createTextUpstreams(
       for (const route of inOrder(routes)) {
         const endpoint = endpointOf(route);
         if (endpoint === undefined) continue;
-        const request = prepare(route, endpoint.apiKey);
+        const prepared = prepare(route, endpoint.apiKey);
         try {
-          const answer = await endpoint.send(request, signal);
+          const answer = await endpoint.send(prepared.upstreamRequest, signal);
           endpoint.health.noteSuccess();
-          return answer;
+          return { answer, prepared };
         } catch (error) {
           if (!(error instanceof ServiceError) || signal.aborted) throw error;
           if (isFaultOfUpstream(error)) endpoint.health.noteFailure(Date.now());

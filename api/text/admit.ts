@@ -1,0 +1,91 @@
+/** What a text request goes through before its model is called: specification sections 4.8, 5 and 8. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TextModel } from '../../catalogue/types.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { readObject } from '../../text/read.ts';
+import {
+  addressRefusal,
+  assertUsable,
+  credentialOf,
+  isAllowedAddress,
+  MAX_KEY_LENGTH,
+  wrongKey,
+} from '../middlewares/authenticate.ts';
+import { readBody, readJson } from '../middlewares/json-body.ts';
+import type { TextHold } from './billing.ts';
+import { chooseModel } from './choose-model.ts';
+import type { TextEndpoint, TextTarget } from './endpoints.ts';
+import { estimateInputTokens } from './estimate-tokens.ts';
+import type { ReadRequest } from './exchange.ts';
+import { clientAddress } from './http.ts';
+import type { TextServices } from './services.ts';
+
+/** One call of a text endpoint. */
+export interface TextCall {
+  readonly target: TextTarget;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  /** Milliseconds since 1970. */
+  readonly startedAtMs: number;
+  /** What every answer to the call carries, errors included. */
+  readonly headers: Record<string, string>;
+}
+
+/** A call whose model may be called. */
+export interface AdmittedCall extends TextCall {
+  readonly read: ReadRequest;
+  readonly model: TextModel;
+  readonly hold: TextHold;
+}
+
+/** Images come along as base64, and prompts may fill a context window of a million tokens. */
+const MAX_BODY_BYTES = 32 * 2 ** 20;
+/** Schemas of tools and their arguments nest, within messages. */
+const MAX_BODY_DEPTH = 64;
+
+/** @throws ServiceError for every reason not to call the model */
+export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
+  const { endpoint, parseContext } = call.target;
+  const caller = await authenticate(call, services);
+  const [bytes] = await Promise.all([readBody(call.request, MAX_BODY_BYTES), limit(call, caller, services)]);
+  requireVersion(endpoint, call.request);
+  const body = readObject(bytes.length === 0 ? undefined : readJson(bytes, call.request, MAX_BODY_DEPTH), '');
+  const request = endpoint.format.client.parseRequest(body, parseContext);
+  const model = chooseModel(endpoint.format.name, body, request, caller.key, services.catalogue);
+  const hold = await services.billing.hold({
+    caller,
+    model,
+    format: endpoint.format.name,
+    streamed: request.stream,
+    requestId: call.requestId,
+    startedAtMs: call.startedAtMs,
+    estimatedInputTokens: estimateInputTokens(request, bytes.length),
+    maxOutputTokens: request.sampling.maxOutputTokens ?? null,
+  });
+  return { ...call, read: { format: endpoint.format, body, request }, model, hold };
+}
+
+async function authenticate({ target, request }: TextCall, services: TextServices): Promise<Caller> {
+  const apiKey = credentialOf(request.headers, target.endpoint.credentialHeaders);
+  const caller = apiKey.length <= MAX_KEY_LENGTH ? await services.findCaller(apiKey) : null;
+  if (caller === null) throw wrongKey();
+  assertUsable(caller.key, new Date());
+  const address = clientAddress(request, services.settings.trustedProxies);
+  if (!isAllowedAddress(caller.key, address)) throw new ServiceError('access_denied', addressRefusal(address));
+  return caller;
+}
+
+async function limit(call: TextCall, { key }: Caller, services: TextServices): Promise<void> {
+  const { headers, refusal } = await services.countRequest(key);
+  Object.assign(call.headers, headers);
+  if (refusal !== null) throw refusal;
+}
+
+/** Specification section 9. */
+function requireVersion({ versionHeaders }: TextEndpoint, { headers }: IncomingMessage): void {
+  const [specified] = versionHeaders;
+  if (specified === undefined || versionHeaders.some((name) => headers[name])) return;
+  throw badRequest(`the header "${specified}" is required, for example "${specified}: 2023-06-01"`);
+}

@@ -1,0 +1,92 @@
+/** A streamed answer on its way to the client, at the client's pace. */
+import type { ServerResponse } from 'node:http';
+
+/** Whole events, as text or as bytes. */
+export type Piece = string | Uint8Array;
+
+export interface ClientStreamOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  /** What clients skip, sent when there was nothing to send for `keepAliveMs`; null when there is no such thing. */
+  readonly keepAliveFrame: string | null;
+  readonly keepAliveMs: number;
+  /** A client that takes nothing for this long loses its connection. */
+  readonly stallMs: number;
+}
+
+const EVENT_STREAM = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache',
+  // Tells nginx in front not to collect the answer.
+  'x-accel-buffering': 'no',
+};
+
+export class ClientStream {
+  /** How many events were sent. */
+  eventCount = 0;
+  readonly #response: ServerResponse;
+  readonly #options: ClientStreamOptions;
+  readonly #keepAlive: NodeJS.Timeout | null;
+
+  constructor(response: ServerResponse, options: ClientStreamOptions) {
+    this.#response = response;
+    this.#options = options;
+    const { keepAliveFrame, keepAliveMs } = options;
+    this.#keepAlive =
+      keepAliveFrame === null ? null : setTimeout(() => this.#breakSilence(keepAliveFrame), keepAliveMs);
+  }
+
+  /** Whether the client was sent anything, after which no other status can follow. */
+  get hasBegun(): boolean {
+    return this.#response.headersSent;
+  }
+
+  /** Sends events. Resolves when the client has room for more, or is gone. */
+  async send(pieces: readonly Piece[]): Promise<void> {
+    this.#begin();
+    this.#keepAlive?.refresh();
+    this.eventCount += pieces.length;
+    let hasRoom = true;
+    for (const piece of pieces) hasRoom = this.#response.write(piece);
+    if (!hasRoom && !this.#response.destroyed) await this.#drained();
+  }
+
+  /** Ends the stream in order, after a last event if there is one. */
+  end(lastPiece?: Piece): void {
+    this.stop();
+    this.#begin();
+    this.#response.end(lastPiece);
+  }
+
+  /** Breaks the connection off, by which the client learns that the answer is not whole. */
+  breakOff(): void {
+    this.stop();
+    this.#response.destroy();
+  }
+
+  /** Sends nothing more by itself. */
+  stop(): void {
+    if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);
+  }
+
+  #begin(): void {
+    if (!this.#response.headersSent) this.#response.writeHead(200, { ...this.#options.headers, ...EVENT_STREAM });
+  }
+
+  #breakSilence(frame: string): void {
+    this.#begin();
+    if (!this.#response.writableNeedDrain) this.#response.write(frame);
+    this.#keepAlive?.refresh();
+  }
+
+  #drained(): Promise<void> {
+    return new Promise((resolve) => {
+      const stalled = setTimeout(() => this.#response.destroy(), this.#options.stallMs);
+      const done = (): void => {
+        clearTimeout(stalled);
+        this.#response.off('drain', done).off('close', done);
+        resolve();
+      };
+      this.#response.on('drain', done).on('close', done);
+    });
+  }
+}

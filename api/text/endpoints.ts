@@ -1,0 +1,73 @@
+/** Where the text formats are served: specification section 4.8. */
+import { FORMATS } from '../../text/formats.ts';
+import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
+
+export interface TextEndpoint {
+  readonly format: WireFormat;
+  /** The headers that carry the API key beside `Authorization: Bearer`, the specified one first. */
+  readonly credentialHeaders: readonly string[];
+  /** The headers of which each request has to carry one, the specified one first. */
+  readonly versionHeaders: readonly string[];
+}
+
+/** What a path asks for. */
+export interface TextTarget {
+  readonly endpoint: TextEndpoint;
+  /** What the path says of the request, where it says something. */
+  readonly parseContext: ParseContext;
+}
+
+const NATIVE: TextEndpoint = {
+  format: FORMATS['generate-content'],
+  // The second is what the vendor's own clients send.
+  credentialHeaders: ['x-native-api-key', 'x-goog-api-key'],
+  versionHeaders: [],
+};
+const NATIVE_PREFIX = '/v1beta/models/';
+/** The methods of the native format, and whether they stream. */
+const NATIVE_METHODS: ReadonlyMap<string, boolean> = new Map([
+  ['generateContent', false],
+  ['streamGenerateContent', true],
+]);
+
+const BY_PATH: ReadonlyMap<string, TextTarget> = new Map(
+  [
+    {
+      path: '/v1/chat/completions',
+      endpoint: { format: FORMATS['chat-completions'], credentialHeaders: [], versionHeaders: [] },
+    },
+    {
+      path: '/v1/responses',
+      endpoint: { format: FORMATS.responses, credentialHeaders: [], versionHeaders: [] },
+    },
+    {
+      path: '/v1/messages',
+      endpoint: {
+        format: FORMATS.messages,
+        credentialHeaders: ['x-api-key'],
+        versionHeaders: ['msgfmt-version', 'anthropic-version'],
+      },
+    },
+  ].map(({ path, endpoint }) => [path, { endpoint, parseContext: {} }]),
+);
+
+/** What a path asks for, without its query; null when it is none of a text endpoint. */
+export function targetOf(path: string): TextTarget | null {
+  return BY_PATH.get(path) ?? (path.startsWith(NATIVE_PREFIX) ? nativeTargetOf(path) : null);
+}
+
+function nativeTargetOf(path: string): TextTarget | null {
+  const colon = path.lastIndexOf(':');
+  const stream = NATIVE_METHODS.get(path.slice(colon + 1));
+  const model = decoded(path.slice(NATIVE_PREFIX.length, colon));
+  if (colon === -1 || stream === undefined || model === null) return null;
+  return { endpoint: NATIVE, parseContext: { address: { model, stream } } };
+}
+
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,76 @@
+/** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
+import type { JsonObject, TextRequest } from '../../text/canonical.ts';
+import { planConversion } from '../../text/convert.ts';
+import { FORMATS } from '../../text/formats.ts';
+import { planForwarding } from '../../text/forward.ts';
+import type { Meter } from '../../text/meter.ts';
+import type { Stage } from '../../text/stage.ts';
+import { malformedAnswer } from '../../text/upstream-errors.ts';
+import type { RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
+import type { TextRoute } from '../../providers/text/text-upstreams.ts';
+import type { Piece } from './client-stream.ts';
+
+export interface Exchange {
+  readonly upstreamRequest: UpstreamRequest;
+  /** The client's body for the bytes of a whole answer. Throws a ServiceError when they hold none. */
+  readonly readResult: (bytes: Uint8Array) => Piece;
+  /** The stage from the bytes of a stream to events for the client. To be made once. */
+  readonly readStream: () => Stage<Uint8Array, Piece>;
+}
+
+/** A request as it was sent and as it was understood. */
+export interface ReadRequest {
+  readonly format: WireFormat;
+  readonly body: JsonObject;
+  readonly request: TextRequest;
+}
+
+/**
+ * Plans one request over one route.
+ *
+ * @param meter measures the answer
+ * @throws ServiceError `bad_request` when the upstream's format cannot say what the request asks
+ */
+export function planExchange(
+  { format, body, request }: ReadRequest,
+  route: TextRoute,
+  apiKey: string,
+  context: RenderContext,
+  meter: Meter,
+): Exchange {
+  const upstream = FORMATS[route.format];
+  const options = { model: route.model, apiKey };
+  if (isPassedOn(format, request, route)) {
+    const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
+    return {
+      upstreamRequest: forwarding.upstreamRequest,
+      readResult: (bytes) => {
+        forwarding.checkResult(parseAnswer(bytes));
+        return bytes;
+      },
+      readStream: () => forwarding.forwardStream(),
+    };
+  }
+  const conversion = planConversion(format, upstream, request, options, meter);
+  return {
+    upstreamRequest: conversion.upstreamRequest,
+    readResult: (bytes) => JSON.stringify(conversion.convertResult(parseAnswer(bytes), context)),
+    readStream: () => conversion.convertStream(context),
+  };
+}
+
+/**
+ * Whether the answer is passed on as the upstream gives it. An answer names the model, so it is converted where the upstream
+ * calls the model otherwise than the client does; on the responses format it is passed on all the same, as specified.
+ */
+function isPassedOn({ name }: WireFormat, { model }: TextRequest, route: TextRoute): boolean {
+  return name === route.format && (name === 'responses' || model === route.model);
+}
+
+function parseAnswer(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+  } catch (error) {
+    throw malformedAnswer(error);
+  }
+}

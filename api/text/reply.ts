@@ -1,0 +1,115 @@
+/** The two ways in which a client is answered: with a whole body, or with a stream. */
+import type { ServiceError } from '../../domain/errors.ts';
+import type { Answer } from '../../providers/text/answer.ts';
+import type { Stage } from '../../text/stage.ts';
+import type { AdmittedCall } from './admit.ts';
+import { ClientStream, type Piece } from './client-stream.ts';
+import type { Exchange } from './exchange.ts';
+import { sendError, sendJson } from './http.ts';
+import type { TextSettings } from './services.ts';
+
+export interface Reply {
+  /** When the answer began to reach the client, in milliseconds since 1970; null before. */
+  readonly firstByteAtMs: number | null;
+  /** Reads an upstream's answer to its end, and passes on what can be passed on before it is settled. */
+  take(answer: Answer, exchange: Exchange): Promise<void>;
+  /** Ends the reply in order. */
+  finish(): void;
+  /** Ends it with an error, in the way that is left. */
+  fail(error: ServiceError): void;
+  /** Ends it for a client that is not there any more. */
+  giveUp(): void;
+}
+
+/** The most bytes of a whole answer. */
+const MAX_RESULT_BYTES = 64 * 2 ** 20;
+
+export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
+  return call.read.request.stream ? new StreamedReply(call, settings) : new WholeReply(call);
+}
+
+class WholeReply implements Reply {
+  firstByteAtMs: number | null = null;
+  readonly #call: AdmittedCall;
+  #body: Piece = '';
+
+  constructor(call: AdmittedCall) {
+    this.#call = call;
+  }
+
+  async take(answer: Answer, exchange: Exchange): Promise<void> {
+    this.#body = exchange.readResult(await answer.readWhole(MAX_RESULT_BYTES));
+    this.firstByteAtMs = Date.now();
+  }
+
+  finish(): void {
+    sendJson(this.#call.response, 200, this.#call.headers, this.#body);
+  }
+
+  fail(error: ServiceError): void {
+    failInFormat(this.#call, error);
+  }
+
+  giveUp(): void {}
+}
+
+class StreamedReply implements Reply {
+  firstByteAtMs: number | null = null;
+  readonly #call: AdmittedCall;
+  readonly #settings: TextSettings;
+  #stream: ClientStream | null = null;
+
+  constructor(call: AdmittedCall, settings: TextSettings) {
+    this.#call = call;
+    this.#settings = settings;
+  }
+
+  async take(answer: Answer, exchange: Exchange): Promise<void> {
+    const { response, headers, read } = this.#call;
+    const { keepAliveFrame } = read.format.client;
+    const stream = new ClientStream(response, { headers, keepAliveFrame, ...this.#settings });
+    this.#stream = stream;
+    const stage = exchange.readStream();
+    for (let bytes = await answer.read(); bytes !== null; bytes = await answer.read()) {
+      await this.#pass(stream, stage, bytes);
+    }
+    await this.#pass(stream, stage, null);
+  }
+
+  finish(): void {
+    this.#stream?.end();
+  }
+
+  fail(error: ServiceError): void {
+    const stream = this.#stream;
+    stream?.stop();
+    if (stream === null || !stream.hasBegun) return failInFormat(this.#call, error);
+    const frame = this.#call.read.format.client.renderStreamError(error, this.#call.requestId, stream.eventCount);
+    if (frame === null) stream.breakOff();
+    else stream.end(frame);
+  }
+
+  giveUp(): void {
+    this.#stream?.breakOff();
+  }
+
+  /** Sends what follows from some bytes, or from the end; also what was made before a failure. */
+  async #pass(stream: ClientStream, stage: Stage<Uint8Array, Piece>, bytes: Uint8Array | null): Promise<void> {
+    const pieces: Piece[] = [];
+    const emit = (piece: Piece): void => void pieces.push(piece);
+    try {
+      if (bytes === null) stage.end(emit);
+      else stage.push(bytes, emit);
+    } finally {
+      if (pieces.length > 0) {
+        this.firstByteAtMs ??= Date.now();
+        await stream.send(pieces);
+      }
+    }
+  }
+}
+
+/** An error as JSON, in the envelope of the format: specification section 7.1. */
+function failInFormat({ response, headers, read, requestId }: AdmittedCall, error: ServiceError): void {
+  sendError(response, error, headers, read.format.client.renderError(error, requestId));
+}

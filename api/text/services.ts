@@ -1,0 +1,31 @@
+/** What serving text is made of. */
+import type { Logger } from 'pino';
+import type { Catalogue } from '../../catalogue/types.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
+import type { CountRequest } from '../middlewares/limit-requests.ts';
+import type { TextBilling } from './billing.ts';
+
+export interface TextServices {
+  readonly catalogue: Catalogue;
+  readonly upstreams: TextUpstreams;
+  readonly billing: TextBilling;
+  /** The owner of an API key. May be a second old: holding money for a request checks the key again. */
+  readonly findCaller: (apiKey: string) => Promise<Caller | null>;
+  readonly countRequest: CountRequest;
+  readonly log: Logger;
+  readonly settings: TextSettings;
+}
+
+export interface TextSettings {
+  /** After this long a request that does not stream is cut off; null: never (specification section 8). */
+  readonly cutoffMs: number | null;
+  /** A stream that is silent for this long is sent something that clients skip, where the format has such a thing. */
+  readonly keepAliveMs: number;
+  /** A client that takes nothing for this long is given up. */
+  readonly stallMs: number;
+  /** How many proxies in front append to `X-Forwarded-For`. */
+  readonly trustedProxies: number;
+  /** Clients whose `User-Agent` holds one of these are turned away. */
+  readonly rejectedUserAgents: readonly string[];
+}

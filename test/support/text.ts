@@ -1,0 +1,243 @@
+/** The text endpoints in this process, over real sockets, with a real database behind the gate and the simulator as upstream. */
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import pino from 'pino';
+import type { TextBilling, TextCharge, TextOutcome } from '../../api/text/billing.ts';
+import type { TextServices, TextSettings } from '../../api/text/services.ts';
+import { createTextHandler } from '../../api/text/text-handler.ts';
+import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
+import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
+import { listen } from '../../bin/parts/http-server.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { TEXT_FORMATS, type Catalogue, type TextFormat, type TextModel } from '../../catalogue/types.ts';
+import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
+import type { Database } from '../../db/database.ts';
+import { newId } from '../../domain/ids.ts';
+import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
+import { createSimulator } from '../../simulator/simulator.ts';
+import { createTestDatabase } from './database.ts';
+import { createAccount } from './factories.ts';
+
+/** One request as the simulator noted it. */
+export interface SeenRequest {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** Whether the client left before the end. */
+  readonly aborted: boolean;
+  readonly chunks: number;
+}
+
+export interface TestText {
+  readonly baseUrl: string;
+  readonly database: Database;
+  /** A key that may call everything. */
+  readonly apiKey: string;
+  /** What was held and how it was settled, in their orders. */
+  readonly charges: TextCharge[];
+  readonly outcomes: TextOutcome[];
+  readonly logged: () => string;
+  createKey(settings: KeySettings): Promise<string>;
+  /** The requests that the simulator received, newest first. */
+  seen(limit?: number): Promise<readonly SeenRequest[]>;
+  post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
+  /** Resolves when every request so far is settled. */
+  idle(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface PostOptions {
+  readonly apiKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal;
+}
+
+export interface TestTextOptions {
+  readonly settings?: Partial<TextSettings>;
+  /** Upstreams beside the simulator. */
+  readonly upstreams?: readonly TextUpstreamSettings[];
+  /** Models beside those of the catalogue. */
+  readonly models?: readonly TextModel[];
+  readonly silenceTimeoutMs?: number;
+  readonly requestsPerMinute?: number;
+  /** Makes the tests of refusals by the account possible; every hold is granted when left out. */
+  readonly refuseHold?: (charge: TextCharge) => Error | null;
+}
+
+const KEY_PEPPER = Buffer.alloc(32, 1);
+const SIMULATOR_KEY = 'sk-of-the-simulator';
+
+export async function startTestText(options: TestTextOptions = {}): Promise<TestText> {
+  const simulator = createSimulator({ apiKey: SIMULATOR_KEY });
+  const [{ database, drop }, simulatorUrl] = await Promise.all([
+    createTestDatabase(),
+    simulator.listen(0, '127.0.0.1'),
+  ]);
+  const upstreams = createTextUpstreams(
+    [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])],
+    options.silenceTimeoutMs,
+  );
+  const { billing, charges, outcomes } = recordedBilling(options.refuseHold);
+  let log = '';
+  const services: TextServices = {
+    catalogue: testCatalogue(options.models ?? []),
+    upstreams,
+    billing,
+    findCaller: (apiKey) => findCaller(database, digestApiKey(apiKey, KEY_PEPPER)),
+    countRequest: createRequestCounter(database, options.requestsPerMinute ?? 1_000_000),
+    log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
+    settings: {
+      cutoffMs: null,
+      keepAliveMs: 15_000,
+      stallMs: 60_000,
+      trustedProxies: 0,
+      rejectedUserAgents: [],
+      ...options.settings,
+    },
+  };
+  const handler = createTextHandler(services);
+  const server = await listen(
+    handler.before(async (_request, response) => response.writeHead(404).end('not text')),
+    '127.0.0.1',
+    0,
+  );
+  const baseUrl = `http://127.0.0.1:${server.port}`;
+  const account = await createAccount(database, { fundedUsd: 100 });
+  const createKey = async (settings: KeySettings): Promise<string> => {
+    const apiKey = newApiKey();
+    const digest = digestApiKey(apiKey, KEY_PEPPER);
+    await insertApiKey(database, { id: newId('apiKey'), accountId: account.id, digest, hint: 'sk-…', settings });
+    return apiKey;
+  };
+  const apiKey = await createKey({});
+  return {
+    baseUrl,
+    database,
+    apiKey,
+    charges,
+    outcomes,
+    logged: () => log,
+    createKey,
+    seen: (limit = 50) => seenBy(simulatorUrl, limit),
+    post: (path, body, { apiKey: key = apiKey, headers = {}, signal } = {}) =>
+      fetch(baseUrl + path, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${key}`,
+          'content-type': 'application/json',
+          'msgfmt-version': '2023-06-01',
+          ...headers,
+        },
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+        ...(signal && { signal }),
+      }),
+    idle: () => handler.idle(),
+    stop: async () => {
+      await server.stop(0);
+      await handler.idle();
+      await upstreams.close();
+      await simulator.close();
+      await drop();
+    },
+  };
+}
+
+/** The upstream of that name and every format; its own in production. */
+function simulatorUpstream(url: string): TextUpstreamSettings {
+  return { name: 'simulator', apiKey: SIMULATOR_KEY, baseUrls: baseUrlsAt(url) };
+}
+
+export function baseUrlsAt(url: string): Readonly<Record<TextFormat, string>> {
+  const v1 = `${url}/v1`;
+  return { 'chat-completions': v1, responses: v1, messages: v1, 'generate-content': `${url}/v1beta` };
+}
+
+/** The id of a model that answers on every format, and whose upstream speaks the one given. */
+export function modelVia(format: TextFormat): string {
+  return `textc-via-${format}`;
+}
+
+function testCatalogue(models: readonly TextModel[]): Catalogue {
+  const catalogue = loadCatalogue();
+  const added = [...TEXT_FORMATS.map((format) => textModel(modelVia(format), [{ format }])), ...models];
+  return {
+    ...catalogue,
+    textModels: new Map([...catalogue.textModels, ...added.map((one) => [one.id, one] as const)]),
+  };
+}
+
+/** A model that answers on every format. */
+export function textModel(
+  id: string,
+  routes: readonly { readonly format: TextFormat; readonly provider?: string; readonly model?: string }[],
+  settings: Partial<TextModel> = {},
+): TextModel {
+  const [first, ...others] = routes.map(({ format, provider = 'simulator', model = id }) => ({
+    format,
+    provider,
+    model,
+  }));
+  const example = loadCatalogue().textModels.get('textg-6-sol');
+  if (first === undefined || example === undefined) throw new Error('a model needs a route and an example');
+  return { ...example, id, formats: TEXT_FORMATS, routes: [first, ...others], ...settings };
+}
+
+/** Grants holds and remembers all that it is told. */
+function recordedBilling(refuse: (charge: TextCharge) => Error | null = () => null) {
+  const charges: TextCharge[] = [];
+  const outcomes: TextOutcome[] = [];
+  const billing: TextBilling = {
+    hold: async (charge) => {
+      const refusal = refuse(charge);
+      if (refusal !== null) throw refusal;
+      charges.push(charge);
+      let settled = false;
+      return {
+        textRequestId: newId('textRequest'),
+        settle: async (outcome) => {
+          if (settled) throw new Error('settled twice');
+          settled = true;
+          outcomes.push(outcome);
+        },
+      };
+    },
+  };
+  return { billing, charges, outcomes };
+}
+
+async function seenBy(simulatorUrl: string, limit: number): Promise<readonly SeenRequest[]> {
+  const response = await fetch(`${simulatorUrl}/_sim/requests?limit=${limit}`);
+  // The simulator's own shape.
+  const { data } = (await response.json()) as { data: readonly SeenRequest[] };
+  return data;
+}
+
+export interface FakeUpstream {
+  readonly url: string;
+  /** The connections that are open now. */
+  openConnections(): number;
+  stop(): Promise<void>;
+}
+
+/** An upstream that does what the simulator cannot. */
+export async function startUpstream(handle: RequestListener): Promise<FakeUpstream> {
+  const server = createServer(handle);
+  let open = 0;
+  server.on('connection', (socket) => {
+    open += 1;
+    socket.once('close', () => (open -= 1));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  // A socket that listens on TCP has an address object.
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    openConnections: () => open,
+    stop: async () => {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
