@@ -17,6 +17,7 @@ import { jsonBody } from './middlewares/json-body.ts';
 import { createRequestCounter, limitRequests } from './middlewares/limit-requests.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
+import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
 import { adminKeyRoutes } from './routes/admin/keys.ts';
@@ -115,6 +116,7 @@ function createFrame(
   app.use(requestId);
   app.use(rejectUserAgent(settings.rejectedUserAgents));
   app.use(errors(log));
+  app.use(requestTarget);
   for (const middleware of before) app.use(middleware);
   app.use(router.routes());
   app.use(unmatched(router));

@@ -54,6 +54,8 @@ export function presentPage<Row, Item>(
 export function queryValue(context: Context, name: string): string | undefined {
   const value = context.query[name];
   if (Array.isArray(value)) throw badRequest(`"${name}" may be given once`);
+  // PostgreSQL takes no text with one.
+  if (value?.includes('\0')) throw badRequest(`"${name}" must not contain NUL characters`);
   return value === '' ? undefined : value;
 }
 

@@ -55,6 +55,8 @@ export interface TestStack {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** What both sides share when no variable says otherwise. */
+const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 const READY_TIMEOUT_MS = 60_000;
 
@@ -62,7 +64,7 @@ let bundle: Promise<string> | undefined;
 
 export async function startTestStack({ env = {}, temporalAddress }: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
-  const simulator = createSimulator({ renderMs: 100 });
+  const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
   const [testDatabase, simulatorUrl, apiPort, textPort, address] = await Promise.all([
     createTestDatabase(),
     simulator.listen(0, '127.0.0.1'),

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
+import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { type Answer, call } from '../../support/stack.ts';
+
+const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };
+
+const bearer = ({ apiKey }: TestCaller) => ({ authorization: `Bearer ${apiKey}` });
+
+describe('an API key', () => {
+  let app: TestApp;
+
+  before(async () => {
+    app = await startTestApp({ settings: { trustedProxies: 1 } });
+  });
+  after(() => app.stop());
+
+  /** Lists models, which needs nothing but a usable key. */
+  const use = (headers: Record<string, string>): Promise<Answer<ErrorBody>> =>
+    call(`${app.baseUrl}/v1/models`, { headers });
+  const withKey = (key: KeySettings = {}): Promise<TestCaller> => app.createAccount({ fundedUsd: 10, key });
+
+  it('works with and without its sk- prefix', async () => {
+    const { apiKey } = await withKey();
+    for (const key of [apiKey, apiKey.replace(/^sk-/, '')]) {
+      expect((await use({ authorization: `Bearer ${key}` })).status).to.equal(200);
+    }
+  });
+
+  it('is found in an Authorization header whose scheme is written in any case', async () => {
+    const { apiKey } = await withKey();
+    expect((await use({ authorization: `bearer ${apiKey}` })).status).to.equal(200);
+  });
+
+  for (const [what, headers] of [
+    ['no header', {}],
+    ['an empty header', { authorization: '' }],
+    ['a scheme without a key', { authorization: 'Bearer ' }],
+    ['another scheme', { authorization: 'Basic c2stYTpi' }],
+    ['no scheme', { authorization: 'sk-abc' }],
+    ['the header of another format', { 'x-api-key': 'sk-abc' }],
+    ['the header of the native format', { 'x-native-api-key': 'sk-abc' }],
+  ] as const) {
+    it(`counts as missing with ${what}`, async () => {
+      const { status, body } = await use(headers);
+      expect([status, body.error.code, body.error.retryable]).to.deep.equal([401, 'missing_api_key', false]);
+      expect(body.error.request_id).to.match(/^req_/);
+    });
+  }
+
+  for (const [what, key] of [
+    ['that nobody has', 'sk-abc'],
+    ['that is far too long', `sk-${'a'.repeat(5000)}`],
+    ['in another case', undefined],
+  ] as const) {
+    it(`is refused as wrong: one ${what}`, async () => {
+      const { apiKey } = await withKey();
+      const { status, body } = await use({ authorization: `Bearer ${key ?? apiKey.toUpperCase()}` });
+      expect([status, body.error.code, body.error.retryable]).to.deep.equal([401, 'invalid_api_key', false]);
+      expect(body.error.message).to.contain('wrong');
+    });
+  }
+
+  for (const [word, settings] of [
+    ['disabled', { disabled: true }],
+    ['expired', { expiresAt: new Date(Date.now() - 1000) }],
+    ['exhausted', { usageLimit: 0n }],
+  ] as const) {
+    it(`is refused when it is ${word}, and the message says so`, async () => {
+      const { status, body } = await use(bearer(await withKey(settings)));
+      expect([status, body.error.code]).to.deep.equal([401, 'invalid_api_key']);
+      expect(body.error.message).to.contain(word);
+    });
+  }
+
+  it('works until it expires', async () => {
+    expect((await use(bearer(await withKey({ expiresAt: new Date(Date.now() + 60_000) })))).status).to.equal(200);
+  });
+
+  it('stops working at once when it is deleted or disabled, in every process', async () => {
+    const second = await app.startSecond();
+    for (const stop of [
+      (keyId: string) => deleteApiKey(app.database, keyId),
+      (keyId: string) => updateApiKey(app.database, keyId, { disabled: true }),
+    ]) {
+      const { keyId, apiKey } = await withKey();
+      const statuses = () =>
+        Promise.all([app.baseUrl, second].map(async (url) => (await call(`${url}/v1/models`, { key: apiKey })).status));
+      expect(await statuses()).to.deep.equal([200, 200]);
+      await stop(keyId);
+      expect(await statuses()).to.deep.equal([401, 401]);
+    }
+  });
+
+  it('with a limit is 402 for what costs more than is left of it, and exhausted once nothing is left', async () => {
+    const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
+    const create = (duration: number): Promise<Answer<ErrorBody>> =>
+      call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, duration } });
+    const tooDear = await create(6);
+    expect([tooDear.status, tooDear.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
+    expect((await create(5)).status).to.equal(201);
+    const exhausted = await create(2);
+    expect([exhausted.status, exhausted.body.error.code]).to.deep.equal([401, 'invalid_api_key']);
+    expect(exhausted.body.error.message).to.contain('exhausted');
+  });
+
+  it('may be used only from the addresses of its allowlist', async () => {
+    const caller = await withKey({ ipAllowlist: ['203.0.113.7', '2001:db8::/32'] });
+    const from = (address: string) => use({ ...bearer(caller), 'x-forwarded-for': address });
+    expect((await from('203.0.113.7')).status).to.equal(200);
+    expect((await from('2001:db8:1::1')).status).to.equal(200);
+    const refused = await from('203.0.113.8');
+    expect([refused.status, refused.body.error.code]).to.deep.equal([403, 'forbidden']);
+    expect(refused.body.error.message).to.contain('203.0.113.8');
+  });
+
+  it('is not fooled by addresses that the client itself claims', async () => {
+    const caller = await withKey({ ipAllowlist: ['203.0.113.7'] });
+    const { status } = await use({ ...bearer(caller), 'x-forwarded-for': '203.0.113.7, 198.51.100.1' });
+    expect(status).to.equal(403);
+  });
+
+  it('may call only the models of its group', async () => {
+    const { apiKey } = await withKey({ models: ['vidone-3.0-prime'] });
+    const create = (model: string): Promise<Answer<ErrorBody>> =>
+      call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, model } });
+    const { status, body } = await create('vidone-3.0');
+    expect([status, body.error.code]).to.deep.equal([403, 'forbidden']);
+    expect(body.error.message).to.contain('vidone-3.0');
+    expect((await create('vidone-3.0-prime')).status).to.equal(201);
+  });
+});
+
+describe('an allowlist', () => {
+  for (const [address, entry, isIn] of [
+    ['10.1.2.3', '10.0.0.0/8', true],
+    ['11.1.2.3', '10.0.0.0/8', false],
+    ['10.1.2.3', '10.1.2.3', true],
+    ['::ffff:10.1.2.3', '10.1.2.3', true],
+    ['2001:db8::1', '2001:0db8:0::1', true],
+    ['2001:db8::1', '10.0.0.0/8', false],
+    ['10.1.2.3', '::/0', false],
+    ['not an address', '0.0.0.0/0', false],
+  ] as const) {
+    it(`with ${entry} ${isIn ? 'holds' : 'does not hold'} ${address}`, () => {
+      expect(isAddressIn(address, [entry])).to.equal(isIn);
+    });
+  }
+});

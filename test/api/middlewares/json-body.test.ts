@@ -1,0 +1,123 @@
+import { expect } from 'chai';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
+import { type Answer, call } from '../../support/stack.ts';
+
+const MIB = 2 ** 20;
+const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };
+
+const sized = (bytes: number): string => JSON.stringify(VIDEO).padEnd(bytes);
+
+describe('a JSON body', () => {
+  let app: TestApp;
+  let apiKey: string;
+
+  before(async () => {
+    app = await startTestApp();
+    ({ apiKey } = await app.createAccount({ fundedUsd: 100 }));
+  });
+  after(() => app.stop());
+
+  const create = (body: string, headers: Record<string, string> = {}): Promise<Answer<ErrorBody>> =>
+    call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body, headers });
+
+  for (const [what, body] of [
+    ['cut short', '{"model": "vidone-3.0"'],
+    ['with a comma too many', '{"model": "vidone-3.0",}'],
+    ['in single quotes', "{'model': 'vidone-3.0'}"],
+    ['with something after it', '{} {}'],
+    ['of unclosed brackets', ']]]]'],
+    ['with a byte order mark', '\uFEFF\uFEFF{}'],
+    ['with a bare NUL', '{"model": "a\0"}'],
+    ['of NaN', '{"duration": NaN}'],
+    ['of white space', '  \n'],
+  ] as const) {
+    it(`${what} is 400 bad_request`, async () => {
+      const { status, body: answer } = await create(body);
+      expect([status, answer.error.code, answer.error.message]).to.deep.equal([
+        400,
+        'bad_request',
+        'The body is not valid JSON.',
+      ]);
+    });
+  }
+
+  it('that is not UTF-8 is 400 bad_request', async () => {
+    const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: Buffer.from('{"model": "vidone-3.0", "prompt": "\xff\xfe"}', 'latin1'),
+    });
+    expect(response.status).to.equal(400);
+  });
+
+  for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x', 'x']) {
+    it(`sent as ${type} is 400 bad_request`, async () => {
+      const { status, body } = await create(JSON.stringify(VIDEO), { 'content-type': type });
+      expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+      expect(body.error.message).to.contain('application/json');
+    });
+  }
+
+  for (const type of ['application/json; charset=utf-8', 'Application/JSON', 'application/vnd.client+json']) {
+    it(`sent as ${type} is read`, async () => {
+      expect((await create(JSON.stringify(VIDEO), { 'content-type': type })).status).to.equal(201);
+    });
+  }
+
+  it('that is missing is told so', async () => {
+    const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, method: 'POST' });
+    expect([status, body.error.message]).to.deep.equal([400, 'The request body must be a JSON object']);
+  });
+
+  it('of 1 MiB is read; one byte more is 413', async () => {
+    expect((await create(sized(MIB))).status).to.equal(201);
+    const { status, body } = await create(sized(MIB + 1));
+    expect([status, body.error.code, body.error.retryable]).to.deep.equal([413, 'read_request_body_failed', false]);
+  });
+
+  it('that is far too large is 413, also without a length', async () => {
+    expect((await create(' '.repeat(30 * MIB))).status).to.equal(413);
+    let sent = 0;
+    const response = await fetch(`${app.baseUrl}/v1/videos/tasks`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: new ReadableStream({
+        pull: (controller) => ((sent += 1) > 30 ? controller.close() : controller.enqueue(Buffer.alloc(MIB, ' '))),
+      }),
+      duplex: 'half',
+    });
+    expect(response.status).to.equal(413);
+    await response.body?.cancel();
+  });
+
+  it('that nests too deeply is 400, however deep', async () => {
+    for (const depth of [33, 1000, 400_000]) {
+      for (const [open, close] of [
+        ['[', ']'],
+        ['{"a":', '}'],
+      ] as const) {
+        const body = (open.repeat(depth) + close.repeat(depth)).slice(0, MIB);
+        const { status, body: answer } = await create(body);
+        expect([status, answer.error.message]).to.deep.equal([400, 'The body nests deeper than 32 levels.']);
+      }
+    }
+  });
+
+  it('may hold brackets in its texts', async () => {
+    expect((await create(JSON.stringify({ ...VIDEO, prompt: '[{"'.repeat(500) }))).status).to.equal(201);
+  });
+
+  it('that ends before its length leaves the server well', async () => {
+    const socket = connect(Number(new URL(app.baseUrl).port), '127.0.0.1');
+    socket.write(
+      `POST /v1/videos/tasks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${apiKey}\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"model":',
+    );
+    socket.end();
+    const answer = await text(socket);
+    expect(answer).to.satisfy((reply: string) => reply === '' || reply.startsWith('HTTP/1.1 400'));
+    expect((await create(JSON.stringify(VIDEO))).status).to.equal(201);
+  });
+});

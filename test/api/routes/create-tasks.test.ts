@@ -1,0 +1,275 @@
+import { expect } from 'chai';
+import type { RequestListener } from 'node:http';
+import { parseUsd } from '../../../domain/money.ts';
+import { ProviderUnreachableError } from '../../../providers/media-provider.ts';
+import type { ModerationInput } from '../../../providers/moderation.ts';
+import { gif, png } from '../../storage/images.ts';
+import { type Receiver, startReceiver } from '../../webhooks/receiver.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { finishAsFailed, finishAsSucceeded, reloadAccount } from '../../support/factories.ts';
+import { type Answer, call } from '../../support/stack.ts';
+import type { TaskBody } from '../../support/tasks.ts';
+
+type CreateAnswer = Answer<{ data: TaskBody & Record<string, unknown> } & ErrorBody>;
+
+const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };
+const IMAGE = { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' };
+const CONCURRENT_TASKS = 10;
+
+describe('a create call', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp({
+      settings: { allowPrivateAddresses: true, tasks: { deadlineMs: 60_000, concurrentTasks: CONCURRENT_TASKS } },
+    });
+  });
+  beforeEach(async () => {
+    caller = await app.createAccount({ fundedUsd: 10 });
+  });
+  after(() => app.stop());
+
+  const create = (
+    path: 'videos' | 'images',
+    body: unknown,
+    { apiKey } = caller,
+    baseUrl = app.baseUrl,
+  ): Promise<CreateAnswer> => call(`${baseUrl}/v1/${path}/tasks`, { key: apiKey, body });
+  const tasksOf = async ({ accountId } = caller): Promise<unknown[]> =>
+    app.database('tasks').where({ account_id: accountId });
+
+  /** Neither a task nor money is left of a refused call. */
+  async function expectNothingOf(who: TestCaller): Promise<void> {
+    expect(await tasksOf(who)).to.deep.equal([]);
+    expect((await reloadAccount(app.database, { id: who.accountId })).fundedReserved).to.equal(0n);
+  }
+
+  it('answers 201 with the queued task of a video and reserves its price', async () => {
+    const { status, headers, body } = await create('videos', VIDEO);
+    expect(status).to.equal(201);
+    expect(headers.get('content-type')).to.match(/^application\/json/);
+    const { id, created_at: createdAt, ...task } = body.data;
+    expect(id).to.match(/^task_[0-9a-z]{32}$/);
+    expect(createdAt).to.be.closeTo(Date.now() / 1000, 60);
+    expect(task).to.deep.equal({
+      object: 'task',
+      task_kind: 'video',
+      capability_id: 'vidone-3.0',
+      capability_version: 1,
+      media_type: 'video',
+      model: 'vidone-3.0',
+      status: 'queued',
+      stage: 'queued',
+      updated_at: createdAt,
+      completed_at: null,
+      poll_after_seconds: 8,
+      output: null,
+      usage: {
+        credits_reserved: 0.5,
+        credits_charged: 0.5,
+        credits_settled: 0,
+        credits_refunded: 0,
+        billable_duration_seconds: 5,
+      },
+      request_id: headers.get('x-request-id'),
+      error_code: null,
+      error_message: null,
+    });
+    const account = await reloadAccount(app.database, { id: caller.accountId });
+    expect([account.fundedAvailable, account.fundedReserved]).to.deep.equal([parseUsd('9.5'), parseUsd('0.5')]);
+  });
+
+  it('answers 201 with the queued task of an image, which has no contract version and no duration', async () => {
+    const { status, body } = await create('images', { ...IMAGE, resolution: '2K' });
+    expect(status).to.equal(201);
+    expect(body.data).to.include({
+      task_kind: 'image',
+      media_type: 'image',
+      capability_version: null,
+      poll_after_seconds: 5,
+    });
+    expect(body.data.usage).to.deep.equal({
+      credits_reserved: 0.08,
+      credits_charged: 0.08,
+      credits_settled: 0,
+      credits_refunded: 0,
+    });
+  });
+
+  it('is 400 and costs nothing when a field is not accepted', async () => {
+    const { status, body } = await create('videos', { ...VIDEO, seed: 7 });
+    expect([status, body.error.code, body.error.message, body.error.retryable]).to.deep.equal([
+      400,
+      'bad_request',
+      'field "seed" is not supported by model vidone-3.0',
+      false,
+    ]);
+    await expectNothingOf(caller);
+  });
+
+  it('is 402 insufficient_credits when the balance is zero or below the price', async () => {
+    for (const fundedUsd of [0.49, 0.5]) {
+      const poor = await app.createAccount({ fundedUsd });
+      if (fundedUsd === 0.5) expect((await create('videos', VIDEO, poor)).status).to.equal(201);
+      const { status, body } = await create('videos', VIDEO, poor);
+      expect([status, body.error.code, body.error.retryable]).to.deep.equal([402, 'insufficient_credits', false]);
+    }
+  });
+
+  it('is 403 forbidden on an account that never topped up, however much signup credit it has', async () => {
+    const free = await app.createAccount({ signupUsd: 5 });
+    for (const answer of [await create('videos', VIDEO, free), await create('images', IMAGE, free)]) {
+      expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
+      expect(answer.body.error.message).to.match(/Top up/);
+    }
+    await expectNothingOf(free);
+  });
+
+  it('spends signup credit first on an account that topped up', async () => {
+    const both = await app.createAccount({ signupUsd: 0.3, fundedUsd: 10 });
+    await create('videos', VIDEO, both);
+    const account = await reloadAccount(app.database, { id: both.accountId });
+    expect([account.signupAvailable, account.fundedAvailable]).to.deep.equal([0n, parseUsd('9.8')]);
+  });
+
+  it('never reserves more than the balance, however many come at once', async () => {
+    const account = await app.createAccount({ fundedUsd: 2 });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => create('videos', VIDEO, account)));
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(4);
+    expect(answers.filter(({ status }) => status === 402)).to.have.length(8);
+  });
+
+  it('is 429 user_concurrency_exceeded beyond the tasks that may run at once, exactly, through two processes', async () => {
+    const rich = await app.createAccount({ fundedUsd: 1000 });
+    const second = await app.startSecond();
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, (_, index) => create('videos', VIDEO, rich, index % 2 ? second : app.baseUrl)),
+    );
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(CONCURRENT_TASKS);
+    const refused = answers.filter(({ status }) => status !== 201);
+    for (const { status, headers, body } of refused) {
+      expect([status, body.error.code, body.error.retryable]).to.deep.equal([429, 'user_concurrency_exceeded', true]);
+      expect(headers.get('retry-after')).to.equal(String(body.error.retry_after_seconds));
+    }
+    expect(await tasksOf(rich)).to.have.length(CONCURRENT_TASKS);
+  });
+
+  it('may go ahead again when a running task has ended', async () => {
+    const rich = await app.createAccount({ fundedUsd: 1000 });
+    const tasks = await Promise.all(Array.from({ length: CONCURRENT_TASKS }, () => create('videos', VIDEO, rich)));
+    expect((await create('videos', VIDEO, rich)).status).to.equal(429);
+    const [first, second] = tasks.map(({ body }) => body.data);
+    await finishAsSucceeded(app.database, first ?? expect.fail());
+    await finishAsFailed(app.database, second ?? expect.fail());
+    expect((await create('videos', VIDEO, rich)).status).to.equal(201);
+    expect((await create('videos', VIDEO, rich)).status).to.equal(201);
+    expect((await create('videos', VIDEO, rich)).status).to.equal(429);
+  });
+
+  describe('for an image with links', () => {
+    let server: Receiver;
+
+    const PAGES: Readonly<Record<string, RequestListener>> = {
+      '/a.png': (_incoming, answer) => answer.end(png(64, 64)),
+      '/missing.png': (_incoming, answer) => answer.writeHead(404).end('Not found'),
+      '/gif.png': (_incoming, answer) => answer.end(gif(64, 64)),
+      '/page.png': (_incoming, answer) => answer.end('<!doctype html><title>Sorry</title>'.padEnd(500)),
+      '/endless.png': (_incoming, answer) => {
+        const send = () => {
+          while (!answer.destroyed && answer.write(Buffer.alloc(65_536, ' ')));
+        };
+        answer.on('drain', send);
+        send();
+      },
+    };
+
+    before(async () => {
+      server = await startReceiver((incoming, answer) => PAGES[incoming.url ?? '']?.(incoming, answer));
+    });
+    after(() => server.close());
+
+    it('is 201 when each link leads to an image', async () => {
+      const images = Array.from({ length: 16 }, () => `${server.url}/a.png`);
+      expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
+    });
+
+    for (const path of ['/missing.png', '/gif.png', '/page.png', '/endless.png']) {
+      it(`is 400 and costs nothing when one leads to ${path}`, async () => {
+        const { status, body } = await create('images', {
+          ...IMAGE,
+          images: [`${server.url}/a.png`, server.url + path],
+        });
+        expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+        expect(body.error.message).to.match(/^"images\[1\]" /);
+        await expectNothingOf(caller);
+      });
+    }
+
+    it('is refused when nothing listens at a link', async () => {
+      const { status } = await create('images', { ...IMAGE, images: ['http://127.0.0.1:1/a.png'] });
+      expect(status).to.equal(400);
+    });
+
+    it('of a video is not looked at: the model judges it later', async () => {
+      const { status } = await create('videos', { ...VIDEO, images: [`${server.url}/missing.png`] });
+      expect(status).to.equal(201);
+    });
+  });
+});
+
+describe('a create call that is moderated', () => {
+  const asked: ModerationInput[] = [];
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp({
+      moderator: {
+        check: async (input) => {
+          asked.push(input);
+          if (input.text.includes('unreachable')) throw new ProviderUnreachableError('no answer');
+          return input.text.includes('flag me')
+            ? { flagged: true, categories: ['violence'] }
+            : { flagged: false, categories: [] };
+        },
+      },
+    });
+    caller = await app.createAccount({ fundedUsd: 10 });
+  });
+  after(() => app.stop());
+
+  const create = (body: object, headers: Record<string, string> = {}): Promise<CreateAnswer> =>
+    call(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: { ...VIDEO, ...body }, headers });
+  const tasks = async (): Promise<unknown[]> => app.database('tasks').where({ account_id: caller.accountId });
+
+  it('goes ahead when nothing is flagged, and was judged by its prompt and its images', async () => {
+    const images = ['https://images.example.com/a.png'];
+    expect((await create({ prompt: 'A lighthouse', images })).status).to.equal(201);
+    expect(asked.at(-1)).to.deep.equal({ text: 'A lighthouse', images });
+  });
+
+  it('is 400 content_policy_violation when something is flagged, and costs nothing', async () => {
+    const before = await tasks();
+    const { status, body } = await create({ prompt: 'flag me' });
+    expect([status, body.error.code, body.error.retryable]).to.deep.equal([400, 'content_policy_violation', false]);
+    expect(body.error.message).to.contain('violence');
+    expect(await tasks()).to.deep.equal(before);
+  });
+
+  it('is 503 processing_unavailable, to be sent again, when nobody could judge', async () => {
+    const before = await tasks();
+    const headers = { 'idempotency-key': 'again' };
+    const { status, headers: received, body } = await create({ prompt: 'unreachable' }, headers);
+    expect([status, body.error.code, body.error.retryable]).to.deep.equal([503, 'processing_unavailable', true]);
+    expect(received.get('retry-after')).to.equal(String(body.error.retry_after_seconds));
+    expect(await tasks()).to.deep.equal(before);
+    expect((await create({}, headers)).status).to.equal(201);
+  });
+
+  it('is not judged when it is not valid', async () => {
+    const before = asked.length;
+    expect((await create({ prompt: 'flag me', duration: 99 })).body.error.code).to.equal('bad_request');
+    expect(asked).to.have.length(before);
+  });
+});

@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { createHmac } from 'node:crypto';
+import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { newId } from '../../../../domain/ids.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
+import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
+import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
+
+const SECRET = 'the-secret-of-the-studio';
+
+describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
+  const announced: string[] = [];
+  let isTemporalDown = false;
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp({
+      providerCallbacks: {
+        secrets: new Map([
+          ['studio', SECRET],
+          ['other', 'the-secret-of-another'],
+        ]),
+        announce: async (taskId) => {
+          if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Send it again.');
+          announced.push(taskId);
+        },
+      },
+    });
+    caller = await app.createAccount({ fundedUsd: 100 });
+  });
+  beforeEach(() => announced.splice(0));
+  after(() => app.stop());
+
+  const newTask = async (): Promise<string> =>
+    (await createTaskRow(app.database, { id: caller.keyId, accountId: caller.accountId }, { provider: 'studio' })).id;
+
+  function announce(
+    taskId: string,
+    {
+      provider = 'studio',
+      secret = SECRET,
+      body = JSON.stringify({ id: 'job_1', key: taskId, status: 'succeeded' }),
+      ageSeconds = 0,
+    }: { provider?: string; secret?: string; body?: string; ageSeconds?: number } = {},
+  ): Promise<Answer<ErrorBody>> {
+    const timestamp = String(Math.floor(Date.now() / 1000) - ageSeconds);
+    const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex');
+    return call(`${app.baseUrl}/v1/provider-callbacks/${provider}/${taskId}`, {
+      body,
+      headers: { 'x-job-timestamp': timestamp, 'x-job-signature': signature },
+    });
+  }
+
+  function expectRefusal({ status, body }: Answer<ErrorBody>, expected: readonly [number, string]): void {
+    expect([status, body.error.code]).to.deep.equal(expected);
+    expect(announced).to.deep.equal([]);
+  }
+
+  it('passes the word of the provider on to the task, without a key', async () => {
+    const taskId = await newTask();
+    expect((await announce(taskId)).status).to.equal(204);
+    expect(announced).to.deep.equal([taskId]);
+  });
+
+  it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {
+    const taskId = await newTask();
+    expectRefusal(await announce(taskId, { secret: 'guessed' }), [401, 'invalid_signature']);
+    expectRefusal(await announce(taskId, { ageSeconds: 301 }), [401, 'invalid_signature']);
+    expectRefusal(await announce(taskId, { provider: 'other' }), [401, 'invalid_signature']);
+    expectRefusal(await call(`${app.baseUrl}/v1/provider-callbacks/studio/${taskId}`, { body: '{}' }), [
+      401,
+      'invalid_signature',
+    ]);
+  });
+
+  for (const body of ['', 'x', '[]', '{}', '{"id": 1, "key": 2}', '['.repeat(100_000)]) {
+    it(`is 401 for a signed body that names no job: ${body.slice(0, 20)}`, async () => {
+      expectRefusal(await announce(await newTask(), { body }), [401, 'invalid_signature']);
+    });
+  }
+
+  it('is 404 for providers that nobody listens to, and for tasks that are not theirs', async () => {
+    const taskId = await newTask();
+    expectRefusal(await announce(taskId, { provider: 'nobody' }), [404, 'not_found']);
+    expectRefusal(await announce(taskId, { provider: 'other', secret: 'the-secret-of-another' }), [404, 'not_found']);
+    expectRefusal(await announce(newId('task')), [404, 'not_found']);
+    expectRefusal(await announce('%00', { body: JSON.stringify({ id: 'job_1', key: '\0' }) }), [404, 'not_found']);
+  });
+
+  it('is 404 when the body speaks of another task than the address', async () => {
+    const [taskId, other] = [await newTask(), await newTask()];
+    const body = JSON.stringify({ id: 'job_1', key: other });
+    expectRefusal(await announce(taskId, { body }), [404, 'not_found']);
+  });
+
+  it('has nothing to pass on about a task that has ended', async () => {
+    const taskId = await newTask();
+    await finishAsSucceeded(app.database, { id: taskId });
+    expect((await announce(taskId)).status).to.equal(204);
+    expect(announced).to.deep.equal([]);
+  });
+
+  it('is 503 while the word cannot be passed on, so that the provider repeats it', async () => {
+    const taskId = await newTask();
+    isTemporalDown = true;
+    expectRefusal(await announce(taskId), [503, 'processing_unavailable']);
+    isTemporalDown = false;
+    expect((await announce(taskId)).status).to.equal(204);
+  });
+
+  it('is 413 for a body that no provider sends', async () => {
+    const body = JSON.stringify({ id: 'job_1', key: 'x'.repeat(300_000) });
+    expectRefusal(await announce(await newTask(), { body }), [413, 'read_request_body_failed']);
+  });
+});
+
+describe('a task whose provider announces the end of its job', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+
+  before(async () => {
+    stack = await startTestStack({ env: { GENWAY_PROVIDER_CALLBACKS: 'true', GENWAY_POLL_MS: '600000' } });
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+  });
+  after(() => stack.stop());
+
+  it('ends then, and not at the next poll', async () => {
+    const { apiKey } = await stack.createAccount();
+    // Polls come 3 s and 6 s after the start; the job ends between them.
+    const { id } = await createTask(stack, apiKey, 'A lighthouse [sim:render_ms=4500]');
+    expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
+    const { events } = await stack.temporal.workflow.getHandle(id).fetchHistory();
+    const steps = events?.flatMap((event) => [
+      event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
+      event.activityTaskScheduledEventAttributes?.activityType?.name ?? [],
+    ]);
+    expect(steps?.flat()).to.deep.equal([
+      'dispatch',
+      'awaitResult',
+      'jobEnded',
+      'awaitResult',
+      'storeResult',
+      'settle',
+    ]);
+  });
+
+  it('told the provider where to announce it', async () => {
+    const { apiKey } = await stack.createAccount();
+    const { id } = await createTask(stack, apiKey, 'A lighthouse');
+    await waitUntil(async () => expect(await simulatorJobs(stack, id)).to.have.length(1), { timeoutMs: 30_000 });
+    const requests = await call<{ data: { path: string; headers: Record<string, string>; body: unknown }[] }>(
+      `${stack.simulatorUrl}/_sim/requests?limit=50`,
+    );
+    const submission = requests.body.data.find(({ headers }) => headers['idempotency-key'] === id);
+    expect(JSON.stringify(submission?.body)).to.contain(`${stack.baseUrl}/v1/provider-callbacks/simulator/${id}`);
+  });
+
+  it('refuses an announcement that is not signed', async () => {
+    const { apiKey } = await stack.createAccount();
+    const { id } = await createTask(stack, apiKey, 'A lighthouse');
+    const { status } = await call(`${stack.baseUrl}/v1/provider-callbacks/simulator/${id}`, {
+      body: { id: 'x', key: id },
+    });
+    expect(status).to.equal(401);
+  });
+});
+
+describe('a task without callbacks', () => {
+  it('has no address for them', async () => {
+    const app = await startTestApp();
+    const answer = await call(`${app.baseUrl}/v1/provider-callbacks/simulator/${newId('task')}`, { body: {} });
+    await app.stop();
+    expect(answer.status).to.equal(404);
+  });
+});

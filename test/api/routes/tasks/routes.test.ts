@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import { markProcessing } from '../../../../db/queries/tasks.ts';
+import { newId } from '../../../../domain/ids.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, VIDEO } from '../../../support/factories.ts';
+import { call } from '../../../support/stack.ts';
+import type { TaskBody } from '../../../support/tasks.ts';
+import type { Task } from '../../../../domain/task.ts';
+
+type TaskObject = TaskBody & Readonly<Record<string, unknown>>;
+
+describe('GET /v1/tasks/{task_id}', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp();
+  });
+  beforeEach(async () => {
+    caller = await app.createAccount({ fundedUsd: 100 });
+  });
+  after(() => app.stop());
+
+  const owner = () => ({ id: caller.keyId, accountId: caller.accountId });
+  const newTask = (settings: Parameters<typeof createTaskRow>[2] = {}): Promise<Task> =>
+    createTaskRow(app.database, owner(), settings);
+
+  async function poll(id: string): Promise<TaskObject> {
+    const { status, body } = await call<{ data: TaskObject }>(`${app.baseUrl}/v1/tasks/${id}`, { key: caller.apiKey });
+    expect(status).to.equal(200);
+    return body.data;
+  }
+
+  it('shows a queued task', async () => {
+    const { id } = await newTask();
+    expect(await poll(id)).to.deep.include({
+      id,
+      object: 'task',
+      status: 'queued',
+      stage: 'queued',
+      output: null,
+      completed_at: null,
+      poll_after_seconds: 8,
+      error_code: null,
+      error_message: null,
+    });
+  });
+
+  it('asks for a poll after 5 seconds for an image', async () => {
+    const { id } = await newTask({ kind: 'image', model: 'imagea-2.5-sunburst', billableDurationSeconds: null });
+    const task = await poll(id);
+    expect(task).to.include({ poll_after_seconds: 5, media_type: 'image' });
+    expect(task.usage).to.not.have.property('billable_duration_seconds');
+  });
+
+  it('shows a task that is being processed', async () => {
+    const { id } = await newTask();
+    await markProcessing(app.database, id, 'job_1');
+    expect(await poll(id)).to.include({ status: 'processing', stage: 'processing', poll_after_seconds: 8 });
+  });
+
+  it('shows a task that succeeded, and no longer asks for polls', async () => {
+    const { id } = await newTask();
+    await finishAsSucceeded(app.database, { id });
+    const task = await poll(id);
+    expect(task).to.deep.include({
+      status: 'succeeded',
+      stage: 'succeeded',
+      output: { media: [{ type: 'video', url: VIDEO.url, mime_type: 'video/mp4' }], r2_url: VIDEO.url },
+      error_code: null,
+    });
+    expect(task.usage).to.deep.equal({
+      credits_reserved: 1,
+      credits_charged: 1,
+      credits_settled: 1,
+      credits_refunded: 0,
+      billable_duration_seconds: 5,
+    });
+    expect(task['completed_at']).to.be.a('number');
+    for (const field of ['poll_after_seconds', 'typical_seconds', 'retryable'])
+      expect(task).to.not.have.property(field);
+  });
+
+  for (const [code, retryable] of [
+    ['content_policy_violation', false],
+    ['bad_request', false],
+    ['processing_unavailable', true],
+    ['processing_timeout', true],
+    ['processing_failed', true],
+    ['result_transfer_failed', true],
+  ] as const) {
+    it(`is 200 for a task that failed with ${code}, refunded in full`, async () => {
+      const { id } = await newTask();
+      await finishAsFailed(app.database, { id }, code);
+      const task = await poll(id);
+      expect(task).to.include({ status: 'failed', stage: 'failed', output: null, error_code: code, retryable });
+      expect(task.error_message).to.be.a('string').and.not.equal('');
+      expect(task.usage).to.include({
+        credits_reserved: 1,
+        credits_charged: 0,
+        credits_settled: 0,
+        credits_refunded: 1,
+      });
+      expect(task).to.not.have.property('poll_after_seconds');
+    });
+  }
+
+  it('tells how long such tasks take, once enough have ended', async () => {
+    const model = `model-${caller.accountId}`;
+    const running = await newTask({ model });
+    expect(await poll(running.id)).to.not.have.property('typical_seconds');
+    const other = `${model}-ended`;
+    for (let count = 0; count < 10; count += 1) await finishAsSucceeded(app.database, await newTask({ model: other }));
+    const { id } = await newTask({ model: other });
+    expect((await poll(id))['typical_seconds']).to.deep.equal({ p50: 1, p90: 1, samples: 10 });
+  });
+
+  it('is 404 not_found for another account’s task, and for none', async () => {
+    const { id } = await newTask();
+    const stranger = await app.createAccount({ fundedUsd: 1 });
+    for (const path of [
+      id,
+      newId('task'),
+      'task_x',
+      'x',
+      `${id}x`,
+      id.toUpperCase(),
+      '%00',
+      '%F0%9F%98%80',
+      "task_'--",
+    ]) {
+      const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/tasks/${path}`, { key: stranger.apiKey });
+      expect([status, body.error.code, body.error.retryable], path).to.deep.equal([404, 'not_found', false]);
+      expect(body.error).to.not.have.property('docs');
+    }
+  });
+
+  it('is open to every key of the account, whatever models it may call', async () => {
+    const { id } = await newTask();
+    await app
+      .database('api_keys')
+      .where({ id: caller.keyId })
+      .update({ models: ['textc-M3'] });
+    expect((await poll(id)).id).to.equal(id);
+  });
+});
+
+describe('GET /v1/tasks', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp();
+    caller = await app.createAccount({ fundedUsd: 100 });
+    const owner = { id: caller.keyId, accountId: caller.accountId };
+    for (const kind of ['video', 'image', 'video'] as const) await createTaskRow(app.database, owner, { kind });
+    await createTaskRow(app.database, owner, { model: 'vidtwo-1.1' }).then((task) =>
+      finishAsSucceeded(app.database, task),
+    );
+    const stranger = await app.createAccount({ fundedUsd: 1 });
+    await createTaskRow(app.database, { id: stranger.keyId, accountId: stranger.accountId });
+  });
+  after(() => app.stop());
+
+  type Page = { data: TaskBody[]; next_cursor: string | null };
+
+  async function list(query = ''): Promise<Page> {
+    const { status, body } = await call<Page>(`${app.baseUrl}/v1/tasks${query}`, { key: caller.apiKey });
+    expect(status).to.equal(200);
+    return body;
+  }
+
+  it('lists the tasks of the account, newest first, page by page', async () => {
+    const all = await list();
+    expect(all.next_cursor).to.equal(null);
+    const ids = all.data.map(({ id }) => id);
+    expect(ids).to.have.length(4).and.deep.equal(ids.toSorted().toReversed());
+    const first = await list('?limit=3');
+    const second = await list(`?limit=3&cursor=${first.next_cursor}`);
+    expect([...first.data, ...second.data].map(({ id }) => id)).to.deep.equal(ids);
+    expect(second.next_cursor).to.equal(null);
+  });
+
+  for (const [query, count] of [
+    ['?status=succeeded', 1],
+    ['?status=queued', 3],
+    ['?task_kind=image', 1],
+    ['?model=vidtwo-1.1', 1],
+    ['?model=unknown', 0],
+    ['?from=0', 4],
+    ['?to=2020-01-01T00:00:00Z', 0],
+    ['?status=&cursor=', 4],
+  ] as const) {
+    it(`lists ${count} for ${query}`, async () => {
+      expect((await list(query)).data).to.have.length(count);
+    });
+  }
+
+  for (const query of [
+    '?limit=0',
+    '?limit=501',
+    '?limit=x',
+    '?limit=1&limit=2',
+    '?status=done',
+    '?task_kind=text',
+    '?from=yesterday',
+    '?from=999999999999',
+    '?to=%00',
+    '?cursor=x',
+    `?cursor=${Buffer.from('["x"]').toString('base64url')}`,
+    `?cursor=${Buffer.from('{}').toString('base64url')}`,
+    '?model=%00',
+    '?model=%FF',
+  ]) {
+    it(`is never broken by ${query}`, async () => {
+      const { status } = await call(`${app.baseUrl}/v1/tasks${query}`, { key: caller.apiKey });
+      expect(status).to.be.oneOf([200, 400]);
+    });
+  }
+});
