@@ -7,7 +7,7 @@ import { isId, newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { digestApiKey, hintOf, newApiKey } from '../../services/api-key-digest.ts';
 import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
+import type { Context, RequestState } from '../../state.ts';
 import { presentKey } from './present.ts';
 import { parseCreateKey, parseUpdateKey, type UpdateKeyBody } from './schema.ts';
 
@@ -34,13 +34,13 @@ export function adminKeyRoutes(router: Router<RequestState>, services: ApiServic
 
   router.patch('/admin/v1/keys/:keyId', services.requireAdmin, services.jsonBody, async (context) => {
     const settings = toSettings(parseUpdateKey(context.state.body ?? {}));
-    const key = await updateApiKey(database, context.params['keyId'] ?? '', settings);
+    const key = await updateApiKey(database, keyIdOf(context), settings);
     if (!key) throw noSuchKey();
     context.body = { data: presentKey(key) };
   });
 
   router.delete('/admin/v1/keys/:keyId', services.requireAdmin, async (context) => {
-    const keyId = context.params['keyId'] ?? '';
+    const keyId = keyIdOf(context);
     if (!(await deleteApiKey(database, keyId))) throw noSuchKey();
     context.body = { data: { id: keyId, object: 'api_key', deleted: true } };
   });
@@ -57,6 +57,13 @@ function toSettings(body: UpdateKeyBody): KeySettings {
     expiresAt: expiresAt === undefined || expiresAt === null ? expiresAt : new Date(expiresAt),
     disabled: body.disabled,
   };
+}
+
+/** @throws ServiceError `not_found` for what is no id of a key */
+function keyIdOf(context: Context): string {
+  const keyId = context.params['keyId'] ?? '';
+  if (!isId('apiKey', keyId)) throw noSuchKey();
+  return keyId;
 }
 
 function noSuchKey(): ServiceError {

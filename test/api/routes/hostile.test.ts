@@ -265,6 +265,23 @@ describe('nothing a client sends', function () {
     expect(await app.storedFiles()).to.deep.equal([]);
   });
 
+  it('as an id on the operators’ side does', async () => {
+    for (const [method, path] of [
+      ['DELETE', '/admin/v1/keys/%00'],
+      ['PATCH', '/admin/v1/keys/%00'],
+      ['GET', '/admin/v1/accounts/%00'],
+      ['GET', '/admin/v1/accounts/%00/ledger'],
+      ['POST', '/admin/v1/accounts/%00/keys'],
+      ['GET', '/admin/v1/tasks/%00'],
+      ['GET', '/admin/v1/tasks?account_id=%00'],
+      ['GET', '/admin/v1/webhooks/deliveries?task_id=%00'],
+      ['POST', '/admin/v1/webhooks/deliveries/%00/redeliver'],
+    ] as const) {
+      const { status } = await call(app.baseUrl + path, { method, key: app.adminToken });
+      expect(status, `${method} ${path}`).to.be.oneOf([400, 404]);
+    }
+  });
+
   it('changes what objects inherit', async () => {
     await send(
       'POST',
