@@ -35,17 +35,20 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Buffer[] = [];
   let bytes = 0;
-  try {
-    for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
+  await new Promise<void>((resolve, reject) => {
+    const take = (chunk: Buffer): void => {
       bytes += chunk.byteLength;
-      if (bytes > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
-  } catch (error) {
-    if (error instanceof ServiceError) throw error;
-    throw badRequest('The body ended before it was complete.');
-  }
+      if (bytes <= maxBytes) return void chunks.push(chunk);
+      request.off('data', take).pause();
+      reject(tooLarge(maxBytes));
+    };
+    const leave = (): void => reject(badRequest('The body ended before it was complete.'));
+    request.on('data', take).once('close', leave);
+    request.once('end', () => {
+      request.off('close', leave);
+      resolve();
+    });
+  });
   return Buffer.concat(chunks);
 }
 

@@ -12,8 +12,8 @@ import type { Piece } from './client-stream.ts';
 
 export interface Exchange {
   readonly upstreamRequest: UpstreamRequest;
-  /** The client's body for the bytes of a whole answer. Throws a ServiceError when they hold none. */
-  readonly readResult: (bytes: Uint8Array) => Piece;
+  /** The client's body for the text of a whole answer. Throws a ServiceError when it holds none. */
+  readonly readResult: (text: string) => string;
   /** The stage from the bytes of a stream to events for the client. To be made once. */
   readonly readStream: () => Stage<Uint8Array, Piece>;
 }
@@ -44,9 +44,9 @@ export function planExchange(
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       upstreamRequest: forwarding.upstreamRequest,
-      readResult: (bytes) => {
-        forwarding.checkResult(parseAnswer(bytes));
-        return bytes;
+      readResult: (text) => {
+        forwarding.checkResult(parseAnswer(text));
+        return text;
       },
       readStream: () => forwarding.forwardStream(),
     };
@@ -54,7 +54,7 @@ export function planExchange(
   const conversion = planConversion(format, upstream, request, options, meter);
   return {
     upstreamRequest: conversion.upstreamRequest,
-    readResult: (bytes) => JSON.stringify(conversion.convertResult(parseAnswer(bytes), context)),
+    readResult: (text) => JSON.stringify(conversion.convertResult(parseAnswer(text), context)),
     readStream: () => conversion.convertStream(context),
   };
 }
@@ -67,9 +67,9 @@ function isPassedOn({ name }: WireFormat, { model }: TextRequest, route: TextRou
   return name === route.format && (name === 'responses' || model === route.model);
 }
 
-function parseAnswer(bytes: Uint8Array): unknown {
+function parseAnswer(text: string): unknown {
   try {
-    return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
+    return JSON.parse(text);
   } catch (error) {
     throw malformedAnswer(error);
   }

@@ -2,7 +2,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServiceError } from '../../domain/errors.ts';
 import { errorHeaders } from '../present-error.ts';
-import type { Piece } from './client-stream.ts';
 
 /** The path of a request, without its query. */
 export function pathOf({ url = '' }: IncomingMessage): string {
@@ -21,7 +20,7 @@ export function clientAddress({ headers, socket }: IncomingMessage, trustedProxi
 
 export type Headers = Readonly<Record<string, string>>;
 
-export function sendJson(response: ServerResponse, status: number, headers: Headers, body: Piece): void {
+export function sendJson(response: ServerResponse, status: number, headers: Headers, body: string): void {
   response.writeHead(status, {
     ...headers,
     'content-type': 'application/json; charset=utf-8',

@@ -31,14 +31,14 @@ export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
 class WholeReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #call: AdmittedCall;
-  #body: Piece = '';
+  #body = '';
 
   constructor(call: AdmittedCall) {
     this.#call = call;
   }
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
-    this.#body = exchange.readResult(await answer.readWhole(MAX_RESULT_BYTES));
+    this.#body = exchange.readResult(await answer.readText(MAX_RESULT_BYTES));
     this.firstByteAtMs = Date.now();
   }
 

@@ -43,7 +43,7 @@ export class Answer implements Dispatcher.DispatchHandler {
    *
    * @throws ServiceError when the answer breaks off or falls silent; the reason of the abort after one
    */
-  async read(): Promise<Uint8Array | null> {
+  async read(): Promise<Buffer | null> {
     while (this.#chunks.length === 0) {
       if (this.#signal.aborted) throw reasonOf(this.#signal);
       if (this.#failure !== null) throw this.#failure;
@@ -57,12 +57,12 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * All that is left of the answer.
+   * All that is left of the answer, as text.
    *
    * @throws ServiceError 503 `processing_failed` when it is longer than `maxBytes`, and what {@link read} throws
    */
-  async readWhole(maxBytes: number): Promise<Uint8Array> {
-    const chunks: Uint8Array[] = [];
+  async readText(maxBytes: number): Promise<string> {
+    const chunks: Buffer[] = [];
     let length = 0;
     for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
       length += chunk.byteLength;
@@ -71,7 +71,7 @@ export class Answer implements Dispatcher.DispatchHandler {
       chunks.push(chunk);
     }
     const [first] = chunks;
-    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+    return chunks.length === 1 && first !== undefined ? first.toString() : Buffer.concat(chunks).toString();
   }
 
   /** Ends the connection unless the answer has come to its end. */

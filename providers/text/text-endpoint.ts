@@ -71,7 +71,7 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
 /** The JSON that an answer holds; null when it is none, too long or breaks off. */
 async function readJson(answer: Answer): Promise<unknown> {
   try {
-    return JSON.parse(Buffer.from(await answer.readWhole(MAX_ERROR_BYTES)).toString());
+    return JSON.parse(await answer.readText(MAX_ERROR_BYTES));
   } catch {
     answer.discard();
     return null;

@@ -77,7 +77,7 @@ export function createTextUpstreams(
   return {
     serves: (route) => endpointOf(route) !== undefined,
     send: async (routes, prepare, signal) => {
-      let refusal = unavailable();
+      let refusal: ServiceError | null = null;
       for (const route of inOrder(routes)) {
         const endpoint = endpointOf(route);
         if (endpoint === undefined) continue;
@@ -93,7 +93,7 @@ export function createTextUpstreams(
           refusal = error;
         }
       }
-      throw refusal;
+      throw refusal ?? unserved();
     },
     close: async () => {
       await Promise.all([...endpoints.values()].map((endpoint) => endpoint.close()));
@@ -105,7 +105,7 @@ function keyOf(name: string, format: WireFormatName): string {
   return `${format} ${name}`;
 }
 
-function unavailable(): ServiceError {
+function unserved(): ServiceError {
   return new ServiceError('processing_unavailable', 'No upstream serves the model at the moment; use another model.');
 }
 
