@@ -53,14 +53,26 @@ export function createdAtMsOf(kind: IdKind, id: string): number {
   return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_LENGTH), 36);
 }
 
+/** Random bytes for many ids: asking for those of each one would cost more than all the rest of making it. */
+const randomBytes = new Uint8Array(4096);
+let usedBytes = randomBytes.length;
+
+function randomByte(): number {
+  if (usedBytes === randomBytes.length) {
+    crypto.getRandomValues(randomBytes);
+    usedBytes = 0;
+  }
+  usedBytes += 1;
+  return randomBytes[usedBytes - 1] ?? 0;
+}
+
 /** `length` random letters and digits from a cryptographic source, without modulo bias. */
 export function randomLetters(length: number): string {
   const limit = 256 - (256 % ALPHABET.length);
   let letters = '';
   while (letters.length < length) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(length * 2))) {
-      if (byte < limit && letters.length < length) letters += ALPHABET[byte % ALPHABET.length];
-    }
+    const byte = randomByte();
+    if (byte < limit) letters += ALPHABET[byte % ALPHABET.length];
   }
   return letters;
 }
