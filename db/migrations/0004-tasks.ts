@@ -52,21 +52,28 @@ export async function up(knex: Knex): Promise<void> {
     ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
       REFERENCES tasks (id, created_at) DEFERRABLE INITIALLY DEFERRED;
 
-    CREATE FUNCTION check_new_task() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION check_new_tasks() RETURNS trigger LANGUAGE plpgsql AS $$
+    DECLARE
+      unlawful text;
     BEGIN
-      IF NEW.status <> 'queued' THEN
-        RAISE EXCEPTION 'task % must begin as queued', NEW.id
+      SELECT id INTO unlawful FROM inserted WHERE status <> 'queued' LIMIT 1;
+      IF FOUND THEN
+        RAISE EXCEPTION 'task % must begin as queued', unlawful
           USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
       END IF;
-      PERFORM 1 FROM transfers WHERE id = NEW.reservation_id AND opened_at = NEW.created_at AND kind = 'reservation'
-        AND task_id = NEW.id AND account_id = NEW.account_id AND api_key_id = NEW.api_key_id AND amount = NEW.price;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'task % has no reservation of its price', NEW.id
+      SELECT task.id INTO unlawful FROM inserted AS task
+      LEFT JOIN transfers AS held ON held.id = task.reservation_id AND held.opened_at = task.created_at
+        AND held.kind = 'reservation' AND held.task_id = task.id AND held.account_id = task.account_id
+        AND held.api_key_id = task.api_key_id AND held.amount = task.price
+      WHERE held.id IS NULL LIMIT 1;
+      IF FOUND THEN
+        RAISE EXCEPTION 'task % has no reservation of its price', unlawful
           USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
       END IF;
-      RETURN NEW;
+      RETURN NULL;
     END $$;
-    CREATE TRIGGER tasks_are_reserved BEFORE INSERT ON tasks FOR EACH ROW EXECUTE FUNCTION check_new_task();
+    CREATE TRIGGER tasks_are_reserved AFTER INSERT ON tasks
+      REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION check_new_tasks();
 
     CREATE FUNCTION check_task_change() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
@@ -128,6 +135,6 @@ export async function down(knex: Knex): Promise<void> {
     DROP TRIGGER transfers_resolve_with_their_task ON transfers;
     ALTER TABLE transfers DROP CONSTRAINT transfers_task_exists;
     DROP TABLE tasks;
-    DROP FUNCTION check_task_resolution; DROP FUNCTION check_task_change; DROP FUNCTION check_new_task;
+    DROP FUNCTION check_task_resolution; DROP FUNCTION check_task_change; DROP FUNCTION check_new_tasks;
   `);
 }

@@ -3,76 +3,95 @@ import type { Knex } from 'knex';
 /**
  * `create_tasks` is the create call's one transaction: for each task it checks the key and the account again under their
  * locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once so that a busy
- * account costs one lock and one commit for all of them; each task gets an outcome of its own:
+ * account costs one lock, one move of its balance and one commit for all of them; each task gets an outcome of its own:
  * `created`, `claim_lost`, `key_deleted`, `key_disabled`, `key_expired`, `key_exhausted`, `key_limit`, `never_topped_up`,
  * `too_many_tasks` or `insufficient_credits`.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
-    CREATE FUNCTION create_task(item jsonb) RETURNS text LANGUAGE plpgsql AS $$
-    DECLARE
-      task_created_at timestamptz := (item->>'created_at')::timestamptz;
-      task_price numeric(38,0) := (item->>'price')::numeric;
-      task_account_id text := item->>'account_id';
-      owner accounts%ROWTYPE;
-      used_key api_keys%ROWTYPE;
-      from_signup numeric(38,0);
+    CREATE FUNCTION complete_idempotency_claim(owner_id text, claim jsonb) RETURNS boolean LANGUAGE plpgsql AS $$
     BEGIN
-      SELECT * INTO STRICT owner FROM accounts WHERE id = task_account_id FOR NO KEY UPDATE;
-      SELECT * INTO STRICT used_key FROM api_keys
-        WHERE id = item->>'api_key_id' AND account_id = owner.id FOR NO KEY UPDATE;
-      IF used_key.deleted_at IS NOT NULL THEN RETURN 'key_deleted'; END IF;
-      IF used_key.disabled_at IS NOT NULL THEN RETURN 'key_disabled'; END IF;
-      IF used_key.expires_at <= now() THEN RETURN 'key_expired'; END IF;
-      IF used_key.used >= used_key.usage_limit THEN RETURN 'key_exhausted'; END IF;
-      IF owner.topped_up_at IS NULL THEN RETURN 'never_topped_up'; END IF;
-      IF used_key.used + task_price > used_key.usage_limit THEN RETURN 'key_limit'; END IF;
-      IF owner.signup_available + owner.funded_available < task_price THEN RETURN 'insufficient_credits'; END IF;
-      IF (SELECT count(*) FROM tasks WHERE account_id = owner.id AND status IN ('queued', 'processing'))
-        >= coalesce(owner.max_concurrent_tasks, (item->>'max_concurrent_tasks')::integer) THEN
-        RETURN 'too_many_tasks';
-      END IF;
-
-      IF jsonb_typeof(item->'idempotency') = 'object' THEN
-        UPDATE idempotency_keys SET completed_at = now(), expires_at = now() + interval '24 hours',
-          status = (item->'idempotency'->>'status')::integer,
-          sealed_body = decode(item->'idempotency'->>'sealed_body', 'base64')
-        WHERE account_id = owner.id AND key = item->'idempotency'->>'key'
-          AND claim_token = (item->'idempotency'->>'claim_token')::uuid AND completed_at IS NULL;
-        IF NOT FOUND THEN RETURN 'claim_lost'; END IF;
-      END IF;
-
-      -- Signup credit is spent first.
-      from_signup := least(owner.signup_available, task_price);
-      INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
-        account_id, api_key_id, task_id)
-      VALUES (item->>'reservation_id', task_created_at, task_created_at, 'reservation', 'available', 'reserved',
-        task_price, from_signup, owner.id, used_key.id, item->>'id');
-      INSERT INTO tasks (id, created_at, account_id, api_key_id, kind, model, capability_version, provider, request,
-        price, billable_duration_seconds, request_id, status, reservation_id, deadline_at, next_start_at, updated_at)
-      VALUES (item->>'id', task_created_at, owner.id, used_key.id, item->>'kind', item->>'model',
-        (item->>'capability_version')::integer, item->>'provider', item->'request', task_price,
-        (item->>'billable_duration_seconds')::integer, item->>'request_id', 'queued', item->>'reservation_id',
-        (item->>'deadline_at')::timestamptz, (item->>'next_start_at')::timestamptz, task_created_at);
-      RETURN 'created';
+      UPDATE idempotency_keys SET completed_at = now(), expires_at = now() + interval '24 hours',
+        status = (claim->>'status')::integer, sealed_body = decode(claim->>'sealed_body', 'base64')
+      WHERE account_id = owner_id AND key = claim->>'key' AND claim_token = (claim->>'claim_token')::uuid
+        AND completed_at IS NULL;
+      RETURN FOUND;
     END $$;
 
     CREATE FUNCTION create_tasks(items jsonb) RETURNS TABLE (id text, outcome text) LANGUAGE plpgsql AS $$
     DECLARE
       item jsonb;
+      price numeric(38,0);
+      from_signup numeric(38,0);
+      running bigint;
+      accepted jsonb[] := '{}';
+      -- As they will be when the tasks accepted so far are written.
+      owner accounts%ROWTYPE;
+      used_key api_keys%ROWTYPE;
     BEGIN
       -- One order for everybody, so that two batches never wait for each other's accounts or keys.
       FOR item IN SELECT value FROM jsonb_array_elements(items)
         ORDER BY value->>'account_id', value->>'api_key_id', value->>'id'
       LOOP
+        IF owner.id IS DISTINCT FROM item->>'account_id' THEN
+          SELECT * INTO STRICT owner FROM accounts WHERE accounts.id = item->>'account_id' FOR NO KEY UPDATE;
+          SELECT count(*) INTO running FROM tasks
+            WHERE account_id = owner.id AND status IN ('queued', 'processing');
+        END IF;
+        IF used_key.id IS DISTINCT FROM item->>'api_key_id' THEN
+          SELECT * INTO STRICT used_key FROM api_keys
+            WHERE api_keys.id = item->>'api_key_id' AND account_id = owner.id FOR NO KEY UPDATE;
+        END IF;
         id := item->>'id';
-        outcome := create_task(item);
+        price := (item->>'price')::numeric;
+        outcome := CASE
+          WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
+          WHEN used_key.disabled_at IS NOT NULL THEN 'key_disabled'
+          WHEN used_key.expires_at <= now() THEN 'key_expired'
+          WHEN used_key.used >= used_key.usage_limit THEN 'key_exhausted'
+          WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
+          WHEN used_key.used + price > used_key.usage_limit THEN 'key_limit'
+          WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
+          WHEN running >= coalesce(owner.max_concurrent_tasks, (item->>'max_concurrent_tasks')::integer)
+            THEN 'too_many_tasks'
+          ELSE 'created'
+        END;
+        IF outcome = 'created' AND jsonb_typeof(item->'idempotency') IS NOT DISTINCT FROM 'object'
+          AND NOT complete_idempotency_claim(owner.id, item->'idempotency') THEN
+          outcome := 'claim_lost';
+        END IF;
+        IF outcome = 'created' THEN
+          -- Signup credit is spent first.
+          from_signup := least(owner.signup_available, price);
+          owner.signup_available := owner.signup_available - from_signup;
+          owner.funded_available := owner.funded_available - (price - from_signup);
+          used_key.used := used_key.used + price;
+          running := running + 1;
+          accepted := accepted || (item || jsonb_build_object('from_signup', from_signup));
+        END IF;
         RETURN NEXT;
       END LOOP;
+
+      INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, signup_amount,
+        account_id, api_key_id, task_id)
+      SELECT task.reservation_id, task.created_at, task.created_at, 'reservation', 'available', 'reserved', task.price,
+        task.from_signup, task.account_id, task.api_key_id, task.id
+      FROM unnest(accepted) AS document, jsonb_to_record(document) AS task(id text, reservation_id text,
+        account_id text, api_key_id text, created_at timestamptz, price numeric, from_signup numeric);
+
+      INSERT INTO tasks (id, created_at, account_id, api_key_id, kind, model, capability_version, provider, request,
+        price, billable_duration_seconds, request_id, status, reservation_id, deadline_at, next_start_at, updated_at)
+      SELECT task.id, task.created_at, task.account_id, task.api_key_id, task.kind, task.model,
+        task.capability_version, task.provider, task.request, task.price, task.billable_duration_seconds,
+        task.request_id, 'queued', task.reservation_id, task.deadline_at, task.next_start_at, task.created_at
+      FROM unnest(accepted) AS document, jsonb_to_record(document) AS task(id text, reservation_id text,
+        account_id text, api_key_id text, created_at timestamptz, price numeric, kind text, model text,
+        capability_version integer, provider text, request jsonb, billable_duration_seconds integer,
+        request_id text, deadline_at timestamptz, next_start_at timestamptz);
     END $$;
   `);
 }
 
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION create_tasks; DROP FUNCTION create_task');
+  await knex.raw('DROP FUNCTION create_tasks; DROP FUNCTION complete_idempotency_claim');
 }
