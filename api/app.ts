@@ -21,6 +21,7 @@ import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
 import { adminKeyRoutes } from './routes/admin/keys.ts';
+import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
 import { fileRoutes } from './routes/files/routes.ts';
@@ -91,6 +92,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   adminAccountRoutes(router, services);
   adminKeyRoutes(router, services);
   adminTaskRoutes(router, services);
+  operatorActionRoutes(router, services);
   adminDeliveryRoutes(router, services);
   const { filesFolder } = dependencies.settings;
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
@@ -132,6 +134,7 @@ function createServices({
   catalogue,
   sealer,
   starter,
+  workflows,
   storage,
   moderator,
   providerCallbacks,
@@ -148,6 +151,7 @@ function createServices({
     log,
     keyPepper: settings.keyPepper,
     temporal: settings.temporal,
+    workflows,
     authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
     requireAdmin: requireAdmin(settings.adminToken),
     limitRequests: limitRequests(createRequestCounter(database, settings.requestsPerMinute)),

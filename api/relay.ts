@@ -1,7 +1,8 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
- * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise.
- * Runs in every api process; each task and each delivery is taken by one of them at a time.
+ * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise,
+ * and ends the tasks that their workflows no longer can. Runs in every api process; each task and each delivery is taken by
+ * one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -9,7 +10,9 @@ import type { Database } from '../db/database.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
 import type { DeliveryStarter } from './services/delivery-starter.ts';
+import { createTaskRepair } from './services/task-repair.ts';
 import type { TaskStarter } from './services/task-starter.ts';
+import type { WorkflowAccess } from './services/workflow-access.ts';
 
 export interface Relay {
   /** Resolves when the pass that is under way has ended. */
@@ -17,6 +20,7 @@ export interface Relay {
 }
 
 const PAUSE_MS = 1_000;
+const REPAIR_PAUSE_MS = 30_000;
 const BATCH_SIZE = 32;
 const STARTS_AT_ONCE = 8;
 /** When another relay may take a task that this one took and lost. */
@@ -26,24 +30,31 @@ export function startRelay({
   database,
   starter,
   deliveryStarter,
+  workflows,
   log,
 }: {
   database: Database;
   starter: TaskStarter;
   deliveryStarter: DeliveryStarter;
+  workflows: WorkflowAccess;
   log: Logger;
 }): Relay {
   const stopped = new AbortController();
-  // Side by side, so that neither waits for the other.
-  const running = Promise.all([run(startTasks, 'tasks'), run(() => deliveryStarter.startDue(), 'deliveries')]);
+  const repair = createTaskRepair({ database, workflows, log });
+  // Side by side, so that none waits for another.
+  const running = Promise.all([
+    run(startTasks, 'start tasks', PAUSE_MS),
+    run(() => deliveryStarter.startDue(), 'start deliveries', PAUSE_MS),
+    run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
+  ]);
 
-  async function run(pass: () => Promise<boolean>, what: string): Promise<void> {
+  async function run(pass: () => Promise<boolean>, what: string, pauseMs: number): Promise<void> {
     while (!stopped.signal.aborted) {
       const more = await pass().catch((error: unknown) => {
-        log.error({ err: error }, `the relay could not start ${what}`);
+        log.error({ err: error }, `the relay could not ${what}`);
         return false;
       });
-      if (!more) await pause(PAUSE_MS, stopped.signal);
+      if (!more) await pause(pauseMs, stopped.signal);
     }
   }
 

@@ -75,8 +75,8 @@ await running;
 
 /** Health checks, for whoever looks after this process. */
 async function openStatus(port: number): Promise<RunningServer> {
-  const { isReachable } = createWorkflowAccess(new Client({ connection, namespace: config.temporal.namespace }));
-  return listen(createStatusApp({ database, isTemporalReachable: isReachable, log }).callback(), config.host, port);
+  const access = createWorkflowAccess(new Client({ connection, namespace: config.temporal.namespace }));
+  return listen(createStatusApp({ database, isTemporalReachable: () => access.isReachable(), log }).callback(), config.host, port);
 }
 
 async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {

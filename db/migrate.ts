@@ -8,6 +8,7 @@ import * as idempotency from './migrations/0005-idempotency.ts';
 import * as webhooks from './migrations/0006-webhooks.ts';
 import * as createTasks from './migrations/0007-create-tasks.ts';
 import * as requestWindows from './migrations/0008-request-windows.ts';
+import * as operatorActions from './migrations/0020-operator-actions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0001-partitions': partitions,
@@ -18,6 +19,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0006-webhooks': webhooks,
   '0007-create-tasks': createTasks,
   '0008-request-windows': requestWindows,
+  '0020-operator-actions': operatorActions,
 };
 
 /** Any number that no other advisory lock uses. */

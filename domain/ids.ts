@@ -22,6 +22,7 @@ export const ID_PREFIX = {
   delivery: 'del_',
   file: 'file_',
   reconciliation: 'rec_',
+  operatorAction: 'act_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

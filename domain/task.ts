@@ -71,6 +71,12 @@ export interface TaskFailure {
   readonly message: string;
 }
 
+/** What a client reads of a task that an operator cancelled. */
+export const CANCELLED_BY_OPERATOR: TaskFailure = {
+  code: 'processing_failed',
+  message: 'The task was cancelled by an operator. Nothing was charged.',
+};
+
 /** A media task as the database keeps it. */
 export interface Task {
   readonly id: string;

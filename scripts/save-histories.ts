@@ -86,7 +86,7 @@ async function save({ temporal }: TestStack, name: string, workflowId: string): 
   );
   const json = historyToJSON(await handle.fetchHistory());
   // Where it was recorded, and by which processes, is nobody's business and would differ each time.
-  const anonymous = json.replaceAll(`file://${root}/`, '').replaceAll(/"\d+@[^"]*"/g, '"recorder"');
+  const anonymous = json.replaceAll(`${root}/`, '').replaceAll(/"\d+@[^"]*"/g, '"recorder"');
   await writeFile(join(folder, `${name}.json`), `${anonymous}\n`);
 }
 

@@ -24,7 +24,7 @@ import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '
 import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
-import type { GeneratedMedia, TaskFailure } from '../domain/task.ts';
+import { CANCELLED_BY_OPERATOR, type GeneratedMedia, type TaskFailure } from '../domain/task.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import type { webhookDelivery } from './webhook-delivery.ts';
 
@@ -204,7 +204,6 @@ const MESSAGES = {
   unavailable: 'The model is temporarily unavailable. Nothing was charged; wait a little and send the request again.',
   notStored: 'The result was generated but could not be stored. Nothing was charged; send the request again.',
   failed: 'Processing failed on the service side. Nothing was charged; send the request again.',
-  cancelled: 'The task was cancelled by an operator. Nothing was charged.',
 } as const;
 
 const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
@@ -225,7 +224,7 @@ function failAs(code: TaskErrorCode, message: string): (error: unknown) => never
 
 function toEnding(error: unknown): Ending {
   if (isCancellation(error)) {
-    return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.cancelled }, abandonsJob: true };
+    return { status: 'failed', failure: CANCELLED_BY_OPERATOR, abandonsJob: true };
   }
   const verdict = verdictOf(error);
   if (verdict) return { status: 'failed', failure: verdict, abandonsJob: verdict.code === 'processing_timeout' };

@@ -7,6 +7,7 @@ import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Middleware } from '../state.ts';
 import type { CreateTask } from './create-task.ts';
+import type { WorkflowAccess } from './workflow-access.ts';
 import type { AnnounceJobEnd } from './job-announcer.ts';
 import type { Moderate } from './moderate.ts';
 
@@ -20,6 +21,8 @@ export interface ApiServices {
   readonly keyPepper: Buffer;
   /** Where operators look at histories. */
   readonly temporal: { readonly uiUrl: string; readonly namespace: string };
+
+  readonly workflows: WorkflowAccess;
 
   readonly authenticate: Middleware;
   readonly requireAdmin: Middleware;

@@ -1,6 +1,12 @@
 /** What operators and probes ask of Temporal. Every call ends within seconds, also when Temporal is down. */
-import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
+import {
+  type Client,
+  type WorkflowExecutionDescription,
+  type WorkflowExecutionStatusName,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import { ServiceError } from '../../domain/errors.ts';
+import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
 
 /** How the latest run of a workflow stands. */
 export interface WorkflowState {
@@ -12,6 +18,14 @@ export interface WorkflowState {
   readonly historyEvents: number;
 }
 
+/** A workflow with its story. */
+export interface WorkflowStory {
+  readonly state: WorkflowState;
+  readonly steps: readonly HistoryStep[];
+  /** What it is at now. */
+  readonly pending: readonly string[];
+}
+
 export interface WorkflowAccess {
   isReachable(): Promise<boolean>;
   /**
@@ -20,6 +34,8 @@ export interface WorkflowAccess {
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   describe(workflowId: string): Promise<WorkflowState | null>;
+  /** As {@link describe}, with all that happened. */
+  read(workflowId: string): Promise<WorkflowStory | null>;
   /**
    * Asks a workflow to give up what it does and to clean up behind itself.
    *
@@ -48,15 +64,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
 
   async function describe(workflowId: string): Promise<WorkflowState | null> {
     const found = await ifKnown(() => client.workflow.getHandle(workflowId).describe());
-    if (!found) return null;
-    const { runId, status, startTime, closeTime, historyLength } = found;
-    return {
-      runId,
-      status: status.name,
-      startedAt: startTime,
-      closedAt: closeTime ?? null,
-      historyEvents: historyLength,
-    };
+    return found ? toState(found) : null;
   }
 
   return {
@@ -66,10 +74,31 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
         () => false,
       ),
     describe,
+    read: async (workflowId) => {
+      const handle = client.workflow.getHandle(workflowId);
+      const found = await ifKnown(() => Promise.all([handle.describe(), handle.fetchHistory()]));
+      if (!found) return null;
+      const [description, history] = found;
+      return {
+        state: toState(description),
+        steps: readHistorySteps(history),
+        pending: (description.raw.pendingActivities ?? []).map((activity) => describePending(history, activity)),
+      };
+    },
     cancel: async (workflowId) => {
       const accepted = await ifKnown(() => client.workflow.getHandle(workflowId).cancel());
       // Temporal accepts it for some workflows that have closed, too.
       return accepted !== undefined && (await describe(workflowId))?.status === 'RUNNING';
     },
+  };
+}
+
+function toState({ runId, status, startTime, closeTime, historyLength }: WorkflowExecutionDescription): WorkflowState {
+  return {
+    runId,
+    status: status.name,
+    startedAt: startTime,
+    closedAt: closeTime ?? null,
+    historyEvents: historyLength,
   };
 }

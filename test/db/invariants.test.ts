@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { Account } from '../../db/queries/accounts.ts';
 import { deleteApiKey } from '../../db/queries/api-keys.ts';
+import { recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -45,6 +46,8 @@ interface Given {
   readonly lateEndpoint: Row;
   readonly event: Row;
   readonly delivery: Row;
+  /** By which the queued task was cancelled, as far as the log knows. */
+  readonly action: Row;
 }
 
 /** Rules that nothing can reach, because the one named refuses before. */
@@ -181,6 +184,9 @@ describe('the rules of the database', () => {
 
   const insertDelivery = (changes: Row): PromiseLike<unknown> =>
     insert('deliveries', { ...given.delivery, id: newId('delivery'), ...changes });
+
+  const insertAction = (changes: Row): PromiseLike<unknown> =>
+    insert('operator_actions', { ...given.action, id: newId('operatorAction'), kind: 'redeliver', ...changes });
 
   const insertAttempt = (changes: Row): PromiseLike<unknown> =>
     insert('delivery_attempts', {
@@ -784,6 +790,23 @@ describe('the rules of the database', () => {
     ),
   );
 
+  describe('operator actions', () => {
+    refuses('an id of another form', 'operator_actions_id_check', () => insertAction({ id: 'act_1' }));
+    refuses('an action twice', 'operator_actions_pkey', ({ action: { id } }) => insertAction({ id }));
+    refuses('an action on no task', 'operator_actions_task_exists', () => insertAction({ task_id: newId('task') }));
+    refuses('an unknown action', 'operator_actions_kind_check', () => insertAction({ kind: 'forget' }));
+    refuses('an action of nobody', 'operator_actions_author_check', () => insertAction({ author: '' }));
+    refuses('an action for no reason', 'operator_actions_reason_check', () => insertAction({ reason: '' }));
+    refuses('a second cancellation of a task', 'operator_actions_one_cancel', () => insertAction({ kind: 'cancel' }));
+    refuses(
+      'to change or forget an action',
+      'operator_actions_are_kept',
+      ({ action }) => update('operator_actions', action, { reason: 'another' }),
+      ({ action: { id } }) => statement('DELETE FROM operator_actions WHERE id = ?', [String(id)]),
+    );
+    refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());
@@ -843,6 +866,12 @@ async function prepare(database: Database): Promise<Given> {
   const settlement = resolutionOf(settled);
   for (const transfer of [hold, settled, settlement]) await database('transfers').insert(transfer);
   await spendSignupCredit(database, account, key);
+  const action = await recordOperatorAction(database, {
+    taskId: queued.id,
+    kind: 'cancel',
+    author: 'tester',
+    reason: 'a test',
+  });
   return {
     account: await reloadAccount(database, account),
     other,
@@ -861,6 +890,7 @@ async function prepare(database: Database): Promise<Given> {
     lateEndpoint: await rowOf(database, 'webhook_endpoints', { id: (await createEndpoint(database, account)).id }),
     event: await rowOf(database, 'events', { task_id: succeeded.id }),
     delivery: await rowOf(database, 'deliveries', { task_id: succeeded.id }),
+    action: await rowOf(database, 'operator_actions', { id: action.id }),
   };
 }
 

@@ -60,6 +60,7 @@ export interface TestApp {
 const NO_WORKFLOWS: AppDependencies['workflows'] = {
   isReachable: async () => true,
   describe: async () => null,
+  read: async () => null,
   cancel: async () => false,
 };
 const KEY_PEPPER = Buffer.alloc(32, 1);

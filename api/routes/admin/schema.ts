@@ -68,6 +68,16 @@ export const adjustmentSchema = Joi.object<AdjustmentBody>({
   author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
 });
 
+export interface OperatorActionBody {
+  readonly reason: string;
+  readonly author?: string;
+}
+
+export const operatorActionSchema = Joi.object<OperatorActionBody>({
+  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the log of operator actions'),
+  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+});
+
 export interface KeyBody {
   readonly name?: string;
   readonly usage_limit_usd?: string | number | null;
@@ -122,5 +132,6 @@ export const updateKeySchema = Joi.object<UpdateKeyBody>({
 export const parseCreateAccount = createValidator(createAccountSchema);
 export const parseTopUp = createValidator(topUpSchema);
 export const parseAdjustment = createValidator(adjustmentSchema);
+export const parseOperatorAction = createValidator(operatorActionSchema);
 export const parseCreateKey = createValidator(createKeySchema);
 export const parseUpdateKey = createValidator(updateKeySchema);

@@ -1,0 +1,125 @@
+/** The story of one task, told from every place that knows a part of it: its row, the ledger, deliveries, Temporal, operators. */
+import type { Database } from '../../db/database.ts';
+import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
+import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
+import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { formatUsd } from '../../domain/money.ts';
+import { isFinal, type Task } from '../../domain/task.ts';
+import type { WorkflowAccess, WorkflowStory } from './workflow-access.ts';
+
+export interface TaskExplanation {
+  readonly task: Task;
+  /** How the task stands and what follows from it, in one or two sentences. */
+  readonly verdict: string;
+  readonly transfers: readonly Transfer[];
+  readonly deliveries: readonly Delivery[];
+  readonly actions: readonly OperatorAction[];
+  /** Null where Temporal knows no workflow of the task; undefined when Temporal does not answer. */
+  readonly workflow: WorkflowStory | null | undefined;
+  /** Everything that happened, oldest first. */
+  readonly events: readonly TaskEvent[];
+}
+
+export interface TaskEvent {
+  readonly at: Date;
+  readonly source: 'task' | 'ledger' | 'workflow' | 'delivery' | 'operator';
+  readonly text: string;
+}
+
+/** More deliveries than any account has endpoints. */
+const MAX_DELIVERIES = 500;
+
+export async function explainTask(
+  { database, workflows }: { database: Database; workflows: WorkflowAccess },
+  task: Task,
+): Promise<TaskExplanation> {
+  const transferIds = [task.reservationId, ...(task.resolutionId === null ? [] : [task.resolutionId])];
+  const [transfers, deliveries, actions, workflow] = await Promise.all([
+    Promise.all(transferIds.map((id) => findTransfer(database, id, task.createdAt))),
+    listDeliveries(database, { taskId: task.id, limit: MAX_DELIVERIES }),
+    listOperatorActions(database, task.id),
+    workflows.read(task.id).catch(unlessUnavailable),
+  ]);
+  const parts = { transfers: transfers.filter((transfer) => transfer !== null), deliveries, actions, workflow };
+  return { task, verdict: judge(task, workflow), ...parts, events: tell(task, parts) };
+}
+
+/** The events as lines of text, under the verdict. */
+export function renderExplanation({ task, verdict, events, workflow }: TaskExplanation): readonly string[] {
+  const width = Math.max(...events.map(({ source }) => source.length));
+  return [
+    `${task.id}: ${verdict}`,
+    ...events.map(({ at, source, text }) => `${at.toISOString()}  ${source.padEnd(width)}  ${text}`),
+    ...(workflow?.pending ?? []).map((text) => `${'now'.padEnd(24)}  ${'workflow'.padEnd(width)}  ${text}`),
+  ];
+}
+
+function judge(task: Task, workflow: WorkflowStory | null | undefined): string {
+  const price = `${formatUsd(task.price)} USD`;
+  if (task.status === 'succeeded') return `succeeded; ${price} were charged.`;
+  if (task.status === 'failed') {
+    return `failed with ${task.failure?.code}: ${task.failure?.message} ${price} were held and given back in full.`;
+  }
+  const refund = `It is refunded soon after its deadline, ${task.deadlineAt.toISOString()}; to refund it now, cancel it.`;
+  if (workflow === undefined)
+    return `${task.status}; ${price} are held. Temporal does not answer, so no more is known.`;
+  if (workflow === null) return `${task.status}; ${price} are held, and Temporal has no workflow of it yet. ${refund}`;
+  if (workflow.state.closedAt === null) return `${task.status}; ${price} are held, and its workflow runs.`;
+  return `${task.status}; ${price} are held, but its workflow is closed (${workflow.state.status}). ${refund}`;
+}
+
+function tell(
+  task: Task,
+  {
+    transfers,
+    deliveries,
+    actions,
+    workflow,
+  }: Pick<TaskExplanation, 'transfers' | 'deliveries' | 'actions' | 'workflow'>,
+): readonly TaskEvent[] {
+  const events: TaskEvent[] = [
+    { at: task.createdAt, source: 'task', text: `Created by request ${task.requestId} with key ${task.apiKeyId}` },
+    ...transfers.map(({ createdAt, kind, amount, debit, credit, id }): TaskEvent => {
+      return {
+        at: createdAt,
+        source: 'ledger',
+        text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}`,
+      };
+    }),
+    ...(workflow?.steps ?? []).map(({ at, text }): TaskEvent => ({ at, source: 'workflow', text })),
+    ...actions.map(({ createdAt, kind, author, reason }): TaskEvent => {
+      return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
+    }),
+    ...deliveries.flatMap(tellDelivery),
+  ];
+  if (task.completedAt && isFinal(task.status)) {
+    const how = task.failure ? `: ${task.failure.code}` : '';
+    events.push({ at: task.completedAt, source: 'task', text: `Ended as ${task.status}${how}` });
+  }
+  return events.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+}
+
+function tellDelivery({
+  id,
+  eventType,
+  endpointId,
+  status,
+  attempts,
+  createdAt,
+  nextAttemptAt,
+}: Delivery): TaskEvent[] {
+  const next = status === 'pending' && nextAttemptAt ? `, next attempt at ${nextAttemptAt.toISOString()}` : '';
+  return [
+    { at: createdAt, source: 'delivery', text: `${eventType} to ${endpointId}: ${id}, by now ${status}${next}` },
+    ...attempts.map(({ number, startedAt, status, error, latencyMs }): TaskEvent => {
+      const answer = error ?? `HTTP ${status}`;
+      return { at: startedAt, source: 'delivery', text: `${id}, attempt ${number}: ${answer}, after ${latencyMs} ms` };
+    }),
+  ];
+}
+
+function unlessUnavailable(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'processing_unavailable') return undefined;
+  throw error;
+}

@@ -1,0 +1,118 @@
+/** The history of a workflow as sentences for operators. */
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+import { defaultPayloadConverter } from '@temporalio/common';
+
+export interface HistoryStep {
+  readonly at: Date;
+  readonly text: string;
+}
+
+type HistoryEvent = NonNullable<History['events']>[number];
+type Timestamp = HistoryEvent['eventTime'];
+type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
+/** A failure with what caused it, as histories keep it. */
+export interface RecordedFailure {
+  readonly message?: string | null;
+  readonly applicationFailureInfo?: { readonly type?: string | null } | null;
+  readonly cause?: RecordedFailure | null;
+}
+
+/** An activity that has not ended. */
+export interface PendingActivity {
+  readonly activityId?: string | null;
+  readonly attempt?: number | null;
+  readonly lastHeartbeatTime?: Timestamp;
+  readonly heartbeatDetails?: { readonly payloads?: Payload[] | null } | null;
+  readonly lastFailure?: RecordedFailure | null;
+}
+
+/** What happened, in order. Steps of Temporal's own bookkeeping are left out. */
+export function readHistorySteps(history: History): readonly HistoryStep[] {
+  const events = history.events ?? [];
+  const byId = new Map(events.map((event) => [String(event.eventId), event]));
+  return events.flatMap((event) => {
+    const text = describeEvent(event, byId);
+    return text === null ? [] : [{ at: toDate(event.eventTime), text }];
+  });
+}
+
+/** What an activity that has not ended is at. */
+export function describePending(history: History, pending: PendingActivity): string {
+  const scheduled = (history.events ?? []).find(
+    (event) => event.activityTaskScheduledEventAttributes?.activityId === pending.activityId,
+  );
+  const said = (pending.heartbeatDetails?.payloads ?? []).map((payload) => JSON.stringify(decode(payload))).join(', ');
+  return [
+    `${scheduled ? summaryOf(scheduled) : 'A step'}: under way, attempt ${pending.attempt ?? 1}`,
+    ...(pending.lastFailure ? [`the attempt before failed: ${describeFailure(pending.lastFailure)}`] : []),
+    ...(said ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${said}`] : []),
+  ].join('; ');
+}
+
+function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEvent>): string | null {
+  const ended = activityEnd(event);
+  if (ended) {
+    const { scheduledEventId, startedEventId, how } = ended;
+    const started = byId.get(String(startedEventId))?.activityTaskStartedEventAttributes;
+    const attempt = started?.attempt ?? 1;
+    return `${summaryOf(byId.get(String(scheduledEventId)))}: ${how}${attempt > 1 ? `, at attempt ${attempt}` : ''}`;
+  }
+  if (event.workflowExecutionStartedEventAttributes) return `The workflow began: ${summaryOf(event)}`;
+  if (event.markerRecordedEventAttributes) return `${summaryOf(event)}: done`;
+  if (event.startChildWorkflowExecutionInitiatedEventAttributes) {
+    return `${summaryOf(event)}: ${event.startChildWorkflowExecutionInitiatedEventAttributes.workflowId}`;
+  }
+  if (event.workflowExecutionSignaledEventAttributes) {
+    return `The signal ${event.workflowExecutionSignaledEventAttributes.signalName} arrived`;
+  }
+  if (event.workflowExecutionCancelRequestedEventAttributes) return 'Its cancellation was asked for';
+  return workflowEnd(event);
+}
+
+function workflowEnd(event: HistoryEvent): string | null {
+  const { workflowExecutionFailedEventAttributes: failed, workflowExecutionTerminatedEventAttributes: terminated } =
+    event;
+  if (event.workflowExecutionCompletedEventAttributes) return 'The workflow ended';
+  if (failed) return `The workflow failed, which is a bug: ${describeFailure(failed.failure)}`;
+  if (terminated)
+    return `The workflow was terminated by ${terminated.identity}: ${terminated.reason || 'no reason given'}`;
+  if (event.workflowExecutionTimedOutEventAttributes) return 'The workflow timed out';
+  return null;
+}
+
+function activityEnd(event: HistoryEvent) {
+  const completed = event.activityTaskCompletedEventAttributes;
+  if (completed) return { ...completed, how: 'done' };
+  const failed = event.activityTaskFailedEventAttributes;
+  if (failed) return { ...failed, how: `failed: ${describeFailure(failed.failure)}` };
+  const timedOut = event.activityTaskTimedOutEventAttributes;
+  if (timedOut) return { ...timedOut, how: `ran out of time: ${describeFailure(timedOut.failure)}` };
+  const cancelled = event.activityTaskCanceledEventAttributes;
+  return cancelled ? { ...cancelled, how: 'cancelled' } : null;
+}
+
+function describeFailure(failure: RecordedFailure | null | undefined): string {
+  if (!failure) return 'for a reason that was not recorded';
+  const type = failure.applicationFailureInfo?.type;
+  const own = `${type ? `${type}: ` : ''}${failure.message ?? ''}`;
+  return failure.cause ? `${own} (${describeFailure(failure.cause)})` : own;
+}
+
+/** The words that the workflow gave the step for operators. */
+function summaryOf(event: HistoryEvent | undefined): string {
+  const summary = event?.userMetadata?.summary;
+  if (summary) return String(decode(summary));
+  return event?.activityTaskScheduledEventAttributes?.activityType?.name ?? 'A step';
+}
+
+function decode(payload: Payload): unknown {
+  try {
+    return defaultPayloadConverter.fromPayload(payload);
+  } catch {
+    return 'what cannot be read here';
+  }
+}
+
+function toDate(time: Timestamp): Date {
+  return new Date(Number(time?.seconds ?? 0) * 1000 + Math.floor((time?.nanos ?? 0) / 1e6));
+}

@@ -1,0 +1,30 @@
+import type { Knex } from 'knex';
+
+/**
+ * What operators did to tasks, by whom and why. Rows are only ever added. A task is cancelled by one action; asking again
+ * finds that one.
+ */
+export async function up(knex: Knex): Promise<void> {
+  await knex.raw(/* sql */ `
+    CREATE TABLE operator_actions (
+      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^act_[0-9a-z]{32}$'),
+      task_id text COLLATE "C" NOT NULL,
+      task_created_at timestamptz(3) NOT NULL,
+      kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver')),
+      author text NOT NULL CHECK (author <> ''),
+      reason text NOT NULL CHECK (reason <> ''),
+      created_at timestamptz NOT NULL DEFAULT now(),
+      CONSTRAINT operator_actions_task_exists FOREIGN KEY (task_id, task_created_at) REFERENCES tasks (id, created_at)
+    );
+    CREATE INDEX operator_actions_by_task ON operator_actions (task_id, created_at);
+    CREATE UNIQUE INDEX operator_actions_one_cancel ON operator_actions (task_id) WHERE kind = 'cancel';
+    CREATE TRIGGER operator_actions_are_kept BEFORE UPDATE OR DELETE ON operator_actions
+      FOR EACH ROW EXECUTE FUNCTION refuse_change();
+    CREATE TRIGGER operator_actions_not_truncated BEFORE TRUNCATE ON operator_actions
+      FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+  `);
+}
+
+export async function down(knex: Knex): Promise<void> {
+  await knex.raw('DROP TABLE operator_actions');
+}

@@ -1,0 +1,28 @@
+import type { Database } from '../database.ts';
+
+/**
+ * Takes tasks that should have ended by now, for this caller alone: they come up again after `againSeconds`, should they
+ * still not have ended by then.
+ *
+ * @param graceSeconds how long after its deadline a task's own workflow has to end it
+ * @returns their ids
+ */
+export async function claimOverdueTasks(
+  database: Database,
+  { graceSeconds, againSeconds, limit }: { graceSeconds: number; againSeconds: number; limit: number },
+): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(
+    /* sql */ `
+    -- Materialised: as a plain subquery it could run, and lock, more than once.
+    WITH overdue AS MATERIALIZED (
+      SELECT id, created_at FROM tasks
+      WHERE status IN ('queued', 'processing') AND workflow_started_at IS NOT NULL
+        AND deadline_at < now() - make_interval(secs => :graceSeconds) AND next_start_at <= now()
+      ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE tasks SET next_start_at = now() + make_interval(secs => :againSeconds)
+    FROM overdue WHERE tasks.id = overdue.id AND tasks.created_at = overdue.created_at
+    RETURNING tasks.id`,
+    { graceSeconds, againSeconds, limit },
+  );
+  return rows.map(({ id }) => id);
+}
