@@ -801,7 +801,7 @@ describe('the rules of the database', () => {
     refuses(
       'to change or forget an action',
       'operator_actions_are_kept',
-      ({ action }) => update('operator_actions', action, { reason: 'another' }),
+      ({ action: { id } }) => update('operator_actions', { id }, { reason: 'another' }),
       ({ action: { id } }) => statement('DELETE FROM operator_actions WHERE id = ?', [String(id)]),
     );
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
