@@ -1,13 +1,15 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
+import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
-import { type ApiKey, findCaller } from '../../db/queries/api-keys.ts';
+import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
 import type { Middleware } from '../state.ts';
 
 /** A longer credential is not one of ours and is not worth a digest. */
 export const MAX_KEY_LENGTH = 256;
+const MAX_LOOKUPS_AT_ONCE = 100;
 
 export interface Authentication {
   readonly database: Database;
@@ -21,9 +23,13 @@ export interface Authentication {
  * @param headers beside `Authorization: Bearer`, the headers in which this format's clients send the key
  */
 export function authenticate({ database, keyPepper }: Authentication, headers: readonly string[] = []): Middleware {
+  const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
+    maxItems: MAX_LOOKUPS_AT_ONCE,
+    concurrency: 2,
+  });
   return async (context, next) => {
     const key = credentialOf(context.headers, headers);
-    const caller = key.length <= MAX_KEY_LENGTH ? await findCaller(database, digestApiKey(key, keyPepper)) : null;
+    const caller = key.length <= MAX_KEY_LENGTH ? await callers.add(digestApiKey(key, keyPepper)) : null;
     if (!caller) throw wrongKey();
     assertUsable(caller.key, new Date());
     if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));

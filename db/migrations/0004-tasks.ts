@@ -52,7 +52,7 @@ export async function up(knex: Knex): Promise<void> {
     ALTER TABLE transfers ADD CONSTRAINT transfers_task_exists FOREIGN KEY (task_id, opened_at)
       REFERENCES tasks (id, created_at) DEFERRABLE INITIALLY DEFERRED;
 
-    CREATE FUNCTION check_new_tasks() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION check_new_tasks() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
     DECLARE
       unlawful text;
     BEGIN
@@ -62,10 +62,13 @@ export async function up(knex: Knex): Promise<void> {
           USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME;
       END IF;
       SELECT task.id INTO unlawful FROM inserted AS task
-      LEFT JOIN transfers AS held ON held.id = task.reservation_id AND held.opened_at = task.created_at
-        AND held.kind = 'reservation' AND held.task_id = task.id AND held.account_id = task.account_id
-        AND held.api_key_id = task.api_key_id AND held.amount = task.price
-      WHERE held.id IS NULL LIMIT 1;
+      LEFT JOIN LATERAL (
+        SELECT * FROM transfers
+        WHERE id = task.reservation_id AND opened_at = task.created_at AND kind = 'reservation' OFFSET 0
+      ) AS held ON true
+      WHERE (task.id, task.account_id, task.api_key_id, task.price)
+        IS DISTINCT FROM (held.task_id, held.account_id, held.api_key_id, held.amount)
+      LIMIT 1;
       IF FOUND THEN
         RAISE EXCEPTION 'task % has no reservation of its price', unlawful
           USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;

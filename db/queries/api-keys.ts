@@ -70,14 +70,21 @@ export async function insertApiKey(
   return toApiKey(row);
 }
 
-/** The key with that digest and its account, unless it was deleted. */
-export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
-  const row = await database<KeyRow & { topped_up_at: Date | null }>('api_keys')
+/** The keys with those digests and their accounts, in their order; null for one that does not exist or was deleted. */
+export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
+  const rows = await database<KeyRow & { digest: Buffer; topped_up_at: Date | null }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
-    .where('api_keys.digest', digest)
+    .whereIn('api_keys.digest', digests)
     .whereNull('api_keys.deleted_at')
-    .first('api_keys.*', 'accounts.topped_up_at');
-  return row ? { key: toApiKey(row), account: { id: row.account_id, toppedUpAt: row.topped_up_at } } : null;
+    .select('api_keys.*', 'accounts.topped_up_at');
+  const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
+  return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
+}
+
+/** The key with that digest and its account; null when it does not exist or was deleted. */
+export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
+  const [caller] = await findCallers(database, [digest]);
+  return caller ?? null;
 }
 
 export async function findApiKey(database: Database, keyId: string): Promise<ApiKey | null> {
@@ -117,6 +124,10 @@ function toColumns(settings: KeySettings): Record<string, unknown> {
     disabled_at: settings.disabled === undefined ? undefined : settings.disabled ? new Date() : null,
   };
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
+}
+
+function toCaller(row: KeyRow & { topped_up_at: Date | null }): Caller {
+  return { key: toApiKey(row), account: { id: row.account_id, toppedUpAt: row.topped_up_at } };
 }
 
 function toApiKey(row: KeyRow): ApiKey {
