@@ -16,6 +16,7 @@ import { detectFileType, FILE_TYPE_BYTES } from '../storage/file-type.ts';
 import { BrokenMediaError, inspectMedia, matchesRequest } from '../storage/media-inspector.ts';
 import { peek } from '../storage/peek.ts';
 import { ObjectTooLargeError, type Storage } from '../storage/storage.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { renderEvent } from '../webhooks/event.ts';
 
 export interface MediaTaskDependencies {
@@ -41,6 +42,8 @@ export interface Resolution {
   readonly deliveryIds: readonly string[];
 }
 
+/** Well below the heartbeat timeout of the workflow's activities. */
+const MAX_SILENCE_MS = 5_000;
 /** The first pause between two polls; each next one doubles, up to the configured interval. */
 const FIRST_POLL_MS = 200;
 /** A provider that keeps saying it knows no such job has lost it. */
@@ -51,7 +54,7 @@ const MAX_RESULT_BYTES = 2 * 2 ** 30;
 export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
 
 export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
-  const { database, providers, storage, pollIntervalMs, callbackUrl } = dependencies;
+  const { database, providers, storage, pollIntervalMs, callbackUrl, metrics } = dependencies;
 
   async function loadTask(taskId: string): Promise<Task> {
     const task = await findTask(database, taskId);
@@ -69,7 +72,9 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     const type = ending.status === 'succeeded' ? 'task.succeeded' : 'task.failed';
     const eventId = newId('event');
     const event = { id: eventId, type, payload: (task: Task) => renderEvent({ id: eventId, type, task }) } as const;
-    return toResolution(await finishTask(database, taskId, ending, sendsEvent ? event : null));
+    const finished = await finishTask(database, taskId, ending, sendsEvent ? event : null);
+    if (finished.applied) metrics.taskEnded(finished.task);
+    return toResolution(finished);
   }
 
   return {
@@ -103,14 +108,15 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       let pauseMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
       for (let poll = 1; ; poll += 1) {
         const state = await provider.status(jobId, context.cancellationSignal).catch(describeError);
-        context.heartbeat({ jobId, poll, ...state });
+        const said = { jobId, poll, state: state.state, ...('detail' in state && { detail: state.detail }) };
+        context.heartbeat(said);
         unknownAnswers = state.state === 'unknown' ? unknownAnswers + 1 : 0;
         if (state.state === 'succeeded') return state.results.length;
         if (state.state === 'failed') throw taskFailure(state.code, state.message);
         if (unknownAnswers >= UNKNOWN_ANSWERS_UNTIL_LOST) {
           throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
         }
-        await context.sleep(pauseMs);
+        await sleepBeating(context, pauseMs, said);
         pauseMs = Math.min(pauseMs * 2, pollIntervalMs);
       }
     },
@@ -165,7 +171,10 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       FILE_TYPE_BYTES,
     );
     const type = detectFileType(head);
-    if (!type) throw notTransferred("The model's result is not a media file.");
+    if (!type) {
+      await download.body.cancel().catch(() => undefined);
+      throw notTransferred("The model's result is not a media file.");
+    }
     const inspected = inspectMedia(body);
     const key = `results/${task.id}/${index}.${type.extension}`;
     const stored = await storage
@@ -219,6 +228,14 @@ async function withVerdict<T>(call: () => Promise<T>): Promise<T> {
 function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
   if (error instanceof Error && error.name === 'AbortError') throw error;
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
+}
+
+/** A pause as long as it likes, in which the worker still counts as alive. */
+async function sleepBeating(context: Context, milliseconds: number, details: object): Promise<void> {
+  for (let leftMs = milliseconds; leftMs > 0; leftMs -= MAX_SILENCE_MS) {
+    await context.sleep(Math.min(leftMs, MAX_SILENCE_MS));
+    context.heartbeat(details);
+  }
 }
 
 async function* withHeartbeat(

@@ -15,6 +15,7 @@ import {
   recordAttempt,
 } from '../db/queries/delivery-attempts.ts';
 import type { Sealer } from '../db/sealing.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../webhooks/address-guard.ts';
 import { delayBeforeAttemptMs, parseRetryAfter } from '../webhooks/retry-schedule.ts';
 import { deliveryHeaders } from '../webhooks/signature.ts';
@@ -25,6 +26,7 @@ export interface WebhookDeliveryDependencies {
   readonly client: GuardedClient;
   /** The wait before each attempt; as many attempts as numbers. */
   readonly scheduleMs: readonly number[];
+  readonly metrics: Metrics;
 }
 
 export interface AttemptRequest {
@@ -64,7 +66,13 @@ const TIMEOUT_MS = 15_000;
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 const GONE = 410;
 
-export function createWebhookDeliveryActivities({ database, sealer, client, scheduleMs }: WebhookDeliveryDependencies) {
+export function createWebhookDeliveryActivities({
+  database,
+  sealer,
+  client,
+  scheduleMs,
+  metrics,
+}: WebhookDeliveryDependencies) {
   const scheduleSeconds = scheduleMs.map((delayMs) => delayMs / 1000);
 
   return {
@@ -93,6 +101,7 @@ export function createWebhookDeliveryActivities({ database, sealer, client, sche
         { number, startedAt, latencyMs, status, error },
         outcomeOf(answer, scheduled),
       );
+      metrics.deliveryAttempted(state.status);
       return toResult(state, error ?? `HTTP ${status}`);
     },
   };
