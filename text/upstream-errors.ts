@@ -55,6 +55,9 @@ const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   529: UNAVAILABLE,
 };
 
+/** Clients are always told how long to wait before they send fewer requests: specification section 2.3. */
+const DEFAULT_WAIT_SECONDS = 5;
+
 /** The codes and types by which upstreams name a failure more closely than by its status. */
 const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   content_filter: MODERATED,
@@ -112,7 +115,8 @@ export function upstreamError(
     (exact === undefined ? undefined : FAILURE_BY_CODE[exact]) ??
     (status === null ? undefined : FAILURE_BY_STATUS[status]) ??
     FAILED;
-  return new ServiceError(failure.code, failure.message, { retryAfterSeconds });
+  const wait = retryAfterSeconds ?? (failure === OVERLOADED ? DEFAULT_WAIT_SECONDS : undefined);
+  return new ServiceError(failure.code, failure.message, { retryAfterSeconds: wait });
 }
 
 /** The error for an answer of an upstream that cannot be understood. */

@@ -57,10 +57,10 @@ export class ClientStream {
     this.#response.end(lastPiece);
   }
 
-  /** Breaks the connection off, by which the client learns that the answer is not whole. */
+  /** Breaks the connection off after what was sent, by which the client learns that the answer is not whole. */
   breakOff(): void {
     this.stop();
-    this.#response.destroy();
+    this.#response.socket?.destroySoon();
   }
 
   /** Sends nothing more by itself. */

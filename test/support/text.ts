@@ -14,6 +14,7 @@ import { TEXT_FORMATS, type Catalogue, type TextFormat, type TextModel } from '.
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
+import type { JsonObject } from '../../text/canonical.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
@@ -42,6 +43,8 @@ export interface TestText {
   /** The requests that the simulator received, newest first. */
   seen(limit?: number): Promise<readonly SeenRequest[]>;
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
+  /** One sentence to a model, in the way of a format. */
+  ask(format: TextFormat, model: string, prompt: string, options?: AskOptions): Promise<Response>;
   /** Resolves when every request so far is settled. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -51,6 +54,10 @@ export interface PostOptions {
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+}
+
+export interface AskOptions extends PostOptions {
+  readonly stream?: boolean;
 }
 
 export interface TestTextOptions {
@@ -111,6 +118,18 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     return apiKey;
   };
   const apiKey = await createKey({});
+  const post: TestText['post'] = (path, body, { apiKey: key = apiKey, headers = {}, signal } = {}) =>
+    fetch(baseUrl + path, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'msgfmt-version': '2023-06-01',
+        ...headers,
+      },
+      body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+      ...(signal && { signal }),
+    });
   return {
     baseUrl,
     database,
@@ -120,18 +139,11 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     logged: () => log,
     createKey,
     seen: (limit = 50) => seenBy(simulatorUrl, limit),
-    post: (path, body, { apiKey: key = apiKey, headers = {}, signal } = {}) =>
-      fetch(baseUrl + path, {
-        method: 'POST',
-        headers: {
-          authorization: `Bearer ${key}`,
-          'content-type': 'application/json',
-          'msgfmt-version': '2023-06-01',
-          ...headers,
-        },
-        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
-        ...(signal && { signal }),
-      }),
+    post,
+    ask: (format, model, prompt, { stream = false, ...postOptions } = {}) => {
+      const { path, body } = ASK[format](model, prompt, stream);
+      return post(path, body, postOptions);
+    },
     idle: () => handler.idle(),
     stop: async () => {
       await server.stop(0);
@@ -152,6 +164,30 @@ export function baseUrlsAt(url: string): Readonly<Record<TextFormat, string>> {
   const v1 = `${url}/v1`;
   return { 'chat-completions': v1, responses: v1, messages: v1, 'generate-content': `${url}/v1beta` };
 }
+
+/** How a client of each format asks for a model with one sentence. */
+export const ASK: Readonly<
+  Record<TextFormat, (model: string, prompt: string, stream: boolean) => { path: string; body: JsonObject }>
+> = {
+  'chat-completions': (model, prompt, stream) => ({
+    path: '/v1/chat/completions',
+    body: {
+      model,
+      stream,
+      messages: [{ role: 'user', content: prompt }],
+      stream_options: stream ? { include_usage: true } : null,
+    },
+  }),
+  responses: (model, prompt, stream) => ({ path: '/v1/responses', body: { model, stream, input: prompt } }),
+  messages: (model, prompt, stream) => ({
+    path: '/v1/messages',
+    body: { model, stream, max_tokens: 1000, messages: [{ role: 'user', content: prompt }] },
+  }),
+  'generate-content': (model, prompt, stream) => ({
+    path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
+  }),
+};
 
 /** The id of a model that answers on every format, and whose upstream speaks the one given. */
 export function modelVia(format: TextFormat): string {

@@ -1,35 +1,10 @@
 /** Every format against upstreams of every format, whole and streamed. */
 import { expect } from 'chai';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
+import { TEXT_FORMATS } from '../../../catalogue/types.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { answerOfStream } from '../../text/support.ts';
 import { modelVia, startTestText, type TestText } from '../../support/text.ts';
-
-/** How a client of each format asks for a model with one sentence. */
-export const ASK: Readonly<
-  Record<TextFormat, (model: string, prompt: string, stream: boolean) => { path: string; body: JsonObject }>
-> = {
-  'chat-completions': (model, prompt, stream) => ({
-    path: '/v1/chat/completions',
-    body: {
-      model,
-      stream,
-      messages: [{ role: 'user', content: prompt }],
-      stream_options: stream ? { include_usage: true } : null,
-    },
-  }),
-  responses: (model, prompt, stream) => ({ path: '/v1/responses', body: { model, stream, input: prompt } }),
-  messages: (model, prompt, stream) => ({
-    path: '/v1/messages',
-    body: { model, stream, max_tokens: 1000, messages: [{ role: 'user', content: prompt }] },
-  }),
-  'generate-content': (model, prompt, stream) => ({
-    path: `/v1beta/models/${model}:${stream ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
-    body: { contents: [{ role: 'user', parts: [{ text: prompt }] }] },
-  }),
-};
 
 describe('text endpoints', () => {
   let text: TestText;
@@ -44,12 +19,10 @@ describe('text endpoints', () => {
     for (const upstream of TEXT_FORMATS) {
       it(`answer ${client} from an upstream that speaks ${upstream}, whole and as a stream`, async () => {
         const prompt = 'Say exactly: Grüße, "World"!\n[sim:prompt=21,cached=5,reasoning=2]';
-        const whole = ASK[client](modelVia(upstream), prompt, false);
-        const response = await text.post(whole.path, whole.body);
+        const response = await text.ask(client, modelVia(upstream), prompt);
         expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8');
         const answer = resultOf(FORMATS[client].upstream.parseResult(await response.json()));
-        const streamed = ASK[client](modelVia(upstream), prompt, true);
-        const stream = await text.post(streamed.path, streamed.body);
+        const stream = await text.ask(client, modelVia(upstream), prompt, { stream: true });
         expect(stream.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
         const streamedAnswer = answerOfStream(FORMATS[client], await stream.text());
         for (const { choices, usage } of [answer, streamedAnswer]) {

@@ -1,0 +1,163 @@
+/** Billing of text requests on PostgreSQL: {@link TextBilling} over the text ledger. */
+import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { Catalogue } from '../../catalogue/types.ts';
+import { createBatcher } from '../../db/batcher.ts';
+import type { Database } from '../../db/database.ts';
+import { recordRateCards } from '../../db/queries/rate-cards.ts';
+import { createTextLedger, type NewTextHold, type RefusedHold, type TextSettlement } from '../../db/text-ledger.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import type { TextBilling, TextCharge, TextHold, TextOutcome } from './billing.ts';
+import { keepProcessKnown } from './presence.ts';
+import { priceBeforehand, priceOutcome } from './price-outcome.ts';
+import { toServiceError } from './refusals.ts';
+import { createSettlements } from './settlements.ts';
+
+export interface TextBillingDependencies {
+  readonly database: Database;
+  /** The same database; holds and settlements have connections of their own to it. */
+  readonly databaseUrl: string;
+  readonly catalogue: Catalogue;
+  readonly log: Logger;
+}
+
+export interface TextBillingService extends TextBilling {
+  /**
+   * Puts the process and its prices on record. A hold does so when nobody has; a start that asks learns early what is wrong.
+   *
+   * @throws RateCardChangedError when prices were changed without a new version of the catalogue
+   */
+  ready(): Promise<void>;
+  /** Waits for what is still to be written, and closes the connections. */
+  close(): Promise<void>;
+}
+
+/** Successful requests to free models that an account has in a minute: specification section 8. */
+const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
+const MAX_HELD_AT_ONCE = 250;
+/** One for holds, one for settlements, one for what is out of the ordinary. */
+const CONNECTIONS = 3;
+const DRAIN_TIMEOUT_MS = 20_000;
+const FULL_RETRY_SECONDS = 5;
+
+/** Opens no connection before it is needed. */
+export function createTextBilling({
+  database,
+  databaseUrl,
+  catalogue,
+  log,
+}: TextBillingDependencies): TextBillingService {
+  const processId = randomUUID();
+  const ledger = createTextLedger({
+    url: databaseUrl,
+    poolSize: CONNECTIONS,
+    processId,
+    catalogueVersion: catalogue.version,
+    freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
+  });
+  const holds = createBatcher<NewTextHold, RefusedHold | null>((batch) => ledger.hold(batch), {
+    maxItems: MAX_HELD_AT_ONCE,
+  });
+  const settlements = createSettlements(ledger, log);
+  const presence = keepProcessKnown({ database, ledger, processId, log });
+  let recorded: Promise<void> | undefined;
+
+  async function record(): Promise<void> {
+    await presence.begin();
+    const cards = [...catalogue.textModels.values()].map(({ id, pricing }) => ({
+      version: catalogue.version,
+      model: id,
+      pricing,
+    }));
+    await recordRateCards(database, cards);
+  }
+
+  function ready(): Promise<void> {
+    recorded ??= record().catch((error: unknown) => {
+      // The next request tries again.
+      recorded = undefined;
+      throw error;
+    });
+    return recorded;
+  }
+
+  return {
+    ready,
+
+    async hold(charge) {
+      await ready();
+      if (settlements.isFull()) {
+        throw new ServiceError('processing_unavailable', 'The service is catching up. Wait a little and try again.', {
+          retryAfterSeconds: FULL_RETRY_SECONDS,
+        });
+      }
+      const hold = newHold(charge);
+      const refused = await holds.add(hold).catch((error: unknown) => {
+        // It may have been held all the same.
+        void settlements.add(toSettlement(charge, hold, HOLD_FAILED));
+        throw error;
+      });
+      if (refused) throw toServiceError(hold, refused);
+      return toTextHold(hold, (outcome) => settlements.add(toSettlement(charge, hold, outcome)));
+    },
+
+    async close() {
+      await holds.idle();
+      const left = await settlements.drain(DRAIN_TIMEOUT_MS);
+      if (left > 0) log.error({ settlements: left }, 'settlements could not be written; their holds will be released');
+      await presence.end();
+      await ledger.close();
+    },
+  };
+}
+
+const HOLD_FAILED: TextOutcome = {
+  status: 'failed',
+  errorCode: 'internal_error',
+  usage: null,
+  countedOutputTokens: 0,
+  upstream: null,
+  latencyMs: 0,
+  firstByteMs: null,
+};
+
+function newHold(charge: TextCharge): NewTextHold {
+  const { caller, model } = charge;
+  return {
+    id: newId('textRequest', charge.startedAtMs),
+    reservationId: newId('transfer'),
+    accountId: caller.account.id,
+    apiKeyId: caller.key.id,
+    amount: priceBeforehand(charge),
+    free: model.free,
+    fundedOnly: model.fundedOnly,
+    needsTopUp: !model.free || model.requiresTopUp,
+    createdAt: new Date(charge.startedAtMs),
+    requestId: charge.requestId,
+    model: model.id,
+    format: charge.format,
+    streamed: charge.streamed,
+  };
+}
+
+/** Only the first settlement counts. */
+function toTextHold({ id }: NewTextHold, settle: (outcome: TextOutcome) => Promise<void>): TextHold {
+  let settled: Promise<void> | undefined;
+  return { textRequestId: id, settle: (outcome) => (settled ??= settle(outcome)) };
+}
+
+function toSettlement(charge: TextCharge, hold: NewTextHold, outcome: TextOutcome): TextSettlement {
+  return {
+    hold,
+    resolutionId: newId('transfer'),
+    excessId: newId('transfer'),
+    absorbedId: newId('transfer'),
+    outcome: outcome.status,
+    errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
+    ...priceOutcome(charge, outcome),
+    upstream: outcome.upstream,
+    latencyMs: outcome.latencyMs,
+    firstByteMs: outcome.firstByteMs,
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Keeps the process known as alive while it holds money for text requests, and releases what others held that are not alive
+ * any more.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Database } from '../../db/database.ts';
+import { releaseAbandonedText } from '../../db/queries/abandoned-text.ts';
+import { recordHeartbeat, removeProcess } from '../../db/queries/processes.ts';
+import type { TextLedger } from '../../db/text-ledger.ts';
+
+export interface Presence {
+  /** Makes the process known, and keeps it so. */
+  begin(): Promise<void>;
+  /** Takes it off the list, once. */
+  end(): Promise<void>;
+}
+
+/** Several may be lost before the process counts as dead. */
+const HEARTBEAT_MS = 5_000;
+
+export function keepProcessKnown({
+  database,
+  ledger,
+  processId,
+  log,
+}: {
+  database: Database;
+  ledger: TextLedger;
+  processId: string;
+  log: Logger;
+}): Presence {
+  const stopped = new AbortController();
+  let running: Promise<void> | undefined;
+
+  async function run(): Promise<void> {
+    while (!stopped.signal.aborted) {
+      await beat().catch((error: unknown) => log.error({ err: error }, 'the heartbeat failed'));
+      await sleep(HEARTBEAT_MS, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
+    }
+  }
+
+  async function beat(): Promise<void> {
+    await recordHeartbeat(database, processId);
+    const released = await releaseAbandonedText(database, ledger);
+    if (released > 0) log.warn({ requests: released }, 'released what dead processes held for text requests');
+  }
+
+  return {
+    begin: async () => {
+      await recordHeartbeat(database, processId);
+      running ??= run();
+    },
+    end: async () => {
+      stopped.abort();
+      if (!running) return;
+      await running;
+      await removeProcess(database, processId).catch((error: unknown) => {
+        log.warn({ err: error }, 'the process could not be taken off the list; it will count as dead');
+      });
+    },
+  };
+}

@@ -1,0 +1,73 @@
+/** Writes settlements, many at a time, and each until it is written. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { createBatcher } from '../../db/batcher.ts';
+import type { TextLedger, TextSettlement } from '../../db/text-ledger.ts';
+
+export interface Settlements {
+  /** Resolves when it is written, or when the first attempt failed and others follow. Never throws. */
+  add(settlement: TextSettlement): Promise<void>;
+  /** Whether so many wait for the database that no new request should be taken. */
+  isFull(): boolean;
+  /** Waits until everything is written, but no longer than `timeoutMs`. @returns how many are not */
+  drain(timeoutMs: number): Promise<number>;
+}
+
+const MAX_SETTLED_AT_ONCE = 250;
+const MAX_WAITING = 20_000;
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 10_000;
+
+export function createSettlements(ledger: TextLedger, log: Logger): Settlements {
+  const waiting = new Set<Promise<void>>();
+  const stopped = new AbortController();
+  const batcher = createBatcher<TextSettlement, null>(settle, { maxItems: MAX_SETTLED_AT_ONCE });
+
+  async function settle(settlements: readonly TextSettlement[]): Promise<readonly null[]> {
+    const withoutHold = await ledger.settle(settlements);
+    for (const settlement of settlements) {
+      // Of a failure nothing is owed, so there is nothing to make up for.
+      const isOwed = settlement.outcome !== 'failed' && withoutHold.has(settlement.hold.id);
+      if (isOwed) await ledger.settleWithoutHold(settlement);
+    }
+    return settlements.map(() => null);
+  }
+
+  async function retry(settlement: TextSettlement): Promise<void> {
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      await sleep(pauseMs, undefined, { signal: stopped.signal });
+      if (await attempt(settlement)) return;
+    }
+  }
+
+  async function attempt(settlement: TextSettlement): Promise<boolean> {
+    try {
+      await batcher.add(settlement);
+      return true;
+    } catch (error) {
+      log.error({ err: error, text_request_id: settlement.hold.id }, 'a settlement could not be written yet');
+      return false;
+    }
+  }
+
+  function track(work: Promise<void>): void {
+    const tracked = work.catch(() => undefined).finally(() => waiting.delete(tracked));
+    waiting.add(tracked);
+  }
+
+  return {
+    add: async (settlement) => {
+      const first = attempt(settlement);
+      track(first.then((written) => (written ? undefined : retry(settlement))));
+      await first;
+    },
+    isFull: () => waiting.size >= MAX_WAITING,
+    drain: async (timeoutMs) => {
+      const expired = sleep(timeoutMs, undefined, { ref: false });
+      await Promise.race([Promise.all(waiting), expired]);
+      const left = waiting.size;
+      stopped.abort();
+      return left;
+    },
+  };
+}

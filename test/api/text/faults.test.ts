@@ -1,0 +1,334 @@
+/** What clients are told when an upstream refuses, fails, breaks off or falls silent: specification sections 7.1 and 7.2. */
+import { expect } from 'chai';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import {
+  baseUrlsAt,
+  modelVia,
+  startTestText,
+  startUpstream,
+  textModel,
+  type FakeUpstream,
+  type TestText,
+} from '../../support/text.ts';
+
+const BY_STATUS: readonly [number, number, string][] = [
+  [400, 400, 'bad_request'],
+  [401, 503, 'processing_unavailable'],
+  [402, 503, 'processing_unavailable'],
+  [403, 503, 'processing_unavailable'],
+  [404, 503, 'processing_unavailable'],
+  [408, 503, 'processing_timeout'],
+  [413, 400, 'bad_request'],
+  [422, 400, 'bad_request'],
+  [429, 429, 'rate_limit_exceeded'],
+  [500, 503, 'processing_failed'],
+  [502, 503, 'processing_failed'],
+  [503, 503, 'processing_unavailable'],
+  [504, 503, 'processing_timeout'],
+  [529, 503, 'processing_unavailable'],
+];
+
+const BY_CAUSE: readonly [string, number][] = [
+  ['bad_request', 400],
+  ['content_policy_violation', 400],
+  ['rate_limit_exceeded', 429],
+  ['processing_unavailable', 503],
+  ['processing_timeout', 503],
+  ['processing_failed', 503],
+];
+
+/** Faults that strike after an answer began, and what becomes of one that is not yet on its way. */
+const BREAKS: readonly [string, readonly string[]][] = [
+  ['drop_after=0', ['result_transfer_failed', 'processing_failed']],
+  ['malformed_after=0', ['processing_failed']],
+];
+
+function codeOf(format: TextFormat, body: string): string {
+  // The envelope of the format; the test fails on anything else.
+  const { error } = JSON.parse(body) as { error: { code?: string; type: string } };
+  return (format === 'messages' ? error.type : error.code) ?? '';
+}
+
+/** The code in the last frame of a stream. */
+function lastCodeOf(format: TextFormat, stream: string): string {
+  const last = stream.trimEnd().split('\n\n').at(-1) ?? '';
+  return codeOf(format, last.slice(last.indexOf('data: ') + 'data: '.length));
+}
+
+describe('an upstream of a text model', () => {
+  let text: TestText;
+  /** Refuses connections. */
+  let dead: FakeUpstream;
+  /** Answers as each test says. */
+  let scripted: FakeUpstream;
+  let calls: string[] = [];
+  let script: Parameters<typeof startUpstream>[0];
+
+  before(async () => {
+    dead = await startUpstream(() => {});
+    await dead.stop();
+    scripted = await startUpstream((request, response) => {
+      calls.push(request.url ?? '');
+      request.resume().once('end', () => void script(request, response));
+    });
+    text = await startTestText({
+      silenceTimeoutMs: 1_000,
+      upstreams: [
+        { name: 'dead', apiKey: 'sk-dead', baseUrls: baseUrlsAt(dead.url) },
+        { name: 'scripted', apiKey: 'sk-scripted', baseUrls: baseUrlsAt(scripted.url) },
+        { name: 'nowhere', apiKey: 'sk-nowhere', baseUrls: baseUrlsAt('http://no-such-host.invalid') },
+      ],
+      models: [
+        textModel('texta-dead', [{ format: 'messages', provider: 'dead' }]),
+        textModel('texta-unknown', [{ format: 'messages', provider: 'nobody' }]),
+        textModel('texta-scripted', [{ format: 'chat-completions', provider: 'scripted' }]),
+        textModel('texta-failover', [
+          { format: 'chat-completions', provider: 'scripted' },
+          { format: 'chat-completions', provider: 'simulator' },
+        ]),
+        textModel('texta-lost', [
+          { format: 'messages', provider: 'nowhere' },
+          { format: 'responses', provider: 'dead' },
+          { format: 'generate-content', provider: 'simulator' },
+        ]),
+        textModel('texta-renamed', [{ format: 'chat-completions', provider: 'simulator', model: 'secret-name' }]),
+      ],
+    });
+  });
+
+  beforeEach(() => {
+    calls = [];
+    text.outcomes.length = 0;
+  });
+
+  after(async () => {
+    await text.stop();
+    await scripted.stop();
+  });
+
+  /** Asserts that the answer is an error of the format and that nothing is charged. */
+  async function expectFailure(
+    response: Response,
+    format: TextFormat,
+    status: number,
+    codes: readonly string[],
+  ): Promise<void> {
+    const body = await response.text();
+    expect(response.status, body).to.equal(status);
+    expect(codes).to.include(codeOf(format, body));
+    expect(body).to.contain(`(request id: ${response.headers.get('x-request-id')})`);
+    expect(body).to.not.match(/simulat|sk-|127\.0\.0\.1|scripted/i);
+    await text.idle();
+    expect(text.outcomes.map((outcome) => outcome.status)).to.deep.equal(['failed']);
+    expect(codes).to.include(text.outcomes.pop()?.errorCode);
+  }
+
+  for (const upstream of TEXT_FORMATS) {
+    for (const [given, status, code] of BY_STATUS) {
+      // The native format says 429 when an account has no funds.
+      if (given === 402 && upstream === 'generate-content') continue;
+      it(`that speaks ${upstream} and answers ${given} is told as ${status} ${code}, streaming or not`, async () => {
+        for (const format of TEXT_FORMATS) {
+          const response = await text.ask(format, modelVia(upstream), `[sim:status=${given}]`, {
+            stream: format === 'messages' || format === 'generate-content',
+          });
+          expect(response.headers.has('retry-after')).to.equal(status === 429);
+          await expectFailure(response, format, status, [code]);
+        }
+      });
+    }
+
+    for (const [cause, status] of BY_CAUSE) {
+      it(`that speaks ${upstream} and fails with ${cause} is told so`, async () => {
+        for (const stream of [false, true]) {
+          const response = await text.ask(upstream, modelVia(upstream), `[sim:fail=${cause}]`, { stream });
+          await expectFailure(response, upstream, status, [cause]);
+        }
+      });
+    }
+
+    for (const [fault, codes] of BREAKS) {
+      it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails it`, async () => {
+        for (const format of TEXT_FORMATS) {
+          const response = await text.ask(format, modelVia(upstream), `[sim:${fault}]`);
+          await expectFailure(response, format, 503, codes);
+        }
+      });
+    }
+
+    for (const fault of ['drop_after=3', 'malformed_after=3', 'fail_after=3,fail=processing_unavailable']) {
+      it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after what came before`, async () => {
+        for (const format of TEXT_FORMATS) {
+          const prompt = `[sim:tokens=9,${fault}]`;
+          const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
+          expect(response.status).to.equal(200);
+          let stream = '';
+          let broken = false;
+          try {
+            for await (const bytes of response.body ?? []) stream += Buffer.from(bytes).toString();
+          } catch {
+            broken = true;
+          }
+          expect(stream).to.contain('alpha');
+          expect(broken).to.equal(format === 'generate-content');
+          if (!broken) {
+            expect(lastCodeOf(format, stream)).to.be.oneOf([
+              'processing_failed',
+              'processing_unavailable',
+              'result_transfer_failed',
+            ]);
+          }
+          expect(stream).to.not.match(/\[DONE\]|message_stop|response\.completed|finishReason/);
+          await text.idle();
+          expect(text.outcomes.splice(0).map((outcome) => outcome.status)).to.deep.equal(['failed']);
+        }
+      });
+    }
+  }
+
+  it('that cannot be reached is unavailable', async () => {
+    await expectFailure(await text.ask('responses', 'texta-dead', 'Hi'), 'responses', 503, ['processing_unavailable']);
+    await expectFailure(await text.ask('responses', 'texta-unknown', 'Hi'), 'responses', 503, [
+      'processing_unavailable',
+    ]);
+  });
+
+  it('that closes the connection without an answer failed', async () => {
+    script = (request) => request.socket.destroy();
+    const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
+    await expectFailure(response, 'messages', 503, ['processing_failed']);
+  });
+
+  it('that falls silent before or in its answer timed out', async () => {
+    script = () => {};
+    await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
+    script = (_request, response) => response.writeHead(200).write('{');
+    await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
+  });
+
+  it('whose answer is no answer failed, whatever it is', async () => {
+    for (const body of ['', 'null', '[]', '<html>', '{"choices":"many"}', '{}', '\u0000']) {
+      script = (_request, response) => response.end(body);
+      for (const stream of [false, true]) {
+        const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream });
+        await expectFailure(response, 'messages', 503, ['processing_failed', 'result_transfer_failed']);
+      }
+    }
+  });
+
+  it('that redirects is not followed', async () => {
+    script = (_request, response) => response.writeHead(307, { location: 'http://127.0.0.1:1/' }).end();
+    await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_failed']);
+  });
+
+  it('that says how long to wait is passed on, as a number', async () => {
+    const waits: readonly [string, string][] = [
+      ['7', '7'],
+      ['1.5', '2'],
+      ['Wed, 21 Oct 2026 07:28:00 GMT', '5'],
+      ['-3', '5'],
+    ];
+    for (const [given, told] of waits) {
+      script = (_request, response) => response.writeHead(429, { 'retry-after': given }).end('{}');
+      const response = await text.ask('responses', 'texta-scripted', 'Hi');
+      expect(response.headers.get('retry-after')).to.equal(told);
+      await expectFailure(response, 'responses', 429, ['rate_limit_exceeded']);
+    }
+  });
+
+  it('that sends without end is cut off', async () => {
+    script = (_request, response) => {
+      response.on('error', () => {});
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(2 ** 20, 'x')));
+      };
+      response.on('drain', more);
+      more();
+    };
+    for (const stream of [false, true]) {
+      const response = await text.ask('chat-completions', 'texta-scripted', 'Hi', { stream });
+      await expectFailure(response, 'chat-completions', 503, ['processing_failed']);
+    }
+  });
+
+  describe('is followed by the next', () => {
+    // Failures of the test before would make the upstream rest.
+    beforeEach(async () => {
+      script = (_request, response) =>
+        response.end('{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}');
+      expect((await text.ask('chat-completions', 'texta-scripted', 'Hi')).status).to.equal(200);
+      calls = [];
+    });
+
+    for (const status of [429, 503, 529, 401, 404]) {
+      it(`when it answers ${status}`, async () => {
+        script = (_request, response) => response.writeHead(status).end('{}');
+        const response = await text.ask('chat-completions', 'texta-failover', 'Say exactly: from the second');
+        expect(await response.text()).to.contain('from the second');
+        expect(calls).to.have.length(1);
+        await text.idle();
+        expect(text.outcomes.pop()?.upstream?.provider).to.equal('simulator');
+      });
+    }
+
+    it('when it cannot be found or reached, also in other formats', async () => {
+      const response = await text.ask('messages', 'texta-lost', 'Say exactly: from the third', { stream: true });
+      expect(await response.text()).to.contain('third');
+      await text.idle();
+      expect(text.outcomes.pop()?.upstream).to.deep.equal({ provider: 'simulator', format: 'generate-content' });
+    });
+
+    for (const status of [400, 422, 500, 502]) {
+      it(`but not when it answers ${status}, for it may have begun to work`, async () => {
+        script = (_request, response) => response.writeHead(status).end('{}');
+        const response = await text.ask('chat-completions', 'texta-failover', 'Hi');
+        expect(response.status).to.equal(status < 500 ? 400 : 503);
+      });
+    }
+
+    it('but not once the client was sent anything', async () => {
+      script = (_request, response) => {
+        response.write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n', () => response.destroy());
+      };
+      const response = await text.ask('chat-completions', 'texta-failover', 'Hi', { stream: true });
+      expect(lastCodeOf('chat-completions', await response.text())).to.equal('result_transfer_failed');
+    });
+
+    it('without being asked for a while after failures in a row, and is asked again when the others fail', async () => {
+      script = (_request, response) => response.writeHead(503).end('{}');
+      for (let count = 0; count < 5; count += 1) await text.ask('chat-completions', 'texta-failover', 'Hi');
+      calls = [];
+      expect((await text.ask('chat-completions', 'texta-failover', 'Hi')).status).to.equal(200);
+      expect(calls).to.deep.equal([]);
+      await text.ask('chat-completions', 'texta-failover', '[sim:status=503]');
+      expect(calls).to.have.length(1);
+    });
+  });
+
+  it('calls the model by the name of its route, which no client gets to see', async () => {
+    for (const format of TEXT_FORMATS) {
+      for (const stream of [false, true]) {
+        const response = await text.ask(format, 'texta-renamed', 'Hi', { stream });
+        expect(await response.text())
+          .to.contain('texta-renamed')
+          .and.not.contain('secret-name');
+        expect((await text.seen(1))[0]?.body['model']).to.equal('secret-name');
+      }
+    }
+  });
+
+  it('gets its own credentials and none of the client', async () => {
+    for (const upstream of TEXT_FORMATS) {
+      await text.ask('messages', modelVia(upstream), 'Hi', { headers: { 'x-api-key': text.apiKey, cookie: 'a=b' } });
+      const [seen] = await text.seen(1);
+      expect(JSON.stringify(seen?.headers)).to.contain('sk-of-the-simulator');
+      expect(JSON.stringify(seen)).to.not.contain(text.apiKey).and.not.contain('a=b');
+    }
+  });
+
+  it('is named in the log when it fails, with neither keys nor prompts', async () => {
+    await text.ask('messages', modelVia('responses'), 'A secret wish [sim:status=500]');
+    expect(text.logged()).to.contain('"upstream":"simulator"');
+    expect(text.logged()).to.not.match(/sk-|secret wish/);
+  });
+});

@@ -1,0 +1,352 @@
+/** What a text request meets before its model is called: specification sections 4.8, 5, 7.1, 8 and 9. */
+import { request as httpRequest } from 'node:http';
+import { expect } from 'chai';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+
+/** Any of the envelopes. */
+interface ErrorBody {
+  readonly type?: string;
+  readonly error: {
+    readonly code?: string;
+    readonly type?: string;
+    readonly message: string;
+    readonly retryable?: boolean;
+    readonly request_id?: string;
+    readonly retry_after_seconds?: number;
+  };
+}
+
+async function errorOf(response: Response): Promise<ErrorBody> {
+  // Each test asserts the fields that it reads.
+  return (await response.json()) as ErrorBody;
+}
+
+/** Asserts the common envelope. */
+async function expectGateError(response: Response, status: number, code: string): Promise<ErrorBody['error']> {
+  const { error } = await errorOf(response);
+  expect([response.status, error.code]).to.deep.equal([status, code]);
+  expect(error.retryable).to.be.a('boolean');
+  expect(error.request_id).to.equal(response.headers.get('x-request-id'));
+  return error;
+}
+
+/** Asserts the envelope of the format. */
+async function expectFormatError(
+  response: Response,
+  format: TextFormat,
+  status: number,
+  code: string,
+): Promise<string> {
+  const body = await errorOf(response);
+  const { error } = body;
+  expect([response.status, format === 'messages' ? error.type : error.code]).to.deep.equal([status, code]);
+  expect(format === 'messages' ? body.type : error.type).to.equal(format === 'messages' ? 'error' : 'svc_error');
+  expect(error).to.not.have.property('retryable');
+  const id = response.headers.get('x-request-id') ?? '';
+  expect(error.message.endsWith(` (request id: ${id})`), error.message).to.equal(true);
+  return error.message;
+}
+
+const model = modelVia('chat-completions');
+
+describe('the gate of the text endpoints', () => {
+  let text: TestText;
+  let refusal: Error | null = null;
+
+  before(async () => {
+    text = await startTestText({
+      settings: { rejectedUserAgents: ['BadBot'], trustedProxies: 1 },
+      refuseHold: () => refusal,
+    });
+  });
+
+  afterEach(() => {
+    refusal = null;
+  });
+
+  after(() => text.stop());
+
+  describe('takes the key', () => {
+    const withoutBearer = { authorization: '' };
+    const accepted: readonly [TextFormat, string][] = [
+      ['messages', 'x-api-key'],
+      ['generate-content', 'x-native-api-key'],
+      ['generate-content', 'x-goog-api-key'],
+    ];
+
+    for (const format of TEXT_FORMATS) {
+      it(`of ${format} from Authorization: Bearer, with and without sk-`, async () => {
+        for (const apiKey of [text.apiKey, text.apiKey.slice('sk-'.length)]) {
+          expect((await text.ask(format, model, 'Hi', { apiKey })).status).to.equal(200);
+        }
+      });
+
+      it(`of ${format} from no header that is not listed for it`, async () => {
+        for (const header of ['x-api-key', 'x-native-api-key', 'x-goog-api-key']) {
+          if (accepted.some(([name, listed]) => name === format && listed === header)) continue;
+          const response = await text.ask(format, model, 'Hi', {
+            headers: { ...withoutBearer, [header]: text.apiKey },
+          });
+          await expectGateError(response, 401, 'missing_api_key');
+        }
+      });
+    }
+
+    for (const [format, header] of accepted) {
+      it(`of ${format} from ${header}`, async () => {
+        const headers = { ...withoutBearer, [header]: text.apiKey };
+        expect((await text.ask(format, model, 'Hi', { headers })).status).to.equal(200);
+      });
+    }
+
+    it('from the specified header when the vendor’s is there too', async () => {
+      const headers = { ...withoutBearer, 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
+      expect((await text.ask('generate-content', model, 'Hi', { headers })).status).to.equal(200);
+    });
+  });
+
+  describe('refuses in the common envelope', () => {
+    for (const format of TEXT_FORMATS) {
+      it(`a missing key on ${format}, even when nothing else is right`, async () => {
+        const { path } = ASK[format](model, '', false);
+        await expectGateError(
+          await text.post(path, 'nonsense', { headers: { authorization: '' } }),
+          401,
+          'missing_api_key',
+        );
+      });
+
+      it(`an unknown model on ${format}: ids are exact and case-sensitive`, async () => {
+        for (const id of ['nothing', 'TEXTC-M3', 'textc-m3', 'textc-M3 ', 'imagea-2.5-sunburst']) {
+          await expectGateError(await text.ask(format, id, 'Hi'), 404, 'not_found');
+        }
+      });
+
+      it(`a model outside the key’s group on ${format}`, async () => {
+        const apiKey = await text.createKey({ models: ['textc-M3'] });
+        await expectGateError(await text.ask(format, model, 'Hi', { apiKey }), 403, 'access_denied');
+      });
+
+      it(`what the account may not on ${format}`, async () => {
+        refusal = new ServiceError('insufficient_credits', 'Top up.');
+        await expectGateError(await text.ask(format, model, 'Hi'), 402, 'insufficient_credits');
+        refusal = new ServiceError('forbidden', 'Top up.');
+        await expectGateError(await text.ask(format, model, 'Hi'), 403, 'forbidden');
+        refusal = new ServiceError('rate_limit_exceeded', 'Wait.', { retryAfterSeconds: 30 });
+        const response = await text.ask(format, model, 'Hi');
+        expect(response.headers.get('retry-after')).to.equal('30');
+        expect((await expectGateError(response, 429, 'rate_limit_exceeded')).retry_after_seconds).to.equal(30);
+      });
+    }
+
+    it('a wrong, disabled, expired or overlong key, saying which', async () => {
+      const disabled = await text.createKey({ disabled: true });
+      const expired = await text.createKey({ expiresAt: new Date(Date.now() - 1000) });
+      const cases = {
+        'sk-wrong': 'wrong',
+        [disabled]: 'disabled',
+        [expired]: 'expired',
+        [`sk-${'x'.repeat(999)}`]: 'wrong',
+      };
+      for (const [apiKey, reason] of Object.entries(cases)) {
+        const error = await expectGateError(
+          await text.ask('messages', model, 'Hi', { apiKey }),
+          401,
+          'invalid_api_key',
+        );
+        expect(error.message).to.contain(reason);
+      }
+    });
+
+    it('an address outside the allowlist, as the trusted proxy tells it', async () => {
+      const apiKey = await text.createKey({ ipAllowlist: ['203.0.113.0/24'] });
+      const from = (address: string): Promise<Response> =>
+        text.ask('responses', model, 'Hi', { apiKey, headers: { 'x-forwarded-for': address } });
+      expect((await from('203.0.113.7')).status).to.equal(200);
+      await expectGateError(await from('203.0.113.7, 198.51.100.1'), 403, 'access_denied');
+      await expectGateError(await text.ask('responses', model, 'Hi', { apiKey }), 403, 'access_denied');
+    });
+
+    it('a model of another family on the native format, and the native model’s unknown methods', async () => {
+      await expectGateError(await text.ask('generate-content', 'textc-M3', 'Hi'), 404, 'not_found');
+      expect((await text.ask('generate-content', 'texth-3.8-flash', 'Hi')).status).to.equal(200);
+      for (const method of ['countTokens', 'embedContent', 'GenerateContent', '']) {
+        expect((await text.post(`/v1beta/models/texth-3.8-flash:${method}`, {})).status).to.equal(404);
+      }
+    });
+
+    it('a body that is too large, announced or not', async () => {
+      const large = 33 * 2 ** 20;
+      const response = await text.post('/v1/responses', Buffer.alloc(large, ' '));
+      await expectGateError(response, 413, 'read_request_body_failed');
+      expect(await statusOfEndlessBody(text)).to.equal(413);
+    });
+
+    it('other methods with 405 and Allow, and tells OPTIONS', async () => {
+      for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
+        const response = await fetch(`${text.baseUrl}/v1/messages`, { method });
+        expect(response.headers.get('allow')).to.equal('POST');
+        await expectGateError(response, 405, 'bad_request');
+      }
+      const options = await fetch(`${text.baseUrl}/v1beta/models/texth-3.8-flash:generateContent`, {
+        method: 'OPTIONS',
+      });
+      expect([options.status, options.headers.get('allow')]).to.deep.equal([204, 'POST']);
+    });
+
+    it('more requests a minute than the key has, and tells every answer where it stands', async () => {
+      const apiKey = await text.createKey({ rateLimitRpm: 2 });
+      const first = await text.ask('chat-completions', model, 'Hi', { apiKey });
+      expect(first.headers.get('ratelimit-limit')).to.equal('2');
+      expect(first.headers.get('ratelimit-remaining')).to.equal('1');
+      const second = await text.ask('chat-completions', 'nothing', 'Hi', { apiKey });
+      expect(second.headers.get('ratelimit-remaining')).to.equal('0');
+      const third = await text.ask('chat-completions', model, 'Hi', { apiKey });
+      const error = await expectGateError(third, 429, 'rate_limit_exceeded');
+      expect(String(error.retry_after_seconds)).to.equal(third.headers.get('retry-after'));
+    });
+  });
+
+  it('turns away rejected clients before anything else, in plain text', async () => {
+    const response = await text.ask('messages', model, 'Hi', { headers: { 'user-agent': 'a badbot/1.0' } });
+    expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
+  });
+
+  it('leaves other paths to whoever is behind it', async () => {
+    for (const path of [
+      '/v1/messages/',
+      '/v1/messages/count_tokens',
+      '/v1',
+      '/v1beta/models/',
+      '/v1beta/models/%:generateContent',
+    ]) {
+      expect(await (await text.post(path, {})).text()).to.equal('not text');
+    }
+  });
+
+  it('does not look at the query of a path', async () => {
+    const { body } = ASK.messages(model, 'Hi', false);
+    expect((await text.post('/v1/messages?beta=true', body)).status).to.equal(200);
+  });
+
+  it('streams the native streaming path with and without alt=sse', async () => {
+    for (const query of ['', '?alt=sse', '?alt=json']) {
+      const response = await text.post(`/v1beta/models/${model}:streamGenerateContent${query}`, {
+        contents: [{ parts: [{ text: 'Hi' }] }],
+      });
+      expect(response.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
+      expect(await response.text()).to.match(/^data: \{/);
+    }
+  });
+
+  describe('refuses in the envelope of the format', () => {
+    for (const format of TEXT_FORMATS) {
+      it(`what is not JSON, not an object, too deep or not said to be JSON on ${format}`, async () => {
+        const { path, body } = ASK[format](model, 'Hi', false);
+        const deep = '['.repeat(100) + ']'.repeat(100);
+        for (const bad of ['{', '', '[]', 'null', '"text"', Buffer.from([0x7b, 0xff, 0x7d]), deep]) {
+          await expectFormatError(await text.post(path, bad), format, 400, 'bad_request');
+        }
+        const form = await text.post(path, body, { headers: { 'content-type': 'application/x-www-form-urlencoded' } });
+        await expectFormatError(form, format, 400, 'bad_request');
+      });
+
+      it(`an unknown field on ${format}, by its name`, async () => {
+        const { path, body } = ASK[format](model, 'Hi', false);
+        const response = await text.post(path, { ...body, surprise: 1 });
+        expect(await expectFormatError(response, format, 400, 'bad_request')).to.contain('surprise');
+      });
+    }
+
+    it('a messages request without a version, of which the vendor’s counts too', async () => {
+      const without = await text.ask('messages', model, 'Hi', { headers: { 'msgfmt-version': '' } });
+      expect(await expectFormatError(without, 'messages', 400, 'bad_request')).to.contain('msgfmt-version');
+      const headers = { 'msgfmt-version': '', 'anthropic-version': '2023-06-01' };
+      expect((await text.ask('messages', model, 'Hi', { headers })).status).to.equal(200);
+    });
+
+    it('models of the family that responses does not answer', async () => {
+      const response = await text.ask('responses', 'claude-sonnet-5', 'Hi');
+      await expectFormatError(response, 'responses', 400, 'bad_request');
+      await expectGateError(await text.ask('messages', 'claude-sonnet-5', 'Hi'), 404, 'not_found');
+    });
+
+    it('fields of responses that the model’s family does not take', async () => {
+      for (const field of ['reasoning', 'text']) {
+        const body = { model: 'textc-M3', input: 'Hi', [field]: {} };
+        const message = await expectFormatError(
+          await text.post('/v1/responses', body),
+          'responses',
+          400,
+          'bad_request',
+        );
+        expect(message).to.contain(`field "${field}" is not supported by model textc-M3`);
+        expect((await text.post('/v1/responses', { ...body, [field]: null })).status).to.equal(200);
+        expect((await text.post('/v1/responses', { ...body, model: 'textg-6-sol' })).status).to.equal(200);
+      }
+    });
+
+    it('efforts of reasoning that the model does not know, and takes the others', async () => {
+      const ask = (model: string, effort: string): Promise<Response> =>
+        text.post('/v1/responses', { model, input: 'Hi', reasoning: { effort } });
+      for (const effort of ['none', 'minimal']) {
+        const message = await expectFormatError(await ask('textg-6.1-sol', effort), 'responses', 400, 'bad_request');
+        expect(message).to.contain('"reasoning.effort" must be one of: [low medium high xhigh max]');
+      }
+      for (const effort of ['low', 'medium', 'high', 'xhigh', 'max']) {
+        expect((await ask('textg-6.1-sol', effort)).status, effort).to.equal(200);
+      }
+      expect((await ask('textg-5.6-sol', 'none')).status).to.equal(200);
+      expect((await ask('textg-5.6-sol', 'minimal')).status).to.equal(400);
+      const chat = { model: 'textg-6.1-sol', messages: [{ role: 'user', content: 'Hi' }], reasoning_effort: 'none' };
+      const refused = await text.post('/v1/chat/completions', chat);
+      expect(await expectFormatError(refused, 'chat-completions', 400, 'bad_request')).to.contain('"reasoning_effort"');
+    });
+
+    it('a native request without contents', async () => {
+      for (const body of [{}, { contents: [] }]) {
+        const response = await text.post(`/v1beta/models/${model}:generateContent`, body);
+        await expectFormatError(response, 'generate-content', 400, 'bad_request');
+      }
+    });
+  });
+
+  it('holds what it knows of the request before the model is called', async () => {
+    text.charges.length = 0;
+    const body = { model, max_tokens: 77, stream: true, messages: [{ role: 'user', content: 'x'.repeat(3_500) }] };
+    const response = await text.post('/v1/messages', body);
+    await response.text();
+    const [charge] = text.charges;
+    expect(charge).to.deep.include({ format: 'messages', streamed: true, maxOutputTokens: 77 });
+    expect(charge?.requestId).to.equal(response.headers.get('x-request-id'));
+    expect(charge?.model.id).to.equal(model);
+    expect(charge?.estimatedInputTokens).to.be.within(1_000, 1_100);
+  });
+
+  it('settles nothing that it did not hold', async () => {
+    text.outcomes.length = 0;
+    refusal = new ServiceError('insufficient_credits', 'Top up.');
+    await text.ask('messages', model, 'Hi');
+    await text.ask('messages', 'nothing', 'Hi');
+    await text.idle();
+    expect(text.outcomes).to.deep.equal([]);
+  });
+});
+
+/** Sends more than any body may have, without saying how long it will be. */
+function statusOfEndlessBody(text: TestText): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(`${text.baseUrl}/v1/responses`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${text.apiKey}` },
+    });
+    request.once('response', (response) => {
+      resolve(response.statusCode);
+      request.destroy();
+    });
+    request.once('error', reject);
+    for (let sent = 0; sent <= 33; sent += 1) request.write(Buffer.alloc(2 ** 20, ' '));
+  });
+}
