@@ -189,6 +189,10 @@ export const VARIABLE_GROUPS = {
   },
   Secrets: {
     GENWAY_ADMIN_TOKEN: required(adminToken, 'Bearer token of the administration endpoints.'),
+    GENWAY_METRICS_TOKEN: optional(
+      adminToken,
+      'Bearer token of /metrics, so that Prometheus needs no greater one; GENWAY_ADMIN_TOKEN when not set.',
+    ),
     GENWAY_KEY_PEPPER: required(
       pepper,
       'Key of the digests under which API keys are stored. Changing it makes every API key invalid.',

@@ -27,6 +27,7 @@ export interface Config {
   readonly temporal: TemporalConfig;
   readonly secrets: {
     readonly adminToken: string;
+    readonly metricsToken: string;
     readonly keyPepper: string;
     /** 32 bytes. */
     readonly encryptionKey: Buffer;
@@ -140,6 +141,7 @@ export function loadConfig(env: Environment = process.env): Config {
     temporal: temporalConfig(values),
     secrets: {
       adminToken: values.GENWAY_ADMIN_TOKEN,
+      metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN,
       keyPepper: values.GENWAY_KEY_PEPPER,
       encryptionKey: Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
     },

@@ -28,6 +28,7 @@ export interface MediaTaskDependencies {
   readonly pollIntervalMs: number;
   /** Where a provider may announce the end of a job; null when nobody listens to that provider. */
   readonly callbackUrl: (provider: string, taskId: string) => string | null;
+  readonly metrics: Metrics;
 }
 
 export interface ConfirmedReservation {

@@ -8,6 +8,7 @@ import type { Sealer } from '../db/sealing.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { Storage } from '../storage/storage.ts';
 import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../webhooks/address-guard.ts';
 import { requireAdmin } from './middlewares/admin.ts';
@@ -15,6 +16,7 @@ import { authenticate } from './middlewares/authenticate.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
 import { createRequestCounter, limitRequests } from './middlewares/limit-requests.ts';
+import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
@@ -26,6 +28,7 @@ import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
 import { fileRoutes } from './routes/files/routes.ts';
 import { healthRoutes } from './routes/health/routes.ts';
+import { metricsRoutes } from './routes/metrics/routes.ts';
 import { modelRoutes } from './routes/models/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
@@ -55,11 +58,14 @@ export interface AppDependencies {
   /** For links that clients give. */
   readonly guardedClient: GuardedClient;
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly settings: AppSettings;
 }
 
 export interface AppSettings {
   readonly adminToken: string;
+  /** What Prometheus shows as its bearer token. */
+  readonly metricsToken: string;
   readonly keyPepper: Buffer;
   readonly requestsPerMinute: number;
   readonly tasks: TaskLimits;
@@ -105,10 +111,11 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log, database, workflows }: AppDependencies,
+  { settings, log, metrics, database, workflows }: AppDependencies,
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
   healthRoutes(router, { database, isTemporalReachable: () => workflows.isReachable() });
+  metricsRoutes(router, { metrics, metricsToken: settings.metricsToken });
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
     // Without this Koa would believe the left-most address, which is the client's to choose.
@@ -116,6 +123,7 @@ function createFrame(
   });
   app.silent = true;
   app.use(requestId);
+  app.use(observe({ metrics, log }));
   app.use(rejectUserAgent(settings.rejectedUserAgents));
   app.use(errors(log));
   app.use(requestTarget);
@@ -135,6 +143,7 @@ function createServices({
   sealer,
   starter,
   workflows,
+  metrics,
   storage,
   moderator,
   providerCallbacks,
@@ -152,11 +161,12 @@ function createServices({
     keyPepper: settings.keyPepper,
     temporal: settings.temporal,
     workflows,
+    metrics,
     authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
     requireAdmin: requireAdmin(settings.adminToken),
     limitRequests: limitRequests(createRequestCounter(database, settings.requestsPerMinute)),
     jsonBody: jsonBody(BODY_LIMITS),
-    createTask: createTaskCreator({ database, starter, limits: settings.tasks, typicalSeconds }),
+    createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),

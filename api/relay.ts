@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { DeliveryStarter } from './services/delivery-starter.ts';
 import { createTaskRepair } from './services/task-repair.ts';
 import type { TaskStarter } from './services/task-starter.ts';
@@ -31,16 +32,18 @@ export function startRelay({
   starter,
   deliveryStarter,
   workflows,
+  metrics,
   log,
 }: {
   database: Database;
   starter: TaskStarter;
   deliveryStarter: DeliveryStarter;
   workflows: WorkflowAccess;
+  metrics: Metrics;
   log: Logger;
 }): Relay {
   const stopped = new AbortController();
-  const repair = createTaskRepair({ database, workflows, log });
+  const repair = createTaskRepair({ database, workflows, metrics, log });
   // Side by side, so that none waits for another.
   const running = Promise.all([
     run(startTasks, 'start tasks', PAUSE_MS),
@@ -72,7 +75,8 @@ export function startRelay({
 
   async function handle(task: TaskToStart): Promise<boolean> {
     if (task.deadlineAt > new Date()) return starter.start(task);
-    await finishTask(database, task.id, { status: 'failed', failure: NEVER_STARTED }, null);
+    const ended = await finishTask(database, task.id, { status: 'failed', failure: NEVER_STARTED }, null);
+    if (ended.applied) metrics.taskEnded(ended.task);
     return true;
   }
 

@@ -10,6 +10,8 @@ export interface RequestState {
   caller?: Caller;
   /** Set by `jsonBody`. */
   body?: unknown;
+  /** Set where a task is created, for the log. */
+  createdTaskId?: string;
 }
 
 export type Context = RouterContext<RequestState>;

@@ -2,6 +2,7 @@
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../api/relay.ts';
 import { loadConfig } from '../config.ts';
+import { watchBacklog } from '../telemetry/database-gauges.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openWeb } from './parts/web.ts';
@@ -9,6 +10,7 @@ import { openWeb } from './parts/web.ts';
 const config = loadConfig();
 const log = createLog('api', config);
 const web = openWeb(config, log);
+watchBacklog(web.dependencies.metrics.registry, web.dependencies.database);
 const server = await listen(createApp(web.dependencies).callback(), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');

@@ -1,7 +1,7 @@
 /** The worker process: runs the workflows and their activities. */
 import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
-import { bundleWorkflowCode, NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { bundleWorkflowCode, NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { createWorkflowAccess } from '../api/services/workflow-access.ts';
@@ -10,18 +10,23 @@ import { loadConfig } from '../config.ts';
 import { createDatabase } from '../db/database.ts';
 import { createSealer } from '../db/sealing.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
+import { watchPool } from '../telemetry/database-gauges.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { callbackUrls, openMediaProviders } from './parts/providers.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
+import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
 
 const config = loadConfig();
 const log = createLog('worker', config);
-Runtime.install({ shutdownSignals: [], logger: temporalLogger() });
+const metrics = createMetrics();
+metrics.addSource(await installTemporalRuntime(log));
 
 const database = createDatabase(config.database.url, config.database.poolSize);
+watchPool(metrics.registry, database);
 const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
 const common = {
@@ -40,6 +45,7 @@ const workers = await Promise.all([
       storage: openStorage(config),
       pollIntervalMs: config.tasks.pollIntervalMs,
       callbackUrl: callbackUrls(config),
+      metrics,
     }),
     // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
     maxConcurrentActivityTaskExecutions: 2_000,
@@ -53,6 +59,7 @@ const workers = await Promise.all([
       sealer: createSealer(config.secrets.encryptionKey),
       client,
       scheduleMs: config.webhooks.scheduleMs,
+      metrics,
     }),
     // Slow receivers wait here, up to the timeout of an attempt.
     maxConcurrentActivityTaskExecutions: 500,
@@ -73,30 +80,21 @@ stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
 });
 await running;
 
-/** Health checks, for whoever looks after this process. */
+/** Health checks and metrics, for whoever looks after this process. */
 async function openStatus(port: number): Promise<RunningServer> {
   const access = createWorkflowAccess(new Client({ connection, namespace: config.temporal.namespace }));
-  return listen(createStatusApp({ database, isTemporalReachable: () => access.isReachable(), log }).callback(), config.host, port);
+  const app = createStatusApp({
+    database,
+    isTemporalReachable: () => access.isReachable(),
+    metrics,
+    metricsToken: config.secrets.metricsToken,
+    log,
+  });
+  return listen(app.callback(), config.host, port);
 }
 
 async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {
   if (config.worker.workflowBundle !== undefined) return { workflowBundle: { codePath: config.worker.workflowBundle } };
   const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  return { workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: temporalLogger() }) };
-}
-
-function temporalLogger() {
-  const sdk = log.child({ part: 'temporal' });
-  return {
-    log: (level: string, message: string, meta?: object) => {
-      const write =
-        level === 'ERROR' ? sdk.error : level === 'WARN' ? sdk.warn : level === 'INFO' ? sdk.debug : sdk.trace;
-      write.call(sdk, meta ?? {}, message);
-    },
-    trace: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
-    debug: (message: string, meta?: object) => sdk.trace(meta ?? {}, message),
-    info: (message: string, meta?: object) => sdk.debug(meta ?? {}, message),
-    warn: (message: string, meta?: object) => sdk.warn(meta ?? {}, message),
-    error: (message: string, meta?: object) => sdk.error(meta ?? {}, message),
-  };
+  return { workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: temporalLogger(log) }) };
 }

@@ -16,6 +16,8 @@ interface BatcherOptions {
   readonly maxItems: number;
   /** How many flushes may be in flight at once. */
   readonly concurrency?: number;
+  /** Told how many items each flush takes. */
+  readonly onFlush?: (items: number) => void;
 }
 
 interface Waiting<Item, Result> {
@@ -31,7 +33,7 @@ interface Waiting<Item, Result> {
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
-  { maxItems, concurrency = 1 }: BatcherOptions,
+  { maxItems, concurrency = 1, onFlush }: BatcherOptions,
 ): Batcher<Item, Result> {
   let queue: Waiting<Item, Result>[] = [];
   let inFlight = 0;
@@ -51,6 +53,7 @@ export function createBatcher<Item, Result>(
       const batch = queue.slice(0, maxItems);
       queue = queue.slice(maxItems);
       inFlight += 1;
+      onFlush?.(batch.length);
       void flushBatch(batch).finally(() => {
         inFlight -= 1;
         pump();

@@ -29,9 +29,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   providers: { imports: ['domain', 'text'] },
   storage: { imports: ['domain', 'text'] },
   webhooks: { imports: ['domain', 'text'] },
-  activities: { imports: ['domain', 'text', ...adapters] },
+  telemetry: { imports: ['domain', 'db'] },
+  activities: { imports: ['domain', 'text', ...adapters], types: ['telemetry'] },
   workflows: { imports: ['domain'], types: ['activities'] },
-  api: { imports: ['domain', 'text', 'catalogue', ...adapters], types: ['workflows'] },
+  api: { imports: ['domain', 'text', 'catalogue', 'telemetry', ...adapters], types: ['workflows'] },
   simulator: { imports: ['domain', 'text'] },
 };
 

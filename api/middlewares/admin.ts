@@ -3,13 +3,18 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { Middleware } from '../state.ts';
 import { credentialOf } from './authenticate.ts';
 
-/** Requires the operator's token, compared in constant time. */
+/** Requires the operator's token. */
 export function requireAdmin(adminToken: string): Middleware {
-  const expected = createHash('sha256').update(adminToken).digest();
+  return requireToken(adminToken, 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.');
+}
+
+/** Requires a bearer token, compared in constant time. @param refusal says to anybody else which one */
+export function requireToken(token: string, refusal: string): Middleware {
+  const expected = createHash('sha256').update(token).digest();
   return async (context, next) => {
     const given = createHash('sha256').update(credentialOf(context.headers, [])).digest();
     if (!timingSafeEqual(given, expected)) {
-      throw new ServiceError('invalid_api_key', 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.');
+      throw new ServiceError('invalid_api_key', refusal);
     }
     await next();
   };

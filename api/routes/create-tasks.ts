@@ -26,7 +26,9 @@ export function createTaskRoutes(router: Router<RequestState>, services: ApiServ
         assertAllowedModel(caller.key, request.model.id);
         await checkInputs?.(request.render.images ?? []);
         await services.moderate(request.render);
-        return services.createTask(caller, request, context.state.requestId, claim);
+        const created = await services.createTask(caller, request, context.state.requestId, claim);
+        context.state.createdTaskId = created.taskId;
+        return created;
       }),
     );
   }

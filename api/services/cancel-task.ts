@@ -5,6 +5,7 @@ import { findCancellation, type OperatorAction, recordOperatorAction } from '../
 import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import { renderEvent } from '../../webhooks/event.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
@@ -16,7 +17,7 @@ import type { WorkflowAccess } from './workflow-access.ts';
  *   not answer: ask again
  */
 export async function cancelTask(
-  { database, workflows }: { database: Database; workflows: WorkflowAccess },
+  { database, workflows, metrics }: { database: Database; workflows: WorkflowAccess; metrics: Metrics },
   task: Task,
   { author, reason }: { author: string; reason: string },
 ): Promise<OperatorAction> {
@@ -29,12 +30,13 @@ export async function cancelTask(
   if (!(await workflows.cancel(task.id))) {
     const eventId = newId('event');
     const type = 'task.failed';
-    await finishTask(
+    const { applied, task: ended } = await finishTask(
       database,
       task.id,
       { status: 'failed', failure: CANCELLED_BY_OPERATOR },
-      { id: eventId, type, payload: (ended) => renderEvent({ id: eventId, type, task: ended }) },
+      { id: eventId, type, payload: (failed) => renderEvent({ id: eventId, type, task: failed }) },
     );
+    if (applied) metrics.taskEnded(ended);
   }
   return action;
 }

@@ -8,6 +8,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import type { TaskStarter } from './task-starter.ts';
@@ -28,7 +29,7 @@ export type CreateTask = (
   request: CreateTaskRequest,
   requestId: string,
   claim: IdempotencyClaim | null,
-) => Promise<CreatedResponse>;
+) => Promise<CreatedResponse & { readonly taskId: string }>;
 
 /** The relay leaves a new task alone for so long, because whoever created it starts it. */
 const OWN_START_MS = 3_000;
@@ -42,17 +43,20 @@ const MAX_TASKS_PER_TRANSACTION = 50;
 export function createTaskCreator({
   database,
   starter,
+  metrics,
   limits,
   typicalSeconds,
 }: {
   database: Database;
   starter: TaskStarter;
+  metrics: Metrics;
   limits: TaskLimits;
   typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }): CreateTask {
   const batcher = createBatcher<NewTask, CreateOutcome>((tasks) => createTasks(database, tasks), {
     maxItems: MAX_TASKS_PER_TRANSACTION,
     concurrency: 2,
+    onFlush: (items) => metrics.batchFlushed('task_creates', items),
   });
 
   return async (caller, request, requestId, claim) => {
@@ -69,7 +73,7 @@ export function createTaskCreator({
     });
     if (outcome !== 'created') throw REFUSALS[outcome](task);
     starter.startSoon(task);
-    return { status: 201, body };
+    return { status: 201, body, taskId: task.id };
   };
 }
 

@@ -5,6 +5,7 @@ import type { Database } from '../../db/database.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Middleware } from '../state.ts';
 import type { CreateTask } from './create-task.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
@@ -23,6 +24,7 @@ export interface ApiServices {
   readonly temporal: { readonly uiUrl: string; readonly namespace: string };
 
   readonly workflows: WorkflowAccess;
+  readonly metrics: Metrics;
 
   readonly authenticate: Middleware;
   readonly requireAdmin: Middleware;

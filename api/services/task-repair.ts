@@ -7,6 +7,7 @@ import type { Database } from '../../db/database.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { claimOverdueTasks } from '../../db/queries/overdue-tasks.ts';
 import type { TaskFailure } from '../../domain/task.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 export interface TaskRepair {
@@ -27,11 +28,13 @@ const NEVER_ENDED: TaskFailure = {
 export function createTaskRepair({
   database,
   workflows,
+  metrics,
   log,
   graceSeconds = GRACE_SECONDS,
 }: {
   database: Database;
   workflows: WorkflowAccess;
+  metrics: Metrics;
   log: Logger;
   /** How long after its deadline a task is left to its workflow. */
   graceSeconds?: number;
@@ -42,8 +45,10 @@ export function createTaskRepair({
       log.warn({ task_id: taskId }, 'the task is overdue although its workflow runs; are there workers?');
       return;
     }
-    const { applied } = await finishTask(database, taskId, { status: 'failed', failure: NEVER_ENDED }, null);
-    if (applied) log.warn({ task_id: taskId, workflow: workflow?.status ?? 'missing' }, 'refunded an abandoned task');
+    const { applied, task } = await finishTask(database, taskId, { status: 'failed', failure: NEVER_ENDED }, null);
+    if (!applied) return;
+    metrics.taskEnded(task);
+    log.warn({ task_id: taskId, workflow: workflow?.status ?? 'missing' }, 'refunded an abandoned task');
   }
 
   return {

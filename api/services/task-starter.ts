@@ -7,6 +7,7 @@ import type { Database } from '../../db/database.ts';
 import { markWorkflowsStarted, type TaskToStart } from '../../db/queries/tasks.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { mediaTask } from '../../workflows/media-task.ts';
 
 export interface TaskStarter {
@@ -30,10 +31,12 @@ const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 export function createTaskStarter({
   client,
   database,
+  metrics,
   log,
 }: {
   client: Client;
   database: Database;
+  metrics: Metrics;
   log: Logger;
 }): TaskStarter {
   const inFlight = new Set<Promise<boolean>>();
@@ -42,7 +45,7 @@ export function createTaskStarter({
       await markWorkflowsStarted(database, taskIds);
       return taskIds.map(() => null);
     },
-    { maxItems: 100 },
+    { maxItems: 100, onFlush: (items) => metrics.batchFlushed('task_starts', items) },
   );
 
   async function start(task: TaskToStart): Promise<boolean> {

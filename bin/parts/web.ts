@@ -11,6 +11,8 @@ import type { Config } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
+import { watchPool } from '../../telemetry/database-gauges.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { callbackSecrets } from './providers.ts';
 import { openStorage } from './storage.ts';
@@ -30,7 +32,9 @@ export function openWeb(config: Config, log: Logger): Web {
   const client = new Client({ connection, namespace: config.temporal.namespace });
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
-  const starter = createTaskStarter({ client, database, log });
+  const metrics = createMetrics();
+  watchPool(metrics.registry, database);
+  const starter = createTaskStarter({ client, database, metrics, log });
   const dependencies: AppDependencies = {
     database,
     catalogue: loadCatalogue(),
@@ -42,8 +46,10 @@ export function openWeb(config: Config, log: Logger): Web {
     providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },
     guardedClient,
     log,
+    metrics,
     settings: {
       adminToken: config.secrets.adminToken,
+      metricsToken: config.secrets.metricsToken,
       keyPepper: Buffer.from(config.secrets.keyPepper),
       requestsPerMinute: config.limits.requestsPerMinute,
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },

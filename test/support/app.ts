@@ -13,6 +13,7 @@ import { createSealer } from '../../db/sealing.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import { createLocalStorage } from '../../storage/local.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
@@ -44,6 +45,7 @@ export interface TestCaller {
 export interface TestApp {
   readonly baseUrl: string;
   readonly adminToken: string;
+  readonly metricsToken: string;
   readonly database: Database;
   /** Everything that was logged. */
   readonly logged: () => string;
@@ -64,6 +66,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   cancel: async () => false,
 };
 const KEY_PEPPER = Buffer.alloc(32, 1);
+const METRICS_TOKEN = 'the-token-of-prometheus';
 const ADMIN_TOKEN = 'the-token-of-the-operators';
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
@@ -85,9 +88,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     moderator: options.moderator ?? null,
     providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },
     guardedClient,
+    metrics: createMetrics(),
     log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
     settings: {
       adminToken: ADMIN_TOKEN,
+      metricsToken: METRICS_TOKEN,
       keyPepper: KEY_PEPPER,
       requestsPerMinute: 100_000,
       tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
@@ -103,6 +108,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   return {
     baseUrl,
     adminToken: ADMIN_TOKEN,
+    metricsToken: METRICS_TOKEN,
     database,
     logged: () => log,
     storedFiles: () => filesIn(filesFolder),

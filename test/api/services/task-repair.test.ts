@@ -6,6 +6,7 @@ import { createWorkflowAccess } from '../../../api/services/workflow-access.ts';
 import { markWorkflowsStarted } from '../../../db/queries/tasks.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey, createTaskRow, reloadAccount, reloadTask, type TestKey } from '../../support/factories.ts';
 import { claimTestNamespace, testTemporalAddress } from '../../support/services.ts';
@@ -44,7 +45,13 @@ describe('the repair of abandoned tasks', function () {
 
   function repair(settings: { graceSeconds?: number; client?: Client } = {}): TaskRepair {
     const workflows = createWorkflowAccess(settings.client ?? client);
-    return createTaskRepair({ database: testDatabase.database, workflows, log: silent, ...settings });
+    return createTaskRepair({
+      database: testDatabase.database,
+      workflows,
+      metrics: createMetrics(),
+      log: silent,
+      ...settings,
+    });
   }
 
   const stand = async (task: Task): Promise<unknown> => {

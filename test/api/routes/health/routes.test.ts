@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createStatusApp } from '../../../../api/status-app.ts';
 import { listen, type RunningServer } from '../../../../bin/parts/http-server.ts';
 import { createDatabase, type Database } from '../../../../db/database.ts';
+import { createMetrics } from '../../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -24,6 +25,8 @@ describe('health checks', () => {
     const app = createStatusApp({
       database,
       isTemporalReachable: async () => temporal,
+      metrics: createMetrics(),
+      metricsToken: 'a token',
       log: pino({ level: 'silent' }),
     });
     const server = await listen(app.callback(), '127.0.0.1', 0);

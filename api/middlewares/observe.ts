@@ -1,0 +1,55 @@
+import type { Logger } from 'pino';
+import { isId } from '../../domain/ids.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { AppContext } from '../state.ts';
+
+/** Asked every few seconds by machines; their lines would hide the others. */
+const UNREMARKABLE = new Set(['/healthz', '/readyz', '/metrics']);
+/** What the specification's clients use; anything else shares a label. */
+const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
+
+/**
+ * Measures each request, and writes one line about it when it has ended: who asked, for what, and how it went. Bodies,
+ * prompts, headers and query strings are left out, since any of them may hold a secret or a person's words.
+ */
+export function observe({ metrics, log }: { metrics: Metrics; log: Logger }) {
+  return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
+    const startedAtMs = performance.now();
+    context.res.once('close', () => {
+      const durationMs = performance.now() - startedAtMs;
+      const method = METHODS.has(context.method) ? context.method : 'other';
+      const route = routeOf(context);
+      const { statusCode: status, writableFinished } = context.res;
+      metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
+      const level = UNREMARKABLE.has(route) ? 'debug' : 'info';
+      if (!log.isLevelEnabled(level)) return;
+      log[level](
+        {
+          request_id: context.state.requestId,
+          account_id: context.state.caller?.account.id,
+          task_id: taskIdOf(context),
+          method,
+          route,
+          status,
+          duration_ms: Math.round(durationMs * 10) / 10,
+          // The client, or this process stopping, ended the connection before the answer.
+          ...(!writableFinished && { cut_off: true }),
+        },
+        'request',
+      );
+    });
+    await next();
+  };
+}
+
+/** The pattern of the route: paths themselves hold ids, and anything that a client may think of. */
+function routeOf(context: AppContext): string {
+  if ('routerPath' in context && typeof context['routerPath'] === 'string') return context['routerPath'];
+  return context.path.startsWith('/files/') ? '/files/*' : 'unmatched';
+}
+
+/** The task that the path names, or that was created. */
+function taskIdOf(context: AppContext): string | undefined {
+  const named = context.path.split('/').find((part) => isId('task', part));
+  return named ?? context.state.createdTaskId;
+}

@@ -1,0 +1,50 @@
+import { toUsdNumber } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+/** What has begun and not ended. */
+export interface Backlog {
+  /** Media tasks that are not final. */
+  readonly running: number;
+  /** Those whose workflow nobody is known to have started. */
+  readonly unstarted: number;
+  readonly oldestUnstartedSeconds: number;
+  /** Those whose deadline has passed. */
+  readonly overdue: number;
+  /** What the running tasks hold. */
+  readonly reservedUsd: number;
+  /** Deliveries whose workflow nobody is known to have started. */
+  readonly unstartedDeliveries: number;
+}
+
+/** Reads the backlog, by indexes that hold nothing but the backlog. */
+export async function readBacklog(database: Database): Promise<Backlog> {
+  const { rows } = await database.raw<{ rows: BacklogRow[] }>(/* sql */ `
+    SELECT count(*)::int AS running,
+      count(*) FILTER (WHERE workflow_started_at IS NULL)::int AS unstarted,
+      coalesce(extract(epoch FROM now() - min(created_at) FILTER (WHERE workflow_started_at IS NULL)), 0)::float8
+        AS oldest_unstarted_seconds,
+      count(*) FILTER (WHERE deadline_at < now())::int AS overdue,
+      coalesce(sum(price), 0)::text AS reserved,
+      (SELECT count(*)::int FROM deliveries
+        WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()) AS unstarted_deliveries
+    FROM tasks WHERE status IN ('queued', 'processing')`);
+  const row = rows[0];
+  if (!row) throw new Error('an aggregate always has a row');
+  return {
+    running: row.running,
+    unstarted: row.unstarted,
+    oldestUnstartedSeconds: row.oldest_unstarted_seconds,
+    overdue: row.overdue,
+    reservedUsd: toUsdNumber(picoUsd(row.reserved)),
+    unstartedDeliveries: row.unstarted_deliveries,
+  };
+}
+
+interface BacklogRow {
+  running: number;
+  unstarted: number;
+  oldest_unstarted_seconds: number;
+  overdue: number;
+  reserved: string;
+  unstarted_deliveries: number;
+}

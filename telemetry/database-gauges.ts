@@ -1,0 +1,78 @@
+/** Measurements that are read from the database whenever Prometheus asks. */
+import { Gauge, type Registry } from 'prom-client';
+import type { Database } from '../db/database.ts';
+import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
+
+/** How the connections of a process are used. */
+export function watchPool(registry: Registry, database: Database): void {
+  const gauge = new Gauge({
+    name: 'genway_database_connections',
+    help: 'Connections of this process to PostgreSQL: used, free, and how many queries wait for one',
+    labelNames: ['state'],
+    registers: [registry],
+    collect: () => {
+      const { pool } = database.client as { pool?: Pool };
+      gauge.set({ state: 'used' }, pool?.numUsed() ?? 0);
+      gauge.set({ state: 'free' }, pool?.numFree() ?? 0);
+      gauge.set({ state: 'waiting' }, pool?.numPendingAcquires() ?? 0);
+    },
+  });
+}
+
+/** The part of knex's pool that is read here: https://github.com/vincit/tarn.js#usage. */
+interface Pool {
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+}
+
+const BACKLOG: Readonly<Record<string, { readonly help: string; readonly read: (backlog: Backlog) => number }>> = {
+  genway_tasks_running: { help: 'Media tasks that have not ended', read: ({ running }) => running },
+  genway_tasks_unstarted: {
+    help: 'Media tasks whose workflow Temporal has not acknowledged yet',
+    read: ({ unstarted }) => unstarted,
+  },
+  genway_tasks_oldest_unstarted_seconds: {
+    help: 'Age of the oldest of them; 0 when there is none',
+    read: ({ oldestUnstartedSeconds }) => oldestUnstartedSeconds,
+  },
+  genway_tasks_overdue: {
+    help: 'Media tasks that have not ended although their deadline has passed',
+    read: ({ overdue }) => overdue,
+  },
+  genway_tasks_reserved_usd: {
+    help: 'USD that running media tasks hold',
+    read: ({ reservedUsd }) => reservedUsd,
+  },
+  genway_deliveries_unstarted: {
+    help: 'Webhook deliveries whose workflow Temporal has not acknowledged yet',
+    read: ({ unstartedDeliveries }) => unstartedDeliveries,
+  },
+};
+
+/**
+ * What waits in the database: the same number whichever process is asked, so take the maximum over processes, not the sum.
+ * When the database does not answer these measurements are missing and the others are still told.
+ */
+export function watchBacklog(registry: Registry, database: Database): void {
+  let latest: Promise<Backlog | null> | undefined;
+  // All gauges of one scrape are collected at once and share one reading.
+  const read = (): Promise<Backlog | null> => {
+    latest ??= readBacklog(database)
+      .catch(() => null)
+      .finally(() => (latest = undefined));
+    return latest;
+  };
+  for (const [name, { help, read: valueOf }] of Object.entries(BACKLOG)) {
+    const gauge = new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect: async () => {
+        const backlog = await read();
+        if (backlog) gauge.set(valueOf(backlog));
+        else gauge.reset();
+      },
+    });
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * What a process tells Prometheus about itself. The rest of the code reports what happened in its own words; names, labels
+ * and buckets are decided here. Labels take their values from short lists only: no account, task, key or address is one.
+ */
+import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { toUsdNumber } from '../domain/money.ts';
+import type { Task } from '../domain/task.ts';
+
+export interface Metrics {
+  /** Where further measurements of the process are registered. */
+  readonly registry: Registry;
+  /** @param route the pattern that the path matched */
+  requestEnded(request: { method: string; route: string; status: number; seconds: number }): void;
+  /** @param task as it stands after its ending */
+  taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
+  /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
+  deliveryAttempted(outcome: string): void;
+  /** @param batch the name of the batcher */
+  batchFlushed(batch: string, items: number): void;
+  /** Adds measurements that something else in the process writes in Prometheus' text format. */
+  addSource(read: () => Promise<string>): void;
+  /** Everything, in Prometheus' text format. */
+  render(): Promise<string>;
+}
+
+const SECONDS_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100, 300];
+const ITEMS_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+
+/** What https://prometheus.io/docs/instrumenting/exposition_formats/ calls the text-based format. */
+export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
+
+/** Metrics of their own, so that several can live in one process. */
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  const sources: (() => Promise<string>)[] = [];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'genway_http_request_duration_seconds',
+    help: 'HTTP requests: from their arrival to the last byte of the answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const tasks = new Counter({
+    name: 'genway_tasks_ended_total',
+    help: 'Media tasks that ended, by how: succeeded, or their error code',
+    labelNames: ['model', 'outcome'],
+    registers,
+  });
+  const settled = new Counter({
+    name: 'genway_tasks_settled_usd_total',
+    help: 'USD charged for media tasks',
+    registers,
+  });
+  const refunded = new Counter({
+    name: 'genway_tasks_refunded_usd_total',
+    help: 'USD that media tasks had reserved and gave back',
+    registers,
+  });
+  const attempts = new Counter({
+    name: 'genway_webhook_attempts_total',
+    help: 'Attempts to deliver an event, by what became of the delivery: delivered, pending (tried again later) or failed',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'genway_batch_items',
+    help: 'How many calls shared one database round trip',
+    labelNames: ['batch'],
+    buckets: ITEMS_BUCKETS,
+    registers,
+  });
+
+  return {
+    registry,
+    requestEnded: ({ method, route, status, seconds }) => {
+      requests.observe({ method, route, status: String(status) }, seconds);
+    },
+    taskEnded: ({ model, status, failure, price }) => {
+      tasks.inc({ model, outcome: failure?.code ?? status });
+      (failure ? refunded : settled).inc(toUsdNumber(price));
+    },
+    deliveryAttempted: (outcome) => attempts.inc({ outcome }),
+    batchFlushed: (batch, items) => batches.observe({ batch }, items),
+    addSource: (read) => void sources.push(read),
+    render: async () => (await Promise.all([registry.metrics(), ...sources.map((read) => read())])).join('\n'),
+  };
+}

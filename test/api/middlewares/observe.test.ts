@@ -1,0 +1,111 @@
+import { expect } from 'chai';
+import { type TestApp, startTestApp } from '../../support/app.ts';
+import { call } from '../../support/stack.ts';
+
+interface Line {
+  readonly level: number;
+  readonly msg: string;
+  readonly route: string;
+  readonly request_id: string;
+}
+
+const DEBUG = 20;
+const INFO = 30;
+
+describe('observing requests', () => {
+  let app: TestApp;
+  let apiKey: string;
+  let accountId: string;
+
+  before(async () => {
+    app = await startTestApp();
+    ({ apiKey, accountId } = await app.createAccount({ fundedUsd: 10 }));
+  });
+  after(() => app.stop());
+
+  function lines(): Line[] {
+    const parsed = app
+      .logged()
+      .split('\n')
+      .filter(Boolean)
+      .map((line): Line => JSON.parse(line));
+    return parsed.filter(({ msg }) => msg === 'request');
+  }
+
+  function lineOf(headers: Headers): Line | undefined {
+    return lines().find((line) => line.request_id === headers.get('x-request-id'));
+  }
+
+  async function scrape(): Promise<string> {
+    const answer = await fetch(`${app.baseUrl}/metrics`, { headers: { authorization: `Bearer ${app.metricsToken}` } });
+    expect(answer.headers.get('content-type')).to.equal('text/plain; version=0.0.4; charset=utf-8');
+    return answer.text();
+  }
+
+  it('writes one line about each: who asked, for what, and how it went', async () => {
+    const { headers, body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidone-3.0', prompt: 'x' },
+    });
+    const created = lineOf(headers);
+    expect(created).to.include({
+      level: INFO,
+      method: 'POST',
+      route: '/v1/videos/tasks',
+      status: 201,
+      account_id: accountId,
+      task_id: body.data.id,
+    });
+    expect(created).to.have.property('duration_ms').that.is.a('number');
+    const polled = await call(`${app.baseUrl}/v1/tasks/${body.data.id}`, { key: apiKey });
+    expect(lineOf(polled.headers)).to.include({ route: '/v1/tasks/:taskId', status: 200, task_id: body.data.id });
+    const refused = await call(`${app.baseUrl}/v1/models`);
+    expect(lineOf(refused.headers))
+      .to.include({ route: '/v1/models', status: 401 })
+      .and.not.have.property('account_id');
+  });
+
+  it('writes no prompt, no key, no body and no query', async () => {
+    const secret = 'sk-a-key-that-is-wrong';
+    await call(`${app.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidone-3.0', prompt: 'a secret wish' },
+    });
+    await call(`${app.baseUrl}/v1/videos/tasks`, { key: secret, body: { prompt: 'a secret wish' } });
+    await call(`${app.baseUrl}/v1/models?key=${secret}`, { headers: { 'x-api-key': secret, 'user-agent': secret } });
+    await call(`${app.baseUrl}/${secret}`);
+    for (const hidden of [secret, apiKey, apiKey.slice(3), app.adminToken, 'secret wish']) {
+      expect(app.logged()).to.not.include(hidden);
+    }
+  });
+
+  it('keeps the probes of machines out of the usual log', async () => {
+    const { headers } = await call(`${app.baseUrl}/healthz`);
+    expect(lineOf(headers)).to.include({ level: DEBUG, route: '/healthz' });
+  });
+
+  it('measures each under its route, so that no client can make up labels', async () => {
+    const before = (await scrape()).split('\n').length;
+    for (let index = 0; index < 20; index += 1) {
+      await call(`${app.baseUrl}/made-up-${index}`, { method: `MADEUP${index}` }).catch(() => undefined);
+      await call(`${app.baseUrl}/made-up-${index}`);
+      await call(`${app.baseUrl}/v1/tasks/made-up-${index}`, { key: apiKey });
+      await call(`${app.baseUrl}/files/made-up-${index}`);
+    }
+    const scraped = await scrape();
+    expect(scraped).to.include('route="/v1/tasks/:taskId",status="404"').and.include('route="unmatched"');
+    expect(scraped).to.include('route="/files/*"').and.not.include('made-up');
+    const bucketsOfASeries = 18;
+    expect(scraped.split('\n').length - before).to.be.at.most(5 * bucketsOfASeries);
+  });
+
+  it('shows the measurements to nobody without the token', async () => {
+    for (const key of [undefined, apiKey, app.adminToken]) {
+      const { status, body } = await call(`${app.baseUrl}/metrics`, key === undefined ? {} : { key });
+      expect(status).to.equal(401);
+      expect(JSON.stringify(body)).to.not.include('genway_');
+    }
+    const measured = await scrape();
+    for (const hidden of [apiKey, accountId, app.adminToken, app.metricsToken]) expect(measured).to.not.include(hidden);
+  });
+});

@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
+import { createDatabase } from '../../db/database.ts';
+import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { watchBacklog, watchPool } from '../../telemetry/database-gauges.ts';
+import { createMetrics, type Metrics } from '../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createEndpoint, createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** The samples of a metric: its labels, if it has any, and its value. */
+async function samples(metrics: Metrics, name: string): Promise<Record<string, number>> {
+  const lines = (await metrics.render()).split('\n').filter((line) => line.startsWith(name));
+  return Object.fromEntries(
+    lines.map((line) => [line.slice(name.length, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
+}
+
+describe('metrics', () => {
+  it('count tasks by how they ended, and their money', async () => {
+    const metrics = createMetrics();
+    const task = { model: 'vidone-3.0', price: parseUsd('0.5') };
+    metrics.taskEnded({ ...task, status: 'succeeded', failure: null });
+    metrics.taskEnded({ ...task, status: 'succeeded', failure: null });
+    metrics.taskEnded({ ...task, status: 'failed', failure: { code: 'bad_request', message: 'No.' } });
+    expect(await samples(metrics, 'genway_tasks_ended_total')).to.deep.equal({
+      '{model="vidone-3.0",outcome="succeeded"}': 2,
+      '{model="vidone-3.0",outcome="bad_request"}': 1,
+    });
+    expect(await samples(metrics, 'genway_tasks_settled_usd_total')).to.deep.equal({ '': 1 });
+    expect(await samples(metrics, 'genway_tasks_refunded_usd_total')).to.deep.equal({ '': 0.5 });
+  });
+
+  it('measure requests, attempts of deliveries and batches', async () => {
+    const metrics = createMetrics();
+    metrics.requestEnded({ method: 'GET', route: '/v1/models', status: 200, seconds: 0.02 });
+    metrics.deliveryAttempted('pending');
+    metrics.batchFlushed('task_creates', 3);
+    const labels = '{method="GET",route="/v1/models",status="200"}';
+    expect(await samples(metrics, 'genway_http_request_duration_seconds_count')).to.deep.equal({ [labels]: 1 });
+    expect(await samples(metrics, 'genway_webhook_attempts_total')).to.deep.equal({ '{outcome="pending"}': 1 });
+    expect(await samples(metrics, 'genway_batch_items_sum')).to.deep.equal({ '{batch="task_creates"}': 3 });
+  });
+
+  it('hold what others in the process measure', async () => {
+    const metrics = createMetrics();
+    metrics.addSource(async () => 'temporal_something 7');
+    expect(await samples(metrics, 'temporal_something')).to.deep.equal({ '': 7 });
+    expect(await samples(metrics, 'nodejs_eventloop_lag_seconds')).to.have.property('');
+  });
+
+  describe('of the database', () => {
+    let testDatabase: TestDatabase;
+
+    before(async () => (testDatabase = await createTestDatabase()));
+    after(() => testDatabase.drop());
+
+    async function backlog(): Promise<Record<string, number | undefined>> {
+      const metrics = createMetrics();
+      watchBacklog(metrics.registry, testDatabase.database);
+      const names = ['running', 'unstarted', 'overdue', 'reserved_usd'];
+      const values = await Promise.all(names.map((name) => samples(metrics, `genway_tasks_${name}`)));
+      return Object.fromEntries(names.map((name, index) => [name, values[index]?.['']]));
+    }
+
+    it('tell what has begun and not ended', async () => {
+      const { database } = testDatabase;
+      expect(await backlog()).to.deep.equal({ running: 0, unstarted: 0, overdue: 0, reserved_usd: 0 });
+      const key = await createFundedKey(database);
+      await createEndpoint(database, { id: key.accountId });
+      const [late, , ended] = await Promise.all([
+        createTaskRow(database, key, { id: newId('task', Date.now() - HOUR_MS) }),
+        createTaskRow(database, key),
+        createTaskRow(database, key),
+      ]);
+      await markWorkflowsStarted(database, [late.id]);
+      await finishAsSucceeded(database, ended);
+      expect(await backlog()).to.deep.equal({ running: 2, unstarted: 1, overdue: 1, reserved_usd: 2 });
+    });
+
+    it('tell the age of the oldest task that was not started, and deliveries that are due', async () => {
+      const { database } = testDatabase;
+      await createTaskRow(database, await createFundedKey(database), { id: newId('task', Date.now() - HOUR_MS) });
+      await database('deliveries').update({ next_start_at: new Date(0) });
+      const metrics = createMetrics();
+      watchBacklog(metrics.registry, database);
+      const age = (await samples(metrics, 'genway_tasks_oldest_unstarted_seconds'))[''];
+      expect(age).to.be.greaterThan(3_599).and.lessThan(3_700);
+      expect(await samples(metrics, 'genway_deliveries_unstarted')).to.deep.equal({ '': 1 });
+    });
+
+    it('tell how the connections are used', async () => {
+      const metrics = createMetrics();
+      watchPool(metrics.registry, testDatabase.database);
+      await testDatabase.database.transaction(async () => {
+        const connections = await samples(metrics, 'genway_database_connections');
+        expect(connections).to.have.all.keys('{state="used"}', '{state="free"}', '{state="waiting"}');
+        expect(connections).to.include({ '{state="used"}': 1, '{state="waiting"}': 0 });
+      });
+    });
+
+    it('are missing while it does not answer, which takes no others away', async () => {
+      const unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
+      const metrics = createMetrics();
+      watchBacklog(metrics.registry, unreachable);
+      metrics.deliveryAttempted('failed');
+      expect(await samples(metrics, 'genway_webhook_attempts_total')).to.deep.equal({ '{outcome="failed"}': 1 });
+      await unreachable.destroy();
+    });
+  });
+});
