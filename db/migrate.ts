@@ -8,6 +8,8 @@ import * as idempotency from './migrations/0005-idempotency.ts';
 import * as webhooks from './migrations/0006-webhooks.ts';
 import * as createTasks from './migrations/0007-create-tasks.ts';
 import * as requestWindows from './migrations/0008-request-windows.ts';
+import * as text from './migrations/0009-text.ts';
+import * as textMoney from './migrations/0010-text-money.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
@@ -19,6 +21,8 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0006-webhooks': webhooks,
   '0007-create-tasks': createTasks,
   '0008-request-windows': requestWindows,
+  '0009-text': text,
+  '0010-text-money': textMoney,
   '0020-operator-actions': operatorActions,
 };
 
@@ -26,7 +30,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
 const MIGRATION_LOCK = 5_410_293;
 
 /** The tables that are partitioned by month. */
-const PARTITIONED_TABLES = ['tasks', 'transfers'] as const;
+const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests'] as const;
 
 /** How many months, from the previous one on, always have their partitions. */
 const PARTITION_MONTHS = 5;

@@ -3,7 +3,8 @@ import type { Knex } from 'knex';
 /**
  * Accounts with their materialised balances, and API keys. The balance columns are moved by the ledger's trigger and by
  * nothing else; that no `pico_usd` is negative makes an overdraft impossible whatever the code does. Rows are never removed,
- * because the ledger speaks of them, and a deleted key stays deleted.
+ * because the ledger speaks of them, and a deleted key stays deleted. The room that each page keeps free lets a new version of
+ * a row stand beside the old one, which spares the indexes.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -17,7 +18,7 @@ export async function up(knex: Knex): Promise<void> {
       topped_up_at timestamptz,
       max_concurrent_tasks integer CHECK (max_concurrent_tasks > 0),
       created_at timestamptz NOT NULL DEFAULT now()
-    );
+    ) WITH (fillfactor = 25);
 
     CREATE TABLE api_keys (
       id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^key_[0-9a-z]{32}$'),
@@ -34,7 +35,7 @@ export async function up(knex: Knex): Promise<void> {
       disabled_at timestamptz,
       deleted_at timestamptz,
       created_at timestamptz NOT NULL DEFAULT now()
-    );
+    ) WITH (fillfactor = 25);
     CREATE INDEX api_keys_by_account ON api_keys (account_id, id);
 
     CREATE TRIGGER accounts_keep_identity BEFORE UPDATE ON accounts FOR EACH ROW

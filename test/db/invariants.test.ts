@@ -3,7 +3,7 @@
  * The last test counts: no constraint and no trigger is left out.
  */
 import { expect } from 'chai';
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { Account } from '../../db/queries/accounts.ts';
 import { deleteApiKey } from '../../db/queries/api-keys.ts';
@@ -95,6 +95,19 @@ describe('the rules of the database', () => {
       digest: randomBytes(32),
       hint: 'test',
       ...changes,
+    });
+
+  const insertTextRequest = (changes: Row): PromiseLike<unknown> =>
+    insert('text_requests', textRequestOf(given.key, changes));
+  /** What happens to a row that is there; nothing of it stays. */
+  const afterInserting = (
+    changes: Row,
+    attempt: (transaction: Database, row: Row) => PromiseLike<unknown>,
+  ): PromiseLike<unknown> =>
+    database.transaction(async (transaction) => {
+      const row = textRequestOf(given.key, changes);
+      await transaction('text_requests').insert(row);
+      await attempt(transaction, row);
     });
 
   const insertAdjustment = (changes: Row): PromiseLike<unknown> =>
@@ -807,6 +820,82 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
+  describe('text requests', () => {
+    refuses('an id of another form', 'text_requests_id_check', () => insertTextRequest({ id: 'txt_1' }));
+    refuses('an unknown format', 'text_requests_format_check', () => insertTextRequest({ format: 'smoke' }));
+    refuses('an unknown outcome', 'text_requests_outcome_check', () =>
+      insertTextRequest({ outcome: 'lost', held: 0, charge: 0 }),
+    );
+    for (const tokens of ['input', 'cache_read', 'cache_write', 'output', 'reasoning']) {
+      refuses(`fewer than no ${tokens} tokens`, `text_requests_${tokens}_tokens_check`, () =>
+        insertTextRequest({ [`${tokens}_tokens`]: -1 }),
+      );
+    }
+    refuses(
+      'a failure without a code, and a code without a failure',
+      'text_requests_failed_has_code',
+      () => insertTextRequest({ outcome: 'failed', charge: 0 }),
+      () => insertTextRequest({ error_code: 'processing_failed' }),
+    );
+    refuses('a charge for what failed or was abandoned', 'text_requests_answers_cost', () =>
+      insertTextRequest({ outcome: 'abandoned' }),
+    );
+    refuses(
+      'a charge above the hold that nobody bears, and a surplus that nothing explains',
+      'text_requests_charge_is_paid_or_absorbed',
+      () => insertTextRequest({ charge: 11 }),
+      () => insertTextRequest({ absorbed: 1 }),
+    );
+    refuses('the same request twice', 'text_requests_pkey', () =>
+      afterInserting({}, (transaction, row) => transaction('text_requests').insert(row)),
+    );
+    refuses(
+      'to change what ended',
+      'text_requests_are_final',
+      () =>
+        afterInserting({}, (transaction, { id }) => transaction('text_requests').where({ id }).update({ charge: 9 })),
+      () =>
+        afterInserting({ outcome: 'abandoned', charge: 0 }, (transaction, { id }) =>
+          transaction('text_requests').where({ id }).update({ model: 'another' }),
+        ),
+    );
+    refuses('to forget a request', 'text_requests_are_kept', () =>
+      afterInserting({}, (transaction, { id }) => transaction('text_requests').where({ id }).delete()),
+    );
+    refuses('to forget all of them', 'text_requests_not_truncated', () => statement('TRUNCATE text_requests'));
+
+    refuses('a request that is held twice', 'text_holds_pkey', ({ key }) => {
+      const row = textHoldOf(key);
+      return database('text_holds').insert([row, row]);
+    });
+    refuses(
+      'a hold without a reservation, and a reservation of nothing',
+      'text_holds_reserve_what_they_hold',
+      ({ key }) => insert('text_holds', textHoldOf(key, { reservation_id: null })),
+      ({ key }) => insert('text_holds', textHoldOf(key, { amount: 0 })),
+    );
+    refuses('two slots for one request', 'text_free_slots_pkey', ({ account }) => {
+      const row = { account_id: account.id, text_request_id: newId('textRequest'), taken_at: new Date() };
+      return database('text_free_slots').insert([row, row]);
+    });
+    refuses('a process twice', 'processes_pkey', () => {
+      const row = { id: randomUUID() };
+      return database('processes').insert([row, row]);
+    });
+
+    const rateCard = { version: 'test', model: 'textc-M3', pricing: '{}' };
+    refuses('two rate cards of a model in one version', 'rate_cards_pkey', () =>
+      database('rate_cards').insert([rateCard, rateCard]),
+    );
+    refuses('to change a rate card', 'rate_cards_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('rate_cards').insert(rateCard);
+        await transaction('rate_cards').update({ pricing: '[]' });
+      }),
+    );
+    refuses('to forget all rate cards', 'rate_cards_not_truncated', () => statement('TRUNCATE rate_cards'));
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());
@@ -981,4 +1070,50 @@ function partitionOf(table: string): string {
 function nextMonth(): Date {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1));
+}
+
+/** A text request that cost 10. */
+function textRequestOf(key: TestKey, changes: Row = {}): Row {
+  return {
+    ...textIdentityOf(key),
+    outcome: 'succeeded',
+    input_tokens: 1,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 1,
+    estimated: false,
+    held: 10,
+    charge: 10,
+    excess: 0,
+    absorbed: 0,
+    ...changes,
+  };
+}
+
+/** What is held for one that is under way. */
+function textHoldOf(key: TestKey, changes: Row = {}): Row {
+  return {
+    ...textIdentityOf(key),
+    process_id: randomUUID(),
+    reservation_id: newId('transfer'),
+    opened_at: new Date(),
+    amount: 10,
+    signup_amount: 0,
+    funded_only: false,
+    ...changes,
+  };
+}
+
+function textIdentityOf({ id: apiKeyId, accountId }: TestKey): Row {
+  return {
+    id: newId('textRequest'),
+    created_at: new Date(),
+    account_id: accountId,
+    api_key_id: apiKeyId,
+    request_id: newId('request'),
+    model: 'textc-M3',
+    format: 'messages',
+    streamed: false,
+    catalogue_version: 'test',
+  };
 }

@@ -1,0 +1,258 @@
+/**
+ * The money of text requests, many requests a statement: migration 0010. It has connections of its own and speaks to them
+ * without a query builder, because every text request passes here twice.
+ */
+import { Pool } from 'pg';
+import type { PicoUsd } from '../domain/money.ts';
+import type { AppliedModifier } from '../domain/pricing.ts';
+
+/** What is to be held before a model is called. */
+export interface NewTextHold {
+  /** The text request's id. */
+  readonly id: string;
+  readonly reservationId: string;
+  readonly accountId: string;
+  readonly apiKeyId: string;
+  /** 0 for a free model. */
+  readonly amount: PicoUsd;
+  /** Takes one of the account's slots for free models. */
+  readonly free: boolean;
+  /** Signup credit does not pay for it. */
+  readonly fundedOnly: boolean;
+  /** Refused on an account that never topped up. */
+  readonly needsTopUp: boolean;
+  /** When the request began. */
+  readonly createdAt: Date;
+  readonly requestId: string;
+  readonly model: string;
+  readonly format: string;
+  readonly streamed: boolean;
+}
+
+export type HoldRefusal =
+  | 'key_deleted'
+  | 'key_disabled'
+  | 'key_expired'
+  | 'key_exhausted'
+  | 'key_limit'
+  | 'never_topped_up'
+  | 'insufficient_credits'
+  | 'insufficient_funds'
+  | 'free_limit';
+
+/** Why a request is not held. */
+export interface RefusedHold {
+  readonly refusal: HoldRefusal;
+  /** What the key's limit or the balance had left for it, where that was too little. */
+  readonly remaining: PicoUsd | null;
+  /** On `free_limit`. */
+  readonly retryAfterSeconds: number | null;
+}
+
+/** How a request ended, and what it costs. */
+export interface TextSettlement {
+  /** As it was held. */
+  readonly hold: NewTextHold;
+  /** Of the settlement or the refund. */
+  readonly resolutionId: string;
+  /** Of the transfers for a charge above the hold. */
+  readonly excessId: string;
+  readonly absorbedId: string;
+  readonly outcome: 'succeeded' | 'disconnected' | 'failed' | 'abandoned';
+  /** On `failed`. */
+  readonly errorCode: string | null;
+  readonly charge: PicoUsd;
+  readonly modifiers: readonly AppliedModifier[];
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number | null;
+  /** Whether a count is the gateway's own. */
+  readonly estimated: boolean;
+  readonly upstream: { readonly provider: string; readonly format: string } | null;
+  readonly latencyMs: number | null;
+  readonly firstByteMs: number | null;
+}
+
+export interface TextLedger {
+  /** @returns for each, in their order, null when it is held and otherwise why not */
+  hold(holds: readonly NewTextHold[]): Promise<readonly (RefusedHold | null)[]>;
+  /**
+   * Ends requests, each once, however often it is called.
+   *
+   * @returns the ids of those that nothing was held for
+   */
+  settle(settlements: readonly TextSettlement[]): Promise<ReadonlySet<string>>;
+  /** Ends a request whose hold is gone; nothing happens when it ended before. */
+  settleWithoutHold(settlement: TextSettlement): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TextLedgerOptions {
+  /** A PostgreSQL connection URL. */
+  readonly url: string;
+  readonly poolSize: number;
+  /** Of the process that holds: see `db/queries/processes.ts`. */
+  readonly processId: string;
+  /** Names the prices, and is kept with every request. */
+  readonly catalogueVersion: string;
+  /** Requests to free models that an account has in a minute, before and after its first top-up. */
+  readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
+}
+
+/** The parameters of `hold_text` after those that a batch has in common, each an array over the batch. */
+const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
+  ({ id }) => id,
+  ({ reservationId }) => reservationId,
+  ({ accountId }) => accountId,
+  ({ apiKeyId }) => apiKeyId,
+  ({ amount }) => amount,
+  ({ free }) => free,
+  ({ fundedOnly }) => fundedOnly,
+  ({ needsTopUp }) => needsTopUp,
+  ({ createdAt }) => createdAt.toISOString(),
+  ({ requestId }) => requestId,
+  ({ model }) => model,
+  ({ format }) => format,
+  ({ streamed }) => streamed,
+];
+
+/** The parameters of `settle_text`, each an array over the batch. */
+const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] = [
+  ({ hold }) => hold.id,
+  ({ hold }) => hold.accountId,
+  ({ resolutionId }) => resolutionId,
+  ({ excessId }) => excessId,
+  ({ absorbedId }) => absorbedId,
+  ({ outcome }) => outcome,
+  ({ errorCode }) => errorCode,
+  ({ charge }) => charge,
+  ({ modifiers }) => modifiersColumn(modifiers),
+  ({ inputTokens }) => inputTokens,
+  ({ cacheReadTokens }) => cacheReadTokens,
+  ({ cacheWriteTokens }) => cacheWriteTokens,
+  ({ outputTokens }) => outputTokens,
+  ({ reasoningTokens }) => reasoningTokens,
+  ({ estimated }) => estimated,
+  ({ upstream }) => upstream?.provider,
+  ({ upstream }) => upstream?.format,
+  ({ latencyMs }) => wholeMs(latencyMs),
+  ({ firstByteMs }) => wholeMs(firstByteMs),
+];
+
+const COMMON_HOLD_PARAMETERS = 4;
+
+const HOLD = {
+  name: 'hold_text',
+  text: `SELECT * FROM hold_text(${parameters(COMMON_HOLD_PARAMETERS + HOLD_COLUMNS.length)})`,
+};
+const SETTLE = {
+  name: 'settle_text',
+  text: `SELECT settle_text(${parameters(SETTLEMENT_COLUMNS.length)}) AS without_hold`,
+};
+
+interface RefusalRow {
+  position: number;
+  refusal: HoldRefusal;
+  remaining: string | null;
+  retry_after_seconds: number | null;
+}
+
+/** Opens connections when they are first needed. */
+export function createTextLedger(options: TextLedgerOptions): TextLedger {
+  const { url, poolSize, processId, catalogueVersion, freeRequestsPerMinute } = options;
+  const pool = new Pool({
+    connectionString: url,
+    max: poolSize,
+    connectionTimeoutMillis: 10_000,
+    keepAlive: true,
+    application_name: 'genway-text',
+  });
+  // An idle connection that breaks is replaced when it is next needed.
+  pool.on('error', () => {});
+  const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
+
+  return {
+    async hold(holds) {
+      const { rows } = await pool.query<RefusalRow>({
+        ...HOLD,
+        values: [processId, catalogueVersion, neverToppedUp, toppedUp, ...columns(HOLD_COLUMNS, holds)],
+      });
+      const refused = new Map(rows.map((row) => [row.position, toRefusal(row)]));
+      return holds.map((_, index) => refused.get(index + 1) ?? null);
+    },
+
+    async settle(settlements) {
+      const { rows } = await pool.query<{ without_hold: string[] }>({
+        ...SETTLE,
+        values: columns(SETTLEMENT_COLUMNS, settlements),
+      });
+      return new Set(rows[0]?.without_hold);
+    },
+
+    async settleWithoutHold(settlement) {
+      await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement, catalogueVersion)]);
+    },
+
+    close: () => pool.end(),
+  };
+}
+
+function toRefusal({ refusal, remaining, retry_after_seconds }: RefusalRow): RefusedHold {
+  return {
+    refusal,
+    remaining: remaining === null ? null : BigInt(remaining),
+    retryAfterSeconds: retry_after_seconds,
+  };
+}
+
+/** The request as its row will stand, and what `charge_beyond_hold` needs beside it. */
+function withoutHold(settlement: TextSettlement, catalogueVersion: string): string {
+  const { hold } = settlement;
+  return JSON.stringify({
+    id: hold.id,
+    created_at: hold.createdAt.toISOString(),
+    account_id: hold.accountId,
+    api_key_id: hold.apiKeyId,
+    request_id: hold.requestId,
+    model: hold.model,
+    format: hold.format,
+    streamed: hold.streamed,
+    upstream: settlement.upstream?.provider,
+    upstream_format: settlement.upstream?.format,
+    outcome: settlement.outcome,
+    error_code: settlement.errorCode,
+    catalogue_version: catalogueVersion,
+    modifiers: settlement.modifiers.length === 0 ? null : settlement.modifiers,
+    input_tokens: settlement.inputTokens,
+    cache_read_tokens: settlement.cacheReadTokens,
+    cache_write_tokens: settlement.cacheWriteTokens,
+    output_tokens: settlement.outputTokens,
+    reasoning_tokens: settlement.reasoningTokens,
+    estimated: settlement.estimated,
+    charge: settlement.charge.toString(),
+    latency_ms: wholeMs(settlement.latencyMs),
+    first_byte_ms: wholeMs(settlement.firstByteMs),
+    funded_only: hold.fundedOnly,
+    excess_id: settlement.excessId,
+    absorbed_id: settlement.absorbedId,
+  });
+}
+
+function columns<Item>(of: readonly ((item: Item) => unknown)[], items: readonly Item[]): unknown[][] {
+  return of.map((column) => items.map(column));
+}
+
+function parameters(count: number): string {
+  return Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
+}
+
+/** Most requests have none, and null is the shortest column. */
+function modifiersColumn(modifiers: readonly AppliedModifier[]): string | null {
+  return modifiers.length === 0 ? null : JSON.stringify(modifiers);
+}
+
+function wholeMs(milliseconds: number | null): number | null {
+  return milliseconds === null ? null : Math.min(Math.round(milliseconds), 2 ** 31 - 1);
+}

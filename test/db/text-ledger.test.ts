@@ -1,0 +1,345 @@
+import { expect } from 'chai';
+import type { Database } from '../../db/database.ts';
+import { deleteApiKey, updateApiKey } from '../../db/queries/api-keys.ts';
+import type { HoldRefusal, NewTextHold, RefusedHold, TextLedger } from '../../db/text-ledger.ts';
+import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAccount, createKey, reloadAccount, type TestKey } from '../support/factories.ts';
+import {
+  failureOf,
+  newFreeHold,
+  newHold,
+  openTextLedger,
+  settlementOf,
+  transfersOf,
+  usageOf,
+} from '../support/text-money.ts';
+
+const USD = parseUsd(1);
+
+describe('the money of text requests', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let ledger: TextLedger;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    ledger = openTextLedger(testDatabase.url);
+  });
+
+  after(async () => {
+    await ledger.close();
+    await testDatabase.drop();
+  });
+
+  async function keyWith(
+    credit: { fundedUsd?: number; signupUsd?: number },
+    settings: Parameters<typeof createKey>[2] = {},
+  ): Promise<TestKey> {
+    return createKey(database, await createAccount(database, credit), settings);
+  }
+
+  async function refusals(holds: readonly NewTextHold[]): Promise<(HoldRefusal | null)[]> {
+    return (await ledger.hold(holds)).map((refused) => refused && refused.refusal);
+  }
+
+  async function held(hold: NewTextHold): Promise<NewTextHold> {
+    const [refused] = await ledger.hold([hold]);
+    expect(refused).to.equal(null);
+    return hold;
+  }
+
+  async function balances({ accountId }: Pick<TestKey, 'accountId'>): Promise<Record<string, bigint>> {
+    const account = await reloadAccount(database, { id: accountId });
+    return {
+      signup: account.signupAvailable,
+      signupReserved: account.signupReserved,
+      funded: account.fundedAvailable,
+      fundedReserved: account.fundedReserved,
+    };
+  }
+
+  async function used({ id }: Pick<TestKey, 'id'>): Promise<bigint> {
+    const row = await database<{ used: string }>('api_keys').where('id', id).first('used');
+    return BigInt(row?.used ?? -1);
+  }
+
+  const takenAt = (id: string, secondsAgo: number): PromiseLike<unknown> =>
+    database('text_free_slots')
+      .where('text_request_id', id)
+      .update({ taken_at: new Date(Date.now() - secondsAgo * 1000) });
+
+  describe('a hold', () => {
+    it('reserves its amount, signup credit first', async () => {
+      const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
+      await held(newHold(key, { amount: USD + 5n }));
+      expect(await balances(key)).to.deep.equal({
+        signup: 0n,
+        signupReserved: USD,
+        funded: USD - 5n,
+        fundedReserved: 5n,
+      });
+      expect(await used(key)).to.equal(USD + 5n);
+    });
+
+    it('takes funded credit only for a model that signup credit does not pay for', async () => {
+      const key = await keyWith({ fundedUsd: 1, signupUsd: 5 });
+      expect(await ledger.hold([newHold(key, { amount: USD + 1n, fundedOnly: true })])).to.deep.equal([
+        { refusal: 'insufficient_funds', remaining: USD, retryAfterSeconds: null } satisfies RefusedHold,
+      ]);
+      await held(newHold(key, { amount: USD, fundedOnly: true }));
+      expect((await balances(key))['signup']).to.equal(5n * USD);
+    });
+
+    it('is decided in order within a batch: what does not fit leaves room for what does', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const amounts = [USD / 2n, USD, USD / 2n, 1n];
+      expect(await refusals(amounts.map((amount) => newHold(key, { amount })))).to.deep.equal([
+        null,
+        'insufficient_credits',
+        null,
+        'insufficient_credits',
+      ]);
+      expect((await balances(key))['funded']).to.equal(0n);
+    });
+
+    it('decides for many accounts and keys in one batch, each by its own balance and limit', async () => {
+      const rich = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
+      const sibling = await createKey(database, { id: rich.accountId });
+      const poor = await keyWith({ fundedUsd: 1 });
+      const holds = [
+        newHold(poor, { amount: 2n * USD }),
+        newHold(rich, { amount: 101n }),
+        newHold(sibling, { amount: 101n }),
+        newHold(rich, { amount: 100n }),
+        newHold(rich, { amount: 1n }),
+        newHold(poor, { amount: 1n }),
+      ];
+      expect(await refusals(holds)).to.deep.equal([
+        'insufficient_credits',
+        'key_limit',
+        null,
+        null,
+        'key_exhausted',
+        null,
+      ]);
+    });
+
+    it('says what was left when it is refused', async () => {
+      const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 30n });
+      const [byLimit] = await ledger.hold([newHold(key, { amount: 31n })]);
+      expect(byLimit?.remaining).to.equal(30n);
+      const other = await keyWith({ fundedUsd: 1, signupUsd: 2 });
+      const [byBalance] = await ledger.hold([newHold(other, { amount: 4n * USD })]);
+      expect(byBalance?.remaining).to.equal(3n * USD);
+    });
+
+    it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
+      const deleted = await keyWith({ fundedUsd: 1 });
+      const disabled = await keyWith({ fundedUsd: 1 });
+      const expired = await keyWith({ fundedUsd: 1 }, { expiresAt: new Date(Date.now() - 1) });
+      await deleteApiKey(database, deleted.id);
+      await updateApiKey(database, disabled.id, { disabled: true });
+      expect(await refusals([deleted, disabled, expired].map((key) => newHold(key)))).to.deep.equal([
+        'key_deleted',
+        'key_disabled',
+        'key_expired',
+      ]);
+    });
+
+    it('is refused for a key of another account', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const other = await keyWith({ fundedUsd: 1 });
+      expect(await refusals([newHold({ id: key.id, accountId: other.accountId })])).to.deep.equal(['key_deleted']);
+    });
+
+    it('is refused to an account that never topped up, unless the model is free', async () => {
+      const key = await keyWith({ signupUsd: 5 });
+      expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal(['never_topped_up', null]);
+    });
+
+    it('is refused for a key that is exhausted, free models included', async () => {
+      const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 0n });
+      expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal(['key_exhausted', 'key_exhausted']);
+    });
+  });
+
+  describe('a settlement', () => {
+    it('charges what was used and gives the rest back', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key));
+      expect(await ledger.settle([settlementOf(hold)])).to.deep.equal(new Set());
+      expect((await balances(key))['funded']).to.equal(USD - 600n);
+      expect(await used(key)).to.equal(600n);
+      expect(await transfersOf(database, hold)).to.deep.equal([
+        ['reservation', 1_000],
+        ['settlement', 600],
+      ]);
+      expect(await usageOf(database, hold)).to.deep.equal({
+        outcome: 'succeeded',
+        held: 1_000n,
+        charge: 600n,
+        excess: 0n,
+        absorbed: 0n,
+      });
+    });
+
+    it('charges signup credit first, of what was held', async () => {
+      const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
+      const hold = await held(newHold(key, { amount: 2n * USD }));
+      await ledger.settle([settlementOf(hold, { charge: USD / 2n })]);
+      expect(await balances(key)).to.deep.equal({
+        signup: USD / 2n,
+        signupReserved: 0n,
+        funded: USD,
+        fundedReserved: 0n,
+      });
+    });
+
+    it('refunds a request that cost nothing', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key));
+      await ledger.settle([failureOf(hold)]);
+      expect((await balances(key))['funded']).to.equal(USD);
+      expect(await used(key)).to.equal(0n);
+      expect(await transfersOf(database, hold)).to.deep.equal([
+        ['reservation', 1_000],
+        ['refund', 1_000],
+      ]);
+    });
+
+    it('takes a cost above the hold from what is available, and absorbs the rest', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key, { amount: USD - 300n }));
+      await ledger.settle([settlementOf(hold, { charge: USD + 200n })]);
+      expect(await balances(key)).to.deep.equal({ signup: 0n, signupReserved: 0n, funded: 0n, fundedReserved: 0n });
+      expect(await usageOf(database, hold)).to.include({ charge: USD + 200n, excess: 300n, absorbed: 200n });
+      expect(await transfersOf(database, hold)).to.deep.equal([
+        ['reservation', Number(USD - 300n)],
+        ['settlement', Number(USD - 300n)],
+        ['excess', 300],
+        ['absorbed_loss', 200],
+      ]);
+    });
+
+    it('leaves signup credit alone where it does not pay, also above the hold', async () => {
+      const key = await keyWith({ fundedUsd: 1, signupUsd: 1 });
+      const hold = await held(newHold(key, { amount: USD - 10n, fundedOnly: true }));
+      await ledger.settle([settlementOf(hold, { charge: USD + 5n })]);
+      expect(await balances(key)).to.include({ signup: USD, funded: 0n });
+      expect(await usageOf(database, hold)).to.include({ excess: 10n, absorbed: 5n });
+    });
+
+    it('happens once, however often it is asked for, with whatever charge', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key));
+      const first = settlementOf(hold);
+      await Promise.all([ledger.settle([first]), ledger.settle([first])]);
+      const again = settlementOf(hold, { charge: 900n });
+      expect(await ledger.settle([again])).to.deep.equal(new Set([hold.id]));
+      await ledger.settleWithoutHold(again);
+      expect((await balances(key))['funded']).to.equal(USD - 600n);
+      expect(await usageOf(database, hold)).to.include({ charge: 600n });
+    });
+
+    it('counts although its process was taken for dead: the charge is taken, once, from what is available', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key));
+      await ledger.settle([settlementOf(hold, { outcome: 'abandoned', charge: 0n })]);
+      expect((await balances(key))['funded']).to.equal(USD);
+      const late = settlementOf(hold);
+      expect(await ledger.settle([late])).to.deep.equal(new Set([hold.id]));
+      await ledger.settleWithoutHold(late);
+      await ledger.settleWithoutHold(late);
+      expect((await balances(key))['funded']).to.equal(USD - 600n);
+      expect(await used(key)).to.equal(600n);
+      expect(await usageOf(database, hold)).to.deep.equal({
+        outcome: 'succeeded',
+        held: 0n,
+        charge: 600n,
+        excess: 600n,
+        absorbed: 0n,
+      });
+    });
+
+    it('counts although a crash of the database lost its hold', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const lost = newHold(key);
+      const settlement = settlementOf(lost, { charge: 2n * USD });
+      expect(await ledger.settle([settlement])).to.deep.equal(new Set([lost.id]));
+      await ledger.settleWithoutHold(settlement);
+      await ledger.settleWithoutHold(settlement);
+      expect(await usageOf(database, lost)).to.include({ held: 0n, excess: USD, absorbed: USD });
+    });
+  });
+
+  describe('a free model', () => {
+    it('moves no money, and needs none', async () => {
+      const key = await keyWith({});
+      const hold = await held(newFreeHold(key));
+      await ledger.settle([settlementOf(hold, { charge: 0n })]);
+      expect(await transfersOf(database, hold)).to.deep.equal([]);
+      expect(await usageOf(database, hold)).to.include({ outcome: 'succeeded', held: 0n, charge: 0n });
+    });
+
+    it('answers once a minute before the first top-up, over all keys and models of the account', async () => {
+      const key = await keyWith({ signupUsd: 5 });
+      const sibling = await createKey(database, { id: key.accountId });
+      await held(newFreeHold(key));
+      const [refused] = await ledger.hold([
+        newFreeHold(sibling, { model: 'texth-3.8-flash-free', format: 'messages' }),
+      ]);
+      expect(refused?.refusal).to.equal('free_limit');
+      expect(refused?.retryAfterSeconds).to.be.within(1, 60);
+    });
+
+    it('answers ten times a minute after it', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const outcomes = await refusals(Array.from({ length: 12 }, () => newFreeHold(key)));
+      expect(outcomes.filter((refusal) => refusal === null)).to.have.length(10);
+      expect(outcomes.slice(10)).to.deep.equal(['free_limit', 'free_limit']);
+    });
+
+    it('answers again when the minute is over', async () => {
+      const key = await keyWith({});
+      const first = await held(newFreeHold(key));
+      await takenAt(first.id, 59);
+      const [early] = await ledger.hold([newFreeHold(key)]);
+      expect(early).to.include({ refusal: 'free_limit', retryAfterSeconds: 1 });
+      await takenAt(first.id, 60);
+      await held(newFreeHold(key));
+    });
+
+    it('gives the slot of a failed request back, and keeps that of a successful one', async () => {
+      const key = await keyWith({});
+      const failed = await held(newFreeHold(key));
+      await ledger.settle([failureOf(failed)]);
+      const succeeded = await held(newFreeHold(key));
+      await ledger.settle([settlementOf(succeeded, { charge: 0n })]);
+      expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
+    });
+
+    it('keeps its limit when many ask at once in different processes', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const ledgers = Array.from({ length: 4 }, () => openTextLedger(testDatabase.url));
+      const outcomes = await Promise.all(
+        ledgers.flatMap((one) => Array.from({ length: 10 }, () => one.hold([newFreeHold(key)]))),
+      );
+      await Promise.all(ledgers.map((one) => one.close()));
+      expect(outcomes.filter(([refused]) => refused === null)).to.have.length(10);
+    });
+  });
+
+  it('dates transfers by the moment they were made, however long ago the request began', async () => {
+    const key = await keyWith({ fundedUsd: 1 });
+    const hold = await held(newHold(key, { id: newId('textRequest', Date.now() - 60_000) }));
+    await ledger.settle([settlementOf(hold)]);
+    const rows = await database<{ kind: string; created_at: Date }>('transfers')
+      .where('account_id', key.accountId)
+      .orderBy('created_at')
+      .select('kind', 'created_at');
+    expect(rows.map(({ kind }) => kind)).to.deep.equal(['topup', 'reservation', 'settlement']);
+  });
+});
