@@ -43,6 +43,7 @@ export interface Resolution {
   readonly deliveryIds: readonly string[];
 }
 
+const FIRST_HEARTBEAT_MS = 2_000;
 /** Well below the heartbeat timeout of the workflow's activities. */
 const MAX_SILENCE_MS = 5_000;
 /** The first pause between two polls; each next one doubles, up to the configured interval. */
@@ -105,19 +106,20 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     async awaitResult(taskId: string, jobId: string): Promise<number> {
       const provider = providerOf(await loadTask(taskId));
       const context = Context.current();
+      const beat = createHeart(context);
       let unknownAnswers = 0;
       let pauseMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
       for (let poll = 1; ; poll += 1) {
         const state = await provider.status(jobId, context.cancellationSignal).catch(describeError);
         const said = { jobId, poll, state: state.state, ...('detail' in state && { detail: state.detail }) };
-        context.heartbeat(said);
+        beat(said);
         unknownAnswers = state.state === 'unknown' ? unknownAnswers + 1 : 0;
         if (state.state === 'succeeded') return state.results.length;
         if (state.state === 'failed') throw taskFailure(state.code, state.message);
         if (unknownAnswers >= UNKNOWN_ANSWERS_UNTIL_LOST) {
           throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
         }
-        await sleepBeating(context, pauseMs, said);
+        await sleepBeating(context, pauseMs, () => beat(said));
         pauseMs = Math.min(pauseMs * 2, pollIntervalMs);
       }
     },
@@ -165,10 +167,10 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     index: number,
     signal: AbortSignal,
   ): Promise<GeneratedMedia> {
-    const context = Context.current();
+    const beat = createHeart(Context.current());
     const download = await withVerdict(() => provider.fetchResult(result, signal));
     const { head, body } = await peek(
-      withHeartbeat(download.body, (bytes) => context.heartbeat({ file: index, bytes })),
+      withHeartbeat(download.body, (bytes) => beat({ file: index, bytes })),
       FILE_TYPE_BYTES,
     );
     const type = detectFileType(head);
@@ -231,11 +233,19 @@ function describeError(error: unknown): { readonly state: 'unreachable'; readonl
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
 }
 
+/** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
+function createHeart(context: Context): (details: object) => void {
+  const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
+  return (details) => {
+    if (Date.now() >= firstBeatAt) context.heartbeat(details);
+  };
+}
+
 /** A pause as long as it likes, in which the worker still counts as alive. */
-async function sleepBeating(context: Context, milliseconds: number, details: object): Promise<void> {
+async function sleepBeating(context: Context, milliseconds: number, beat: () => void): Promise<void> {
   for (let leftMs = milliseconds; leftMs > 0; leftMs -= MAX_SILENCE_MS) {
     await context.sleep(Math.min(leftMs, MAX_SILENCE_MS));
-    context.heartbeat(details);
+    beat();
   }
 }
 
