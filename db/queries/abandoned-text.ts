@@ -31,7 +31,11 @@ interface HoldRow {
  *
  * @returns how many requests were ended; as many again may be left when it is above 0
  */
-export async function releaseAbandonedText(database: Database, ledger: TextLedger): Promise<number> {
+export async function releaseAbandonedText(
+  database: Database,
+  ledger: TextLedger,
+  deadAfterSeconds = PROCESS_DEAD_AFTER_SECONDS,
+): Promise<number> {
   return database.transaction(async (lock) => {
     const { rows: locked } = await lock.raw<{ rows: { locked: boolean }[] }>(
       'SELECT pg_try_advisory_xact_lock(?) AS locked',
@@ -45,14 +49,14 @@ export async function releaseAbandonedText(database: Database, ledger: TextLedge
         OR NOT EXISTS (SELECT 1 FROM processes
           WHERE processes.id = hold.process_id AND heartbeat_at >= now() - make_interval(secs => :dead)))
       ORDER BY opened_at LIMIT :limit`,
-      { dead: PROCESS_DEAD_AFTER_SECONDS, lifetime: TEXT_HOLD_LIFETIME_SECONDS, limit: MAX_RELEASED },
+      { dead: deadAfterSeconds, lifetime: TEXT_HOLD_LIFETIME_SECONDS, limit: MAX_RELEASED },
     );
     if (rows.length > 0) await ledger.settle(rows.map(abandonment));
     await lock.raw(
       /* sql */ `
       DELETE FROM processes WHERE heartbeat_at < now() - make_interval(secs => ?)
         AND NOT EXISTS (SELECT 1 FROM text_holds WHERE process_id = processes.id)`,
-      [PROCESS_DEAD_AFTER_SECONDS],
+      [deadAfterSeconds],
     );
     return rows.length;
   });

@@ -1,0 +1,346 @@
+/**
+ * Any sequence of top-ups, grants, batches of holds, settlements, repetitions and crashes, made in PostgreSQL and in a model
+ * of a few lines: both accept the same holds and have the same balances after each step.
+ */
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof, record } from 'fast-check';
+import { type Database, picoUsd } from '../../db/database.ts';
+import { releaseAbandonedText } from '../../db/queries/abandoned-text.ts';
+import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import type { NewTextHold, TextLedger } from '../../db/text-ledger.ts';
+import { newId } from '../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAccount, createKey, type TestKey } from '../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+
+const RUNS = 15;
+const MAX_STEPS = 25;
+const MAX_AMOUNT = 20n;
+const USAGE_LIMIT = 25n;
+/** Two processes serve two keys of one account, of which the second has a limit, and the key of another. */
+const PROCESSES = 2;
+const KEYS = [
+  { account: 0, limit: null },
+  { account: 0, limit: USAGE_LIMIT },
+  { account: 1, limit: null },
+] as const;
+
+const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
+const key = nat({ max: KEYS.length - 1 });
+const hold = record({ key, amount, fundedOnly: boolean() });
+
+/** Amounts are close together, so that steps are refused about as often as they are accepted. */
+const anyStep = oneof(
+  record({ action: constantFrom('topUp'), account: nat({ max: 1 }), amount }),
+  record({ action: constantFrom('grant'), account: nat({ max: 1 }), amount }),
+  record({
+    action: constantFrom('hold'),
+    process: nat({ max: PROCESSES - 1 }),
+    batch: array(hold, { minLength: 1, maxLength: 4 }),
+  }),
+  // The request is chosen among those that exist then. It may have ended before, or its process may have died.
+  record({ action: constantFrom('settle'), request: nat(), charge: bigInt({ min: 0n, max: 2n * MAX_AMOUNT }) }),
+  record({ action: constantFrom('crash'), process: nat({ max: PROCESSES - 1 }) }),
+);
+
+type Step = typeof anyStep extends { generate(...args: never[]): { value: infer S } } ? S : never;
+type HoldStep = Extract<Step, { action: 'hold' }>;
+
+/** Enough of both kinds of credit for some holds. */
+const FIRST_STEPS: readonly Step[] = [
+  { action: 'grant', account: 0, amount: 30n },
+  { action: 'topUp', account: 0, amount: 30n },
+  { action: 'topUp', account: 1, amount: MAX_AMOUNT },
+];
+
+interface ModelAccount {
+  signup: bigint;
+  signupReserved: bigint;
+  funded: bigint;
+  fundedReserved: bigint;
+  toppedUp: boolean;
+}
+
+interface ModelRequest {
+  readonly key: number;
+  readonly process: number;
+  readonly signup: bigint;
+  readonly funded: bigint;
+  readonly fundedOnly: boolean;
+  state: 'open' | 'abandoned' | 'ended';
+}
+
+/** What should be true, kept by the simplest code that can. */
+class Model {
+  readonly accounts: ModelAccount[] = [emptyAccount(), emptyAccount()];
+  readonly used: bigint[] = KEYS.map(() => 0n);
+  readonly requests: ModelRequest[] = [];
+  absorbed = 0n;
+
+  /** @returns whether it is held */
+  hold(process: number, step: HoldStep['batch'][number]): boolean {
+    const account = this.accountOf(step.key);
+    const signup = step.fundedOnly ? 0n : min(account.signup, step.amount);
+    const funded = step.amount - signup;
+    const limit = KEYS[step.key]?.limit ?? null;
+    const overLimit = limit !== null && (this.used[step.key] ?? 0n) + step.amount > limit;
+    if (!account.toppedUp || overLimit || funded > account.funded) return false;
+    account.signup -= signup;
+    account.signupReserved += signup;
+    account.funded -= funded;
+    account.fundedReserved += funded;
+    this.use(step.key, step.amount);
+    this.requests.push({ key: step.key, process, signup, funded, fundedOnly: step.fundedOnly, state: 'open' });
+    return true;
+  }
+
+  settle(request: ModelRequest, charge: bigint): void {
+    if (request.state === 'ended') return;
+    const held = request.state === 'open' ? request.signup + request.funded : 0n;
+    if (request.state === 'open') this.release(request);
+    request.state = 'ended';
+    // The part within the hold is paid by what was held, in the order in which it was taken.
+    const account = this.accountOf(request.key);
+    const paid = min(charge, held);
+    const paidBySignup = min(paid, request.signup);
+    account.signup -= paidBySignup;
+    account.funded -= paid - paidBySignup;
+    const beyond = charge - paid;
+    const beyondBySignup = request.fundedOnly ? 0n : min(beyond, account.signup);
+    const beyondByFunded = min(beyond - beyondBySignup, account.funded);
+    account.signup -= beyondBySignup;
+    account.funded -= beyondByFunded;
+    this.use(request.key, paid + beyondBySignup + beyondByFunded);
+    this.absorbed += beyond - beyondBySignup - beyondByFunded;
+  }
+
+  crash(process: number): void {
+    for (const request of this.requests) {
+      if (request.process !== process || request.state !== 'open') continue;
+      this.release(request);
+      request.state = 'abandoned';
+    }
+  }
+
+  private release({ key, signup, funded }: ModelRequest): void {
+    const account = this.accountOf(key);
+    account.signupReserved -= signup;
+    account.signup += signup;
+    account.fundedReserved -= funded;
+    account.funded += funded;
+    this.use(key, -signup - funded);
+  }
+
+  private use(key: number, amount: bigint): void {
+    this.used[key] = (this.used[key] ?? 0n) + amount;
+  }
+
+  accountOf(key: number): ModelAccount {
+    const account = this.accounts[KEYS[key]?.account ?? 0];
+    if (!account) throw new Error(`there is no key ${key}`);
+    return account;
+  }
+}
+
+describe('the money of text requests', () => {
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+
+  after(() => testDatabase.drop());
+
+  it('agrees with its model after every step, is the sum of its transfers, and is never negative', async () => {
+    await assert(
+      asyncProperty(array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }), async (steps) => {
+        const model = new Model();
+        const real = await createReal(testDatabase);
+        try {
+          for (const step of [...FIRST_STEPS, ...steps]) {
+            await perform(step, model, real);
+            const expected = stateOf(model);
+            expect(await real.state(BALANCES), `balances after ${step.action}`).to.deep.equal(expected);
+            expect(await real.state(SUMS), `sums of transfers after ${step.action}`).to.deep.equal(expected);
+            expect(await real.absorbed(), 'absorbed').to.equal(model.absorbed);
+          }
+        } finally {
+          await real.close();
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+async function perform(step: Step, model: Model, real: Real): Promise<void> {
+  switch (step.action) {
+    case 'topUp':
+    case 'grant': {
+      const account = model.accounts[step.account];
+      if (!account) throw new Error('there are two accounts');
+      await real.credit(step.action, step.account, step.amount);
+      account[step.action === 'topUp' ? 'funded' : 'signup'] += step.amount;
+      account.toppedUp ||= step.action === 'topUp';
+      return;
+    }
+    case 'hold': {
+      const held = await real.hold(step.process, step.batch);
+      // A batch is decided key by key.
+      const expected = step.batch.map(() => false);
+      for (const index of real.decisionOrder(step.batch)) {
+        const one = step.batch[index];
+        if (one && model.hold(step.process, one)) {
+          expected[index] = true;
+          real.remember(index);
+        }
+      }
+      expect(held, 'held').to.deep.equal(expected);
+      return;
+    }
+    case 'settle': {
+      const index = step.request % Math.max(1, model.requests.length);
+      const request = model.requests[index];
+      if (!request) return;
+      await real.settle(index, step.charge);
+      model.settle(request, step.charge);
+      return;
+    }
+    case 'crash':
+      await real.crash(step.process);
+      model.crash(step.process);
+  }
+}
+
+type State = readonly (readonly bigint[])[];
+
+interface Real {
+  credit(action: 'topUp' | 'grant', account: number, amount: bigint): Promise<void>;
+  hold(process: number, batch: HoldStep['batch']): Promise<boolean[]>;
+  /** The places of a batch in the order in which the database decides about them. */
+  decisionOrder(batch: HoldStep['batch']): number[];
+  /** Numbers the request at that place of the latest batch. */
+  remember(place: number): void;
+  settle(request: number, charge: bigint): Promise<void>;
+  crash(process: number): Promise<void>;
+  state(sql: string): Promise<State>;
+  absorbed(): Promise<bigint>;
+  close(): Promise<void>;
+}
+
+/** The same steps in PostgreSQL, on accounts and in processes of their own. */
+async function createReal({ database, url }: TestDatabase): Promise<Real> {
+  const accounts = [await createAccount(database), await createAccount(database)].map(({ id }) => id);
+  const keys: TestKey[] = [];
+  for (const { account, limit } of KEYS) {
+    keys.push(await createKey(database, { id: accounts[account] ?? '' }, { usageLimit: limit }));
+  }
+  const processes: { id: string; ledger: TextLedger }[] = [];
+  for (let index = 0; index < PROCESSES; index += 1) processes.push(await startProcess(database, url));
+  const requests: NewTextHold[] = [];
+  let latest: NewTextHold[] = [];
+
+  function at<Item>(items: readonly Item[], index: number): Item {
+    const item = items[index];
+    if (item === undefined) throw new Error(`there is no item ${index}`);
+    return item;
+  }
+
+  return {
+    credit: async (action, account, amount) => {
+      const accountId = at(accounts, account);
+      if (action === 'grant') await grantSignupCredit(database, accountId, amount);
+      else await topUp(database, { accountId, amount, reference: newId('request') });
+    },
+    hold: async (process, batch) => {
+      latest = batch.map(({ key, amount, fundedOnly }) => newHold(at(keys, key), { amount, fundedOnly }));
+      return (await at(processes, process).ledger.hold(latest)).map((refused) => refused === null);
+    },
+    decisionOrder: (batch) => {
+      const keyOf = (index: number): string => {
+        const { accountId, id } = at(keys, at(batch, index).key);
+        return `${accountId} ${id}`;
+      };
+      return batch
+        .map((_, index) => index)
+        .toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : keyOf(a) > keyOf(b) ? 1 : a - b));
+    },
+    remember: (place) => void requests.push(at(latest, place)),
+    settle: async (request, charge) => {
+      const settlement = settlementOf(at(requests, request), { charge });
+      const { ledger } = at(processes, 0);
+      const withoutHold = await ledger.settle([settlement]);
+      if (withoutHold.size > 0) await ledger.settleWithoutHold(settlement);
+    },
+    crash: async (process) => {
+      const dead = at(processes, process);
+      await database('processes')
+        .where('id', dead.id)
+        .update({ heartbeat_at: new Date(0) });
+      await releaseAbandonedText(database, dead.ledger, 0);
+      await dead.ledger.close();
+      processes[process] = await startProcess(database, url);
+    },
+    state: async (sql) => {
+      const { rows } = await database.raw<{ rows: { values: string[] }[] }>(sql, { keys: keys.map(({ id }) => id) });
+      return rows.map(({ values }) => values.map(picoUsd));
+    },
+    absorbed: async () => {
+      const [row] = await database('transfers')
+        .where('kind', 'absorbed_loss')
+        .whereIn('account_id', accounts)
+        .sum<{ sum: string | null }[]>('amount');
+      return picoUsd(row?.sum ?? '0');
+    },
+    close: async () => {
+      await Promise.all(processes.map(({ ledger }) => ledger.close()));
+    },
+  };
+}
+
+/** A process that is alive until it is said to be dead. */
+async function startProcess(database: Database, url: string): Promise<{ id: string; ledger: TextLedger }> {
+  const id = randomUUID();
+  await database('processes').insert({ id, heartbeat_at: new Date(Date.now() + 3_600_000) });
+  return { id, ledger: openTextLedger(url, { processId: id, poolSize: 1 }) };
+}
+
+/** The balances of each key's account, and what the key has used. */
+function stateOf(model: Model): State {
+  return KEYS.map((_, key) => {
+    const { signup, signupReserved, funded, fundedReserved } = model.accountOf(key);
+    return [signup, signupReserved, funded, fundedReserved, model.used[key] ?? 0n];
+  });
+}
+
+const BALANCES = /* sql */ `
+  SELECT ARRAY[signup_available, signup_reserved, funded_available, funded_reserved, used]::text[] AS values
+  FROM api_keys JOIN accounts ON accounts.id = account_id
+  WHERE api_keys.id = ANY (:keys) ORDER BY array_position(:keys, api_keys.id)`;
+
+/** What the transfers add up to, leg by leg. */
+const SUMS = /* sql */ `
+  WITH legs AS (
+    SELECT account_id, api_key_id, credit AS book, amount, signup_amount AS signup FROM transfers
+    UNION ALL SELECT account_id, api_key_id, debit, -amount, -signup_amount FROM transfers
+    UNION ALL SELECT account_id, NULL, 'available', released, released_signup FROM transfers
+    UNION ALL SELECT account_id, api_key_id, 'reserved', -released, -released_signup FROM transfers
+  )
+  SELECT ARRAY[
+    coalesce(sum(signup) FILTER (WHERE book = 'available'), 0),
+    coalesce(sum(signup) FILTER (WHERE book = 'reserved'), 0),
+    coalesce(sum(amount - signup) FILTER (WHERE book = 'available'), 0),
+    coalesce(sum(amount - signup) FILTER (WHERE book = 'reserved'), 0),
+    coalesce(sum(amount) FILTER (WHERE legs.api_key_id = api_keys.id AND book IN ('reserved', 'revenue')), 0)
+      - coalesce(sum(-amount) FILTER (WHERE legs.api_key_id = api_keys.id AND book = 'absorbed_loss'), 0)]::text[] AS values
+  FROM api_keys LEFT JOIN legs ON legs.account_id = api_keys.account_id
+  WHERE api_keys.id = ANY (:keys) GROUP BY api_keys.id ORDER BY array_position(:keys, api_keys.id)`;
+
+function emptyAccount(): ModelAccount {
+  return { signup: 0n, signupReserved: 0n, funded: 0n, fundedReserved: 0n, toppedUp: false };
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}
