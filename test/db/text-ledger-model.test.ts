@@ -241,12 +241,6 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
   const requests: NewTextHold[] = [];
   let latest: NewTextHold[] = [];
 
-  function at<Item>(items: readonly Item[], index: number): Item {
-    const item = items[index];
-    if (item === undefined) throw new Error(`there is no item ${index}`);
-    return item;
-  }
-
   return {
     credit: async (action, account, amount) => {
       const accountId = at(accounts, account);
@@ -343,4 +337,10 @@ function emptyAccount(): ModelAccount {
 
 function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+function at<Item>(items: readonly Item[], index: number): Item {
+  const item = items[index];
+  if (item === undefined) throw new Error(`there is no item ${index}`);
+  return item;
 }

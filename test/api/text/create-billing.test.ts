@@ -1,0 +1,332 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { expect } from 'chai';
+import pino from 'pino';
+import type { TextCharge, TextOutcome } from '../../../api/text/billing.ts';
+import { createTextBilling, type TextBillingService } from '../../../api/text/create-billing.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import type { TextModel } from '../../../catalogue/types.ts';
+import type { Database } from '../../../db/database.ts';
+import { releaseAbandonedText } from '../../../db/queries/abandoned-text.ts';
+import { deleteApiKey, findCaller } from '../../../db/queries/api-keys.ts';
+import { RateCardChangedError } from '../../../db/queries/rate-cards.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
+import { formatUsd } from '../../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+import { openTextLedger } from '../../support/text-money.ts';
+
+const catalogue = loadCatalogue();
+/** Today at 12:00 UTC+8: a peak of texte-3 on every day. */
+const NOON_IN_CHINA = new Date().setUTCHours(4, 0, 0, 0);
+
+const ANSWERED: TextOutcome = {
+  status: 'succeeded',
+  errorCode: null,
+  usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, outputTotal: 50, reasoning: 20 },
+  countedOutputTokens: 47,
+  upstream: { provider: 'simulator', format: 'chat-completions' },
+  latencyMs: 120.4,
+  firstByteMs: 30,
+};
+const NO_USAGE = { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null };
+const FAILED: TextOutcome = { ...ANSWERED, status: 'failed', errorCode: 'processing_failed', usage: null };
+
+describe('billing of text', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let billing: TextBillingService;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    billing = open(testDatabase.url);
+  });
+
+  after(async () => {
+    await billing.close();
+    await testDatabase.drop();
+  });
+
+  function open(databaseUrl: string): TextBillingService {
+    return createTextBilling({ database, databaseUrl, catalogue, log: pino({ level: 'silent' }) });
+  }
+
+  async function chargeOf(
+    key: TestKey,
+    settings: Partial<TextCharge> & { modelId?: string } = {},
+  ): Promise<TextCharge> {
+    const caller = await findCaller(database, key.digest);
+    if (!caller) throw new Error('the key was deleted before');
+    return {
+      caller,
+      model: modelOf(settings.modelId ?? 'texte-3'),
+      format: 'chat-completions',
+      streamed: true,
+      requestId: newId('request'),
+      startedAtMs: Date.now(),
+      estimatedInputTokens: 130,
+      maxOutputTokens: 200,
+      ...settings,
+    };
+  }
+
+  async function fundedKey(fundedUsd = 1): Promise<TestKey> {
+    return createKey(database, await createAccount(database, { fundedUsd }));
+  }
+
+  /** What a request of a new account cost, and its record. */
+  async function bill(
+    outcome: TextOutcome,
+    settings: Parameters<typeof chargeOf>[1] = {},
+  ): Promise<{ spent: string; usage: Record<string, unknown> }> {
+    const key = await fundedKey();
+    const hold = await billing.hold(await chargeOf(key, settings));
+    await hold.settle(outcome);
+    const account = await reloadAccount(database, { id: key.accountId });
+    expect(account.fundedReserved).to.equal(0n);
+    const usage: Record<string, unknown> = await database('text_requests').where('id', hold.textRequestId).first();
+    return { spent: formatUsd(10n ** 12n - account.fundedAvailable), usage };
+  }
+
+  it('charges what the upstream reported, at the price of the moment the request began', async () => {
+    const { spent, usage } = await bill(ANSWERED, { startedAtMs: NOON_IN_CHINA });
+    // 100 × 0.05775 + 50 × 0.231 USD per million, at 1.6 times.
+    expect(spent).to.equal('0.00002772');
+    expect(usage).to.include({
+      model: 'texte-3',
+      outcome: 'succeeded',
+      charge: '27720000',
+      input_tokens: '100',
+      output_tokens: '50',
+      reasoning_tokens: '20',
+      estimated: false,
+      catalogue_version: catalogue.version,
+      upstream: 'simulator',
+      latency_ms: 120,
+    });
+    expect(usage['modifiers']).to.deep.equal([{ kind: 'peak', factor: '1.6' }]);
+  });
+
+  it('charges cached input at its own rate', async () => {
+    const usage = { inputTotal: 100, cacheRead: 60, cacheWrite: 10, outputTotal: 0, reasoning: null };
+    const { spent } = await bill({ ...ANSWERED, usage }, { modelId: 'texth-4-argon' });
+    // 40 × 1 + 60 × 0.05 USD per million.
+    expect(spent).to.equal('0.000043');
+  });
+
+  it('charges its own counts, marked as estimated, where the upstream reported none', async () => {
+    const { spent, usage } = await bill({ ...ANSWERED, usage: NO_USAGE }, { modelId: 'textf3.8-max' });
+    // 130 × 1.40 + 47 × 4.20 USD per million.
+    expect(spent).to.equal('0.0003794');
+    expect(usage).to.include({ estimated: true, input_tokens: '130', output_tokens: '47' });
+  });
+
+  it('believes no count that is none', async () => {
+    const usage = { ...NO_USAGE, inputTotal: -5, outputTotal: 1.5 };
+    expect((await bill({ ...ANSWERED, usage })).usage).to.include({ input_tokens: '130', output_tokens: '47' });
+  });
+
+  it('charges a client that left for what was produced until then', async () => {
+    const started = { ...NO_USAGE, inputTotal: 100, outputTotal: 1 };
+    const { usage } = await bill({ ...ANSWERED, status: 'disconnected', usage: started });
+    expect(usage).to.include({ outcome: 'disconnected', input_tokens: '100', output_tokens: '47', estimated: true });
+  });
+
+  it('charges nothing when the client left before an upstream answered', async () => {
+    const left = { ...ANSWERED, status: 'disconnected', usage: null, upstream: null, countedOutputTokens: 0 } as const;
+    expect((await bill(left)).spent).to.equal('0');
+  });
+
+  it('charges nothing for a failure, and records its code', async () => {
+    const { spent, usage } = await bill(FAILED);
+    expect(spent).to.equal('0');
+    expect(usage).to.include({ outcome: 'failed', error_code: 'processing_failed', charge: '0' });
+  });
+
+  it('takes a charge above the estimate as far as there is credit', async () => {
+    const usage = { ...NO_USAGE, inputTotal: 400_000, outputTotal: 400_000 };
+    const { spent, usage: row } = await bill({ ...ANSWERED, usage }, { modelId: 'textg-6-astra' });
+    expect(spent).to.equal('1');
+    expect(BigInt(String(row['absorbed']))).to.equal(BigInt(String(row['charge'])) - 10n ** 12n);
+  });
+
+  it('settles once, however often it is asked to', async () => {
+    const key = await fundedKey();
+    const hold = await billing.hold(await chargeOf(key));
+    await Promise.all([hold.settle(ANSWERED), hold.settle(FAILED), hold.settle(ANSWERED)]);
+    expect(await database('text_requests').where('account_id', key.accountId)).to.have.length(1);
+  });
+
+  describe('refuses', () => {
+    async function refusal(key: TestKey, settings: Parameters<typeof chargeOf>[1] = {}): Promise<ServiceError> {
+      const error = await rejectionOf(billing.hold(await chargeOf(key, settings)));
+      expect(error).to.be.instanceOf(ServiceError);
+      return error as ServiceError;
+    }
+
+    it('with 402 what the balance does not cover, and says how much it is', async () => {
+      const error = await refusal(await fundedKey(0.001), { modelId: 'textg-6-astra', maxOutputTokens: 1_000_000 });
+      expect(error).to.include({ code: 'insufficient_credits', status: 402 });
+      expect(error.message).to.equal(
+        'This request may cost up to 20.00052 USD, but the balance is 0.001 USD. Ask for fewer output tokens, or top up.',
+      );
+    });
+
+    it('with 402 what is beyond the limit of the key', async () => {
+      const account = await createAccount(database, { fundedUsd: 1 });
+      const key = await createKey(database, account, { usageLimit: 1n });
+      const error = await refusal(key);
+      expect(error).to.include({ code: 'insufficient_credits', status: 402 });
+      expect(error.message).to.include('usage limit leaves 0.000000000001 USD');
+    });
+
+    it('with 402 an output bound beyond all measure', async () => {
+      expect((await refusal(await fundedKey(), { maxOutputTokens: 1e300 })).status).to.equal(402);
+    });
+
+    it('with 401 a key that was deleted after it was looked up', async () => {
+      const key = await fundedKey();
+      const charge = await chargeOf(key);
+      await deleteApiKey(database, key.id);
+      const error = await rejectionOf(billing.hold(charge));
+      expect(error).to.include({ code: 'invalid_api_key' });
+      expect(error.message).to.include('deleted');
+    });
+
+    it('with 403 models off the free list before the first top-up', async () => {
+      const key = await createKey(database, await createAccount(database, { signupUsd: 5 }));
+      expect(await refusal(key)).to.include({ code: 'forbidden', status: 403 });
+      expect(await refusal(key, { modelId: 'textk-5.3-flashx' })).to.include({ code: 'forbidden' });
+    });
+
+    it('with 402 texth-4-argon on signup credit', async () => {
+      const key = await createKey(database, await createAccount(database, { signupUsd: 5, fundedUsd: 0.000001 }));
+      const error = await refusal(key, { modelId: 'texth-4-argon' });
+      expect(error).to.include({ code: 'insufficient_credits' });
+      expect(error.message).to.include('the funded balance, which alone pays for texth-4-argon, is 0.000001 USD');
+    });
+
+    it('with 429 and Retry-After a second free request in a minute, but not after a failed one', async () => {
+      const key = await createKey(database, await createAccount(database));
+      const failed = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
+      await failed.settle(FAILED);
+      await billing.hold(await chargeOf(key, { modelId: 'texth-3.8-flash-free' }));
+      const error = await refusal(key, { modelId: 'textl-v4.1-flash-free' });
+      expect(error).to.include({ code: 'rate_limit_exceeded', status: 429 });
+      expect(error.retryAfterSeconds).to.be.within(1, 60);
+    });
+  });
+
+  it('refuses to start when prices were changed without a new version', async () => {
+    await billing.ready();
+    const dearer = modelOf('textd-v2.5');
+    const changed = { ...dearer, pricing: { ...dearer.pricing, rates: { ...dearer.pricing.rates, output: 1n } } };
+    const models = new Map([[changed.id, changed]]);
+    const other = createTextBilling({
+      database,
+      databaseUrl: testDatabase.url,
+      catalogue: { ...catalogue, textModels: models },
+      log: pino({ level: 'silent' }),
+    });
+    expect(await rejectionOf(other.ready())).to.be.instanceOf(RateCardChangedError);
+    await other.close();
+  });
+
+  it('keeps what cannot be written while the database is away, and writes it when it is back', async () => {
+    const line = await startLine(testDatabase.url);
+    const other = open(line.url);
+    const key = await fundedKey();
+    const hold = await other.hold(await chargeOf(key));
+    line.cut();
+    // Resolves although nothing was written.
+    await hold.settle(ANSWERED);
+    expect(await database('text_requests').where('id', hold.textRequestId)).to.have.length(0);
+    line.mend();
+    await other.close();
+    expect(await database('text_requests').where('id', hold.textRequestId)).to.have.length(1);
+    await line.stop();
+  });
+
+  it('gives back what a process held that died', async () => {
+    const key = await fundedKey();
+    const hold = await billing.hold(await chargeOf(key));
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+    await database('processes').update({ heartbeat_at: new Date(0) });
+    while ((await releaseAbandonedText(database, ledger, 0)) > 0);
+    await ledger.close();
+    expect((await reloadAccount(database, { id: key.accountId })).fundedAvailable).to.equal(10n ** 12n);
+    const row = await database('text_requests').where('id', hold.textRequestId).first('outcome', 'charge');
+    expect(row).to.deep.equal({ outcome: 'abandoned', charge: '0' });
+
+    // It was only away: its word still counts.
+    await hold.settle(ANSWERED);
+    const late = await database('text_requests').where('id', hold.textRequestId).first('outcome', 'charge', 'excess');
+    expect(late).to.include({ outcome: 'succeeded', excess: late.charge });
+  });
+
+  it('takes itself off the list of processes when it ends', async () => {
+    const other = open(testDatabase.url);
+    const known = async (): Promise<number> => (await database('processes')).length;
+    const before = await known();
+    await other.ready();
+    expect(await known()).to.equal(before + 1);
+    await other.close();
+    expect(await known()).to.equal(before);
+  });
+});
+
+function modelOf(id: string): TextModel {
+  const model = catalogue.textModels.get(id);
+  if (!model) throw new Error(`there is no model ${id}`);
+  return model;
+}
+
+interface Line {
+  /** The database by way of this line. */
+  readonly url: string;
+  /** Breaks every connection and takes no new one. */
+  cut(): void;
+  mend(): void;
+  stop(): Promise<void>;
+}
+
+/** A way to the database that can be cut. */
+async function startLine(databaseUrl: string): Promise<Line> {
+  const target = new URL(databaseUrl);
+  const sockets = new Set<Socket>();
+  let isCut = false;
+  const server = createServer((socket) => {
+    if (isCut) {
+      socket.destroy();
+      return;
+    }
+    const upstream = connect(Number(target.port), target.hostname);
+    for (const one of [socket, upstream]) {
+      sockets.add(one);
+      one.on('error', () => {});
+      one.on('close', () => sockets.delete(one));
+    }
+    socket.pipe(upstream).pipe(socket);
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const address = server.address();
+  const url = new URL(databaseUrl);
+  url.port = String(typeof address === 'object' && address ? address.port : 0);
+  const cut = (): void => {
+    isCut = true;
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: url.href,
+    cut,
+    mend: () => void (isCut = false),
+    stop: async () => {
+      cut();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
