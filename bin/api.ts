@@ -5,18 +5,22 @@ import { loadConfig } from '../config.ts';
 import { watchBacklog } from '../telemetry/database-gauges.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
+import { openText } from './parts/text.ts';
 import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
 const log = createLog('api', config);
 const web = openWeb(config, log);
+const text = openText(config, web.dependencies, config.text.cutoffMs);
 watchBacklog(web.dependencies.metrics.registry, web.dependencies.database);
-const server = await listen(createApp(web.dependencies).callback(), config.host, config.api.port);
+const handler = text.handler.before(createApp(web.dependencies).callback());
+const server = await listen(handler, config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   await server.stop(config.shutdownGraceMs);
   await relay.stop();
+  await text.close();
   await web.close();
 });

@@ -3,15 +3,19 @@ import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
+import { openText } from './parts/text.ts';
 import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
 const log = createLog('text', config);
 const web = openWeb(config, log);
-const server = await listen(createTextApp(web.dependencies).callback(), config.host, config.text.port);
+const text = openText(config, web.dependencies, null);
+const handler = text.handler.before(createTextApp(web.dependencies).callback());
+const server = await listen(handler, config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   await server.stop(config.shutdownGraceMs);
+  await text.close();
   await web.close();
 });
