@@ -36,13 +36,14 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   const chunks: Buffer[] = [];
   let bytes = 0;
   await new Promise<void>((resolve, reject) => {
+    const leave = (): void => reject(badRequest('The body ended before it was complete.'));
+    if (request.destroyed) return leave();
     const take = (chunk: Buffer): void => {
       bytes += chunk.byteLength;
       if (bytes <= maxBytes) return void chunks.push(chunk);
       request.off('data', take).pause();
       reject(tooLarge(maxBytes));
     };
-    const leave = (): void => reject(badRequest('The body ended before it was complete.'));
     request.on('data', take).once('close', leave);
     request.once('end', () => {
       request.off('close', leave);

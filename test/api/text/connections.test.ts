@@ -1,0 +1,288 @@
+/** Clients that leave, clients that are slow, answers that take long: specification section 8, and what is settled then. */
+import { once } from 'node:events';
+import type { RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { expect } from 'chai';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import {
+  ASK,
+  baseUrlsAt,
+  modelVia,
+  startTestText,
+  startUpstream,
+  textModel,
+  type FakeUpstream,
+  type TestText,
+  type TestTextOptions,
+} from '../../support/text.ts';
+
+/** Longer than anything here takes, and shorter than the test may. */
+const PATIENCE_MS = 5_000;
+
+async function eventually(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    if (!(await isTrue())) throw new Error('what the test waits for did not come about');
+  };
+  await waitUntil(attempt, { timeoutMs: PATIENCE_MS, pauseMs: 5 });
+}
+
+describe('text endpoints', () => {
+  let text: TestText;
+  let upstream: FakeUpstream;
+  let script: RequestListener;
+  /** Answers that the upstream began. */
+  let answers: ServerResponse[] = [];
+
+  async function start(options: TestTextOptions = {}): Promise<void> {
+    upstream = await startUpstream((request, response) => {
+      answers.push(response);
+      request.resume().once('end', () => script(request, response));
+    });
+    text = await startTestText({
+      ...options,
+      upstreams: [{ name: 'scripted', apiKey: 'sk-scripted', baseUrls: baseUrlsAt(upstream.url) }],
+      models: TEXT_FORMATS.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+    });
+  }
+
+  async function stop(): Promise<void> {
+    await text.stop();
+    await upstream.stop();
+  }
+
+  beforeEach(() => {
+    answers = [];
+  });
+
+  describe('when the client leaves', () => {
+    before(() => start());
+    after(stop);
+
+    beforeEach(() => {
+      text.outcomes.length = 0;
+    });
+
+    for (const stream of [false, true]) {
+      it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'}, abort the upstream and charge no output`, async () => {
+        script = () => {};
+        for (const format of TEXT_FORMATS) {
+          const leaving = new AbortController();
+          const asked = text.ask(format, `texta-${format}`, 'Hi', { stream, signal: leaving.signal });
+          await eventually(() => answers.length === 1);
+          leaving.abort();
+          await asked.catch(() => {});
+          await eventually(() => answers[0]?.destroyed === true);
+          await text.idle();
+          expect(text.outcomes.splice(0)).to.containSubset([
+            { status: 'disconnected', errorCode: null, usage: null, countedOutputTokens: 0, firstByteMs: null },
+          ]);
+          answers = [];
+        }
+      });
+    }
+
+    for (const format of TEXT_FORMATS) {
+      it(`in the middle of a stream of ${format}, abort the upstream and charge what was produced`, async () => {
+        for (const via of TEXT_FORMATS) {
+          const leaving = new AbortController();
+          const prompt = '[sim:tokens=500,reasoning=0,chunk_ms=20,prompt=11]';
+          const response = await text.ask(format, modelVia(via), prompt, { stream: true, signal: leaving.signal });
+          const reader = response.body?.getReader();
+          await reader?.read();
+          await reader?.read();
+          leaving.abort();
+          await eventually(async () => (await text.seen(1))[0]?.aborted === true);
+          await text.idle();
+          const [outcome] = text.outcomes.splice(0);
+          expect(outcome).to.deep.include({ status: 'disconnected', errorCode: null });
+          expect(outcome?.countedOutputTokens).to.be.within(1, 100);
+          expect(outcome?.usage?.outputTotal ?? 0, 'a count that is out of date').to.be.within(0, 100);
+          expect(outcome?.firstByteMs).to.be.a('number');
+        }
+      });
+    }
+
+    it('before its body is whole, never call the model', async () => {
+      for (let count = 0; count < 20; count += 1) {
+        const headers = { 'content-length': '1000', expect: '100-continue' };
+        const socket = await rawRequest(text, '/v1/messages', '{"model":', headers);
+        // The server has the request when it says that it waits for more.
+        await once(socket, 'data');
+        socket.destroy();
+      }
+      await text.idle();
+      expect(answers).to.have.length(0);
+      expect(text.outcomes).to.have.length(0);
+    });
+
+    it('leave no connection to the upstream behind', async () => {
+      script = (_request, response) => response.writeHead(200).write(': still here\n\n');
+      const leaving = new AbortController();
+      const asked = Array.from({ length: 20 }, () =>
+        text.ask('messages', 'texta-messages', 'Hi', { stream: true, signal: leaving.signal }).catch(() => null),
+      );
+      await eventually(() => answers.length === 20);
+      leaving.abort();
+      await Promise.all(asked);
+      await eventually(() => answers.every((answer) => answer.destroyed));
+      await text.idle();
+      expect(text.outcomes).to.have.length(20);
+    });
+  });
+
+  describe('when the client is slow', () => {
+    const frame = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] })}\n\n`;
+    let written = 0;
+    const total = 1_000;
+
+    before(() => start({ settings: { stallMs: 300 } }));
+    after(stop);
+
+    beforeEach(() => {
+      written = 0;
+      script = (_request, response) => {
+        response.on('error', () => {});
+        const more = (): void => {
+          while (written < total && !response.destroyed) {
+            written += 1;
+            if (!response.write(frame)) return;
+          }
+          response.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n');
+        };
+        response.on('drain', more);
+        more();
+      };
+    });
+
+    for (const format of ['chat-completions', 'messages'] as const) {
+      it(`make the upstream wait as well, and buffer next to nothing (${format})`, async () => {
+        const socket = await ask(text, format);
+        socket.pause();
+        await eventually(() => text.outcomes.length === 0 && written > 0);
+        let before = -1;
+        // The upstream comes to a halt as soon as the buffers of the sockets are full.
+        await eventually(async () => {
+          const halted = written === before;
+          before = written;
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          return halted;
+        });
+        expect(written).to.be.lessThan(total / 2);
+        socket.destroy();
+        await text.idle();
+        expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected' }]);
+      });
+    }
+
+    it('give up one that takes nothing at all for too long', async () => {
+      const socket = await ask(text, 'chat-completions');
+      socket.pause();
+      await eventually(() => text.outcomes.length === 1);
+      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected' }]);
+      expect(answers[0]?.destroyed).to.equal(true);
+      socket.destroy();
+    });
+
+    it('deliver all of it in the end', async () => {
+      const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
+      let length = 0;
+      for await (const bytes of response.body ?? []) length += bytes.length;
+      expect(length).to.be.greaterThan(total * frame.length);
+      await text.idle();
+      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'succeeded' }]);
+    });
+  });
+
+  describe('with a cut-off', () => {
+    before(() => start({ settings: { cutoffMs: 200 } }));
+    after(stop);
+
+    it('end an answer that does not stream with 503 processing_timeout, and charge nothing', async () => {
+      script = () => {};
+      for (const format of TEXT_FORMATS) {
+        const response = await text.ask(format, `texta-${format}`, 'Hi');
+        expect(response.status).to.equal(503);
+        expect(await response.text())
+          .to.contain('processing_timeout')
+          .and.contain('request id: ');
+        await eventually(() => answers.every((answer) => answer.destroyed));
+        expect(text.outcomes.splice(0)).to.containSubset([{ status: 'failed', errorCode: 'processing_timeout' }]);
+      }
+    });
+
+    it('end one whose answer has begun as well', async () => {
+      script = (_request, response) => response.writeHead(200).write('{"choices":');
+      expect((await text.ask('messages', 'texta-chat-completions', 'Hi')).status).to.equal(503);
+      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'failed', errorCode: 'processing_timeout' }]);
+    });
+
+    it('let streams go on', async () => {
+      const prompt = '[sim:tokens=30,chunk_ms=15]';
+      const response = await text.ask('responses', modelVia('messages'), prompt, { stream: true });
+      expect(await response.text()).to.contain('response.completed');
+      await text.idle();
+      expect(text.outcomes.splice(0)).to.containSubset([{ status: 'succeeded' }]);
+    });
+  });
+
+  describe('while the upstream is silent', () => {
+    before(() => start({ settings: { keepAliveMs: 40 } }));
+    after(stop);
+
+    for (const format of TEXT_FORMATS) {
+      const frame = FORMATS[format].client.keepAliveFrame;
+      it(`send clients of ${format} ${frame === null ? 'nothing' : 'what they skip'}`, async () => {
+        const prompt = 'Say exactly: at last [sim:delay_ms=150,chunk_ms=100]';
+        // The simulator is slow with the first byte of its answer, too; only what comes after it counts as silence.
+        const response = await text.ask(format, modelVia('messages'), prompt, { stream: true });
+        const body = await response.text();
+        expect(body).to.contain('last');
+        expect(frame !== null && body.includes(frame)).to.equal(frame !== null);
+        if (frame === null) expect(body).to.not.match(/^:|ping/m);
+      });
+    }
+  });
+
+  it('settle every request that is under way when they stop', async () => {
+    await start();
+    script = (_request, response) => response.writeHead(200).write(': still here\n\n');
+    const asked = text.ask('messages', 'texta-messages', 'Hi', { stream: true }).catch(() => null);
+    await eventually(() => answers.length === 1);
+    const { outcomes } = text;
+    await stop();
+    await asked;
+    expect(outcomes).to.have.length(1);
+  });
+});
+
+/** A streaming request on a socket whose reading the test controls, after its answer has begun. */
+async function ask(text: TestText, format: TextFormat): Promise<Socket> {
+  const { path, body } = ASK[format]('texta-chat-completions', 'Hi', true);
+  const payload = JSON.stringify(body);
+  const socket = await rawRequest(text, path, payload, { 'content-length': String(payload.length) });
+  await once(socket, 'data');
+  return socket;
+}
+
+async function rawRequest(
+  text: TestText,
+  path: string,
+  body: string,
+  headers: Readonly<Record<string, string>>,
+): Promise<Socket> {
+  const { port, hostname } = new URL(text.baseUrl);
+  const socket = connect(Number(port), hostname);
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  const lines = Object.entries({
+    host: hostname,
+    authorization: `Bearer ${text.apiKey}`,
+    'content-type': 'application/json',
+    'msgfmt-version': '2023-06-01',
+    ...headers,
+  }).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  return socket;
+}
