@@ -26,6 +26,7 @@ import { adminKeyRoutes } from './routes/admin/keys.ts';
 import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
+import { docsRoutes } from './routes/docs/routes.ts';
 import { fileRoutes } from './routes/files/routes.ts';
 import { healthRoutes } from './routes/health/routes.ts';
 import { metricsRoutes } from './routes/metrics/routes.ts';
@@ -100,6 +101,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   adminTaskRoutes(router, services);
   operatorActionRoutes(router, services);
   adminDeliveryRoutes(router, services);
+  docsRoutes(router, services);
   const { filesFolder } = dependencies.settings;
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }

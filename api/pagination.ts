@@ -14,8 +14,8 @@ export interface List<Item> {
   readonly next_cursor: string | null;
 }
 
-const DEFAULT_LIMIT = 50;
-const MAX_LIMIT = 500;
+export const DEFAULT_LIMIT = 50;
+export const MAX_LIMIT = 500;
 
 /**
  * Reads `limit` and `cursor`.
@@ -59,11 +59,17 @@ export function queryValue(context: Context, name: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
+/** The years 0 to 9999: others, which begin with a sign, may be beyond what the database can compare with. */
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
+const UNIX_SECONDS = /^\d{1,11}$/;
+
 /** A moment given as ISO 8601 or as Unix seconds. @throws ServiceError `bad_request` */
 export function queryTime(context: Context, name: string): Date | undefined {
   const value = queryValue(context, name);
   if (value === undefined) return undefined;
-  const moment = new Date(/^\d{1,12}$/.test(value) ? Number(value) * 1000 : value);
+  const moment = UNIX_SECONDS.test(value)
+    ? new Date(Number(value) * 1000)
+    : new Date(ISO_TIME.test(value) ? value : Number.NaN);
   if (Number.isNaN(moment.getTime())) throw badRequest(`"${name}" must be an ISO 8601 time or Unix seconds`);
   return moment;
 }

@@ -111,7 +111,7 @@ export function linkList(maxItems: number, isPublicHttpsUrl: (text: string) => b
       const index = items.slice(0, maxItems).findIndex((item) => !isLink(item));
       return index === -1 ? items : helpers.error('link.refused', { index });
     })
-    .meta({ openapi: { items: { type: 'string', format: 'uri' } } });
+    .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https://' } } });
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

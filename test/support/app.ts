@@ -2,6 +2,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Router } from '@koa/router';
 import pino from 'pino';
 import { type AppDependencies, type AppSettings, createApp } from '../../api/app.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
@@ -47,6 +48,8 @@ export interface TestApp {
   readonly adminToken: string;
   readonly metricsToken: string;
   readonly database: Database;
+  /** Everything that is routed, as `GET /v1/tasks/:taskId`. */
+  readonly routes: readonly string[];
   /** Everything that was logged. */
   readonly logged: () => string;
   /** The names of all stored files, unfinished ones included. */
@@ -104,12 +107,14 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       ...options.settings,
     },
   };
-  const servers: RunningServer[] = [await listen(createApp(dependencies).callback(), '127.0.0.1', port)];
+  const app = createApp(dependencies);
+  const servers: RunningServer[] = [await listen(app.callback(), '127.0.0.1', port)];
   return {
     baseUrl,
     adminToken: ADMIN_TOKEN,
     metricsToken: METRICS_TOKEN,
     database,
+    routes: routesOf(app),
     logged: () => log,
     storedFiles: () => filesIn(filesFolder),
     createAccount: (settings) => createCaller(database, settings),
@@ -125,6 +130,17 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       await rm(filesFolder, { recursive: true, force: true });
     },
   };
+}
+
+function routesOf({ middleware }: ReturnType<typeof createApp>): string[] {
+  const routers = middleware.flatMap((layer) =>
+    'router' in layer && layer.router instanceof Router ? [layer.router] : [],
+  );
+  const layers = routers.flatMap(({ stack }) => stack);
+  // HEAD comes with every GET.
+  return layers.flatMap(({ methods, path }) =>
+    methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${String(path)}`),
+  );
 }
 
 async function createCaller(

@@ -50,13 +50,20 @@ export function createEndpointParsers(isPublicHttpsUrl: (text: string) => boolea
   return { parseCreate: createValidator(create), parseUpdate: createValidator(update) };
 }
 
+const LAST_SECOND = 99_999_999_999;
+
 /** The years 0 to 9999: others, which begin with a sign, may be beyond what the database can compare with. */
-const moment = Joi.alternatives(
-  Joi.string().isoDate().pattern(/^\d/),
-  Joi.number().integer().min(0).max(99_999_999_999),
-)
+const moment = Joi.alternatives(Joi.string().isoDate().pattern(/^\d/), Joi.number().integer().min(0).max(LAST_SECOND))
   .messages({ '*': '{{#label}} must be an ISO 8601 time or Unix seconds' })
-  .meta({ openapi: { oneOf: [{ type: 'string', format: 'date-time' }, { type: 'integer' }] } });
+  .meta({
+    openapi: {
+      oneOf: [
+        { type: 'string', format: 'date-time' },
+        { type: 'string', format: 'date' },
+        { type: 'integer', minimum: 0, maximum: LAST_SECOND },
+      ],
+    },
+  });
 
 export const redeliverSchema = Joi.object<RedeliverBody>({
   from: moment

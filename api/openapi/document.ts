@@ -1,0 +1,78 @@
+/**
+ * The contract as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Requests are described by what checks them,
+ * answers by schemas that the compiler holds against what writes them.
+ */
+import type { Catalogue } from '../../catalogue/types.ts';
+import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { MEDIA_OPERATIONS, mediaSchemas } from './media.ts';
+import { type Operation, renderOperation, TAGS } from './operation.ts';
+import { SERVICE_OPERATIONS } from './service.ts';
+import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
+import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
+import { WEBHOOK_OPERATIONS, WEBHOOK_SCHEMAS, WEBHOOKS } from './webhooks.ts';
+
+export interface OpenApiDocument {
+  readonly openapi: string;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, JsonSchema>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>>; readonly [section: string]: unknown };
+  readonly [section: string]: unknown;
+}
+
+const DESCRIPTION = `One gateway in front of image, video and text generation models, billed per use in USD.
+
+**Media** is made by tasks: a create call answers at once with a task, and its price is reserved. The result appears on
+\`GET /v1/tasks/{task_id}\` and through webhooks; it settles the price, and a failure refunds it in full.
+
+**Text** is answered directly, whole or as a stream, in four formats. The same paths are served on the text address, where a
+request that does not stream is not cut off after 100 seconds.
+
+**Errors** have one envelope (the text formats have their own) with a \`code\` for programs, and say what to change. Retry only
+what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, a
+path that is none 404, both in the common envelope.`;
+
+const OPERATIONS: readonly Operation[] = [
+  ...MEDIA_OPERATIONS,
+  ...TEXT_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
+  ...ADMIN_OPERATIONS,
+  ...SERVICE_OPERATIONS,
+];
+
+/** Describes what a gateway with this catalogue serves. */
+export function createOpenApiDocument(catalogue: Catalogue): OpenApiDocument {
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Genway',
+      version: '1',
+      description: DESCRIPTION,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/' }],
+    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
+    paths: pathsOf(OPERATIONS),
+    webhooks: WEBHOOKS,
+    components: {
+      schemas: {
+        ...SHARED_SCHEMAS,
+        ...mediaSchemas(catalogue),
+        ...textSchemas(catalogue),
+        ...WEBHOOK_SCHEMAS,
+        ...ADMIN_SCHEMAS,
+      },
+      responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },
+      headers: HEADERS,
+      securitySchemes: SECURITY_SCHEMES,
+    },
+  };
+}
+
+function pathsOf(operations: readonly Operation[]): OpenApiDocument['paths'] {
+  const paths: Record<string, Record<string, JsonSchema>> = {};
+  for (const operation of operations) {
+    const path = (paths[operation.path] ??= {});
+    path[operation.method] = renderOperation(operation);
+  }
+  return paths;
+}

@@ -1,0 +1,131 @@
+/** Joi schemas as JSON Schema, so that what is documented is what is checked. */
+import type Joi from 'joi';
+import { type JsonSchema, nullable } from './json-schema.ts';
+
+/** What Joi's `describe()` tells, as far as it is translated. */
+interface Description {
+  readonly type?: unknown;
+  readonly flags?: {
+    readonly presence?: unknown;
+    readonly only?: unknown;
+    readonly description?: unknown;
+    readonly default?: unknown;
+  };
+  readonly allow?: readonly unknown[];
+  readonly rules?: readonly Rule[];
+  readonly keys?: Readonly<Record<string, Description>>;
+  readonly items?: readonly Description[];
+  readonly matches?: readonly { readonly schema?: Description }[];
+  readonly dependencies?: readonly Dependency[];
+  readonly metas?: readonly { readonly openapi?: JsonSchema }[];
+  readonly examples?: readonly unknown[];
+}
+
+interface Rule {
+  readonly name?: unknown;
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+interface Dependency {
+  readonly rel?: unknown;
+  readonly key?: unknown;
+  readonly peers?: readonly unknown[];
+}
+
+/**
+ * Translates a schema. What its rules cannot tell (those made with `custom`), its `meta` may add under `openapi`.
+ *
+ * @throws Error for a kind of schema or a rule that has no translation yet, so that none is lost in silence
+ */
+export function toJsonSchema(schema: Joi.Schema): JsonSchema {
+  return translate(schema.describe());
+}
+
+function translate(description: Description): JsonSchema {
+  const { flags = {}, allow = [], metas = [], examples } = description;
+  const added: JsonSchema = Object.assign({}, ...metas.map(({ openapi }) => openapi));
+  const translated = flags.only === true ? enumOf(allow) : { ...ofType(description), ...added };
+  return {
+    ...(allow.includes(null) && flags.only !== true ? nullable(translated) : translated),
+    ...(flags.description !== undefined && { description: flags.description }),
+    ...(flags.default !== undefined && { default: flags.default }),
+    ...(examples !== undefined && { examples }),
+  };
+}
+
+function enumOf(values: readonly unknown[]): JsonSchema {
+  const allTexts = values.every((value) => typeof value === 'string');
+  return { ...(allTexts && { type: 'string' }), ...(values.length === 1 ? { const: values[0] } : { enum: values }) };
+}
+
+function ofType(description: Description): JsonSchema {
+  const { type, rules = [], allow = [], items, matches = [] } = description;
+  switch (type) {
+    case 'object':
+      return ofObject(description);
+    case 'array':
+      return { type, ...(items?.[0] && { items: translate(items[0]) }), ...ofRules(ARRAY_RULES, rules) };
+    case 'string':
+      // Unlike JSON Schema, Joi refuses the empty text where it is not allowed by name.
+      return { type, ...(!allow.includes('') && { minLength: 1 }), ...ofRules(STRING_RULES, rules) };
+    case 'number':
+      return { type, ...ofRules(NUMBER_RULES, rules) };
+    case 'boolean':
+      return { type };
+    case 'alternatives':
+      return { oneOf: matches.map(({ schema = {} }) => translate(schema)) };
+    default:
+      throw new Error(`there is no JSON Schema for the Joi type ${String(type)} yet`);
+  }
+}
+
+function ofObject({ keys = {}, dependencies = [] }: Description): JsonSchema {
+  const entries = Object.entries(keys);
+  const required = entries.filter(([, { flags }]) => flags?.presence === 'required').map(([name]) => name);
+  const exclusions = dependencies.flatMap(exclusionsOf);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries.map(([name, description]) => [name, translate(description)])),
+    ...(required.length > 0 && { required }),
+    ...(exclusions.length > 0 && { not: { anyOf: exclusions } }),
+    additionalProperties: false,
+  };
+}
+
+/** The pairs of fields that must not be sent together. */
+function exclusionsOf({ rel, key, peers = [] }: Dependency): JsonSchema[] {
+  if (rel !== 'without') throw new Error(`there is no JSON Schema for the Joi dependency ${String(rel)} yet`);
+  return peers.map((peer) => ({ required: [key, peer] }));
+}
+
+type RuleTable = Readonly<Record<string, (limit: unknown) => JsonSchema>>;
+
+/** Told by the schema's `meta`, if at all. */
+const custom = (): JsonSchema => ({});
+
+const ARRAY_RULES: RuleTable = {
+  min: (limit) => ({ minItems: limit }),
+  max: (limit) => ({ maxItems: limit }),
+  custom,
+};
+const NUMBER_RULES: RuleTable = {
+  integer: () => ({ type: 'integer' }),
+  min: (limit) => ({ minimum: limit }),
+  max: (limit) => ({ maximum: limit }),
+};
+const STRING_RULES: RuleTable = {
+  min: (limit) => ({ minLength: limit }),
+  max: (limit) => ({ maxLength: limit }),
+  isoDate: () => ({ format: 'date-time' }),
+  pattern: (expression) => ({ pattern: String(expression).slice(1, -1) }),
+  custom,
+};
+
+function ofRules(table: RuleTable, rules: readonly Rule[]): JsonSchema {
+  const translated = rules.map(({ name, args }) => {
+    const rule = table[String(name)];
+    if (rule === undefined) throw new Error(`there is no JSON Schema for the Joi rule ${String(name)} yet`);
+    return rule(args?.['limit'] ?? args?.['regex']);
+  });
+  return Object.assign({}, ...translated);
+}

@@ -1,0 +1,176 @@
+/** Operations as a table row each, and what follows from a row: its parameters, its refusals and the headers of its answers. */
+import { ID_PREFIX, type IdKind } from '../../domain/ids.ts';
+import type { JsonSchema } from './json-schema.ts';
+import { text } from './json-schema.ts';
+
+export const TAGS = {
+  'Media tasks': 'Create images and videos, and ask what became of them.',
+  Files: 'Upload local inputs.',
+  Models: 'The models that a key may call, with their limits and prices.',
+  Text: 'Four formats in front of every text model. Answers come directly, whole or as a stream.',
+  Webhooks: 'Where events are sent, what became of each delivery, and sending it again.',
+  Account: 'What the account has and what it used.',
+  Administration: 'For operators: accounts, money, keys, tasks.',
+  Service: 'How the service is, and this description.',
+} as const;
+
+export type Tag = keyof typeof TAGS;
+
+export type Method = 'get' | 'post' | 'patch' | 'delete';
+
+/** Who may call an operation, and where the credential goes. Keys are held to a rate. */
+export type Access = 'key' | 'messages-key' | 'native-key' | 'admin' | 'metrics' | 'open';
+
+/** An answer with a body, by media type. */
+export interface Answer {
+  readonly description: string;
+  readonly content?: JsonSchema;
+  /** Names under `components.headers`. */
+  readonly headers?: readonly string[];
+}
+
+export interface Operation {
+  readonly method: Method;
+  readonly path: string;
+  readonly id: string;
+  readonly tag: Tag;
+  readonly summary: string;
+  readonly description?: string;
+  readonly access: Access;
+  /** Headers and query; those of the path follow from it. */
+  readonly parameters?: readonly JsonSchema[];
+  readonly body?: RequestBody;
+  readonly answers: Readonly<Record<number, Answer>>;
+  /** Refusals beside those that follow from `access` and `body`. */
+  readonly refusals?: readonly RefusalStatus[];
+  /** The refusals, by status, that have another envelope than the common one; names under `components.responses`. */
+  readonly refusalsInFormat?: Readonly<Partial<Record<RefusalStatus, string>>>;
+}
+
+export interface RequestBody {
+  readonly required: boolean;
+  readonly content: JsonSchema;
+}
+
+export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 409, 413, 429, 500, 503] as const;
+export type RefusalStatus = (typeof REFUSAL_STATUSES)[number];
+
+/** The names of the common refusals under `components.responses`. */
+export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
+  400: 'BadRequest',
+  401: 'Unauthorized',
+  402: 'PaymentRequired',
+  403: 'Forbidden',
+  404: 'NotFound',
+  409: 'Conflict',
+  413: 'ContentTooLarge',
+  429: 'TooManyRequests',
+  500: 'InternalError',
+  503: 'Unavailable',
+};
+
+const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
+  key: [401, 403, 429],
+  'messages-key': [401, 403, 429],
+  'native-key': [401, 403, 429],
+  admin: [401],
+  metrics: [401],
+  open: [],
+};
+
+const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
+  key: [{ apiKey: [] }],
+  'messages-key': [{ messagesApiKey: [] }, { apiKey: [] }],
+  'native-key': [{ nativeApiKey: [] }, { apiKey: [] }],
+  admin: [{ adminToken: [] }],
+  metrics: [{ metricsToken: [] }],
+  open: [],
+};
+
+const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+
+/** The operation object of OpenAPI. */
+export function renderOperation(operation: Operation): JsonSchema {
+  const { id, tag, summary, description, access, body } = operation;
+  const parameters = [...pathParameters(operation.path), ...(operation.parameters ?? [])];
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description !== undefined && { description }),
+    security: SECURITY[access],
+    ...(parameters.length > 0 && { parameters }),
+    ...(body && { requestBody: body }),
+    responses: { ...renderAnswers(operation), ...renderRefusals(operation) },
+  };
+}
+
+function renderAnswers({ answers, access }: Operation): JsonSchema {
+  const counted = access.endsWith('key') ? RATE_LIMIT_HEADERS : [];
+  return Object.fromEntries(
+    Object.entries(answers).map(([status, { description, content, headers = [] }]) => [
+      status,
+      { description, headers: headersNamed(['x-request-id', ...counted, ...headers]), ...(content && { content }) },
+    ]),
+  );
+}
+
+function renderRefusals({ access, body, refusals = [], refusalsInFormat = {} }: Operation): JsonSchema {
+  const statuses: RefusalStatus[] = [
+    ...REFUSALS_OF_ACCESS[access],
+    ...(body ? ([400, 413] as const) : []),
+    ...refusals,
+  ];
+  if (access !== 'open') statuses.push(500);
+  return Object.fromEntries(
+    statuses.map((status) => [
+      status,
+      { $ref: `#/components/responses/${refusalsInFormat[status] ?? REFUSALS[status]}` },
+    ]),
+  );
+}
+
+/** The headers object of a response: references by name. */
+export function headersNamed(names: readonly string[]): JsonSchema {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+/** A JSON body, asked for or answered. */
+export function json(schema: JsonSchema, examples?: JsonSchema): JsonSchema {
+  return { 'application/json': { schema, ...(examples && { examples }) } };
+}
+
+/** A body that has to be sent, as JSON. */
+export function jsonBody(schema: JsonSchema, examples?: JsonSchema): RequestBody {
+  return { required: true, content: json(schema, examples) };
+}
+
+interface PathParameter {
+  readonly description: string;
+  readonly schema: JsonSchema;
+}
+
+/** An identifier of that kind. */
+export function idOf(kind: IdKind, description?: string): JsonSchema {
+  return text(description, { pattern: `^${ID_PREFIX[kind]}[0-9a-z]{32}$` });
+}
+
+/** Every parameter of every path, by its name. */
+const PATH_PARAMETERS: Readonly<Record<string, PathParameter>> = {
+  task_id: { description: 'The `id` of a task', schema: idOf('task') },
+  model_id: { description: 'The id of a model', schema: text() },
+  model: { description: 'The id of a model of the texth family', schema: text() },
+  webhook_id: { description: 'The `id` of a webhook endpoint', schema: idOf('webhookEndpoint') },
+  delivery_id: { description: 'The `id` of a delivery', schema: idOf('delivery') },
+  account_id: { description: 'The `id` of an account', schema: idOf('account') },
+  key_id: { description: 'The `id` of an API key, not the key itself', schema: idOf('apiKey') },
+  provider: { description: 'The name of the provider in the configuration', schema: text() },
+};
+
+function pathParameters(path: string): JsonSchema[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
+    const parameter = PATH_PARAMETERS[name];
+    if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`);
+    return { name, in: 'path', required: true, ...parameter };
+  });
+}

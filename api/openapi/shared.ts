@@ -1,0 +1,184 @@
+/** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
+import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
+import { DEFAULT_LIMIT, MAX_LIMIT } from '../pagination.ts';
+import type { ErrorEnvelope } from '../present-error.ts';
+import {
+  arrayOf,
+  boolean,
+  fieldsOf,
+  integer,
+  type JsonSchema,
+  nullable,
+  object,
+  oneOfTexts,
+  optional,
+  ref,
+  text,
+} from './json-schema.ts';
+import { headersNamed, REFUSAL_STATUSES, REFUSALS, type RefusalStatus } from './operation.ts';
+
+export const SECURITY_SCHEMES = {
+  apiKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key, with or without its `sk-`. Keep it on trusted servers.',
+  },
+  messagesApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'An API key, on the messages format.',
+  },
+  nativeApiKey: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-native-api-key',
+    description: 'An API key, on the native format.',
+  },
+  adminToken: { type: 'http', scheme: 'bearer', description: 'The token of the operators, GENWAY_ADMIN_TOKEN.' },
+  metricsToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'GENWAY_METRICS_TOKEN, or else the token of the operators.',
+  },
+};
+
+export const HEADERS = {
+  'x-request-id': header('Names this request; quote it to support', text()),
+  'RateLimit-Limit': header('Requests that the key may make in a minute', integer()),
+  'RateLimit-Remaining': header('Requests that are left of them', integer()),
+  'RateLimit-Reset': header('Seconds until the minute is over', integer()),
+  'Retry-After': header('Seconds to wait; the same as `retry_after_seconds`', integer()),
+  'Idempotent-Replayed': header('`true` on the answer to a repeated request: it is the first answer again', text()),
+};
+
+function header(description: string, schema: JsonSchema): JsonSchema {
+  return { description, schema };
+}
+
+export const IDEMPOTENCY_KEY: JsonSchema = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    'Names the request. Within 24 hours the same key with the same body gets the first answer again, and nothing is created ' +
+    'twice; with another body, or while the first request is under way, it gets 409. Refused requests are not kept.',
+  schema: text(undefined, { minLength: 1, maxLength: 255 }),
+};
+
+export const PAGE: readonly JsonSchema[] = [
+  query('limit', 'Items in a page', integer(undefined, { minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  query('cursor', '`next_cursor` of the page before', text()),
+];
+
+const MOMENT: JsonSchema = {
+  anyOf: [
+    text(undefined, { format: 'date-time' }),
+    text(undefined, { format: 'date' }),
+    integer(undefined, { minimum: 0 }),
+  ],
+};
+
+export const PERIOD: readonly JsonSchema[] = [
+  query('from', 'Earliest moment, inclusive: ISO 8601 or Unix seconds', MOMENT),
+  query('to', 'Latest moment, exclusive: ISO 8601 or Unix seconds', MOMENT),
+];
+
+export function query(name: string, description: string, schema: JsonSchema): JsonSchema {
+  return { name, in: 'query', description, schema };
+}
+
+/** A body `{data: …}`. */
+export function envelopeOf(schema: JsonSchema): JsonSchema {
+  return object({ data: schema });
+}
+
+/** One page of a list. */
+export function listOf(items: JsonSchema): JsonSchema {
+  return object({ data: arrayOf(items), next_cursor: nullable(text('Null on the last page')) });
+}
+
+export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  Error: object(
+    fieldsOf<ErrorEnvelope>({
+      error: object(
+        fieldsOf<ErrorEnvelope['error']>({
+          code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
+          message: text('The cause, and what to change, for people; not to be parsed'),
+          retryable: boolean('Whether the same request can succeed later'),
+          request_id: text('Quote it to support'),
+          retry_after_seconds: optional(integer('Seconds to wait, as in the header `Retry-After`')),
+        }),
+      ),
+    }),
+    'The common envelope of errors.',
+  ),
+};
+
+/** What each status of a refusal says, and the codes it comes with. */
+const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, codes: readonly ErrorCode[]]>> = {
+  400: ['The request is wrong, or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
+  401: ['The key is missing, wrong, disabled, expired or exhausted.', ['missing_api_key', 'invalid_api_key']],
+  402: ['The balance or what is left of the key’s limit does not pay for it.', ['insufficient_credits']],
+  403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
+  404: ['There is no such thing in this account.', ['not_found']],
+  409: ['The key or reference was used for something else, or is in use.', ['idempotency_conflict']],
+  413: ['The body is too large.', ['read_request_body_failed']],
+  429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],
+  500: ['Something went wrong on our side. Retry once.', ['internal_error']],
+  503: [
+    'Not possible now. Back off and retry.',
+    ['processing_unavailable', 'processing_timeout', 'processing_failed', 'result_transfer_failed'],
+  ],
+};
+
+/** Headers beside `x-request-id` that come with some refusals. */
+const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly string[]>>> = {
+  429: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+  503: ['Retry-After'],
+};
+
+/**
+ * The response object of a refusal.
+ *
+ * @param schema its envelope
+ * @param exampleOf an error with that code in the envelope
+ */
+export function refusalOf(
+  status: RefusalStatus,
+  schema: JsonSchema,
+  exampleOf: (code: ErrorCode, message: string) => unknown,
+): JsonSchema {
+  const [description, codes] = MEANINGS[status];
+  const examples = Object.fromEntries(
+    codes.map((code) => [code, { value: exampleOf(code, EXAMPLE_MESSAGES[code] ?? description) }]),
+  );
+  return {
+    description,
+    headers: headersNamed(['x-request-id', ...(HEADERS_OF_REFUSALS[status] ?? [])]),
+    content: { 'application/json': { schema, examples } },
+  };
+}
+
+export const EXAMPLE_REQUEST_ID = 'req_0mc9x1k2v0q5x8w2n7b4t6y1z3a9s8d7';
+
+const EXAMPLE_MESSAGES: Readonly<Partial<Record<ErrorCode, string>>> = {
+  bad_request: '"duration" is outside its supported range',
+  missing_api_key: 'No API key was sent. Send "Authorization: Bearer <API_KEY>".',
+  invalid_api_key: 'The API key is wrong. Check it, or create a new one.',
+  rate_limit_exceeded: 'The API key may make 600 requests a minute. Wait 12 s and send fewer requests.',
+};
+
+/** An error in the common envelope. */
+export const exampleError = (code: ErrorCode, message: string) => ({
+  error: {
+    code,
+    message,
+    retryable: ERRORS[code].retryable,
+    request_id: EXAMPLE_REQUEST_ID,
+    ...(code === 'rate_limit_exceeded' && { retry_after_seconds: 12 }),
+  },
+});
+
+export const SHARED_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
+  REFUSAL_STATUSES.map((status) => [REFUSALS[status], refusalOf(status, ref('Error'), exampleError)]),
+);

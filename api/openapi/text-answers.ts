@@ -1,0 +1,173 @@
+/** What the text formats answer: specification sections 4.8 and 7.1. Answers that are forwarded may hold more. */
+import { ERRORS } from '../../domain/errors.ts';
+import type { ChatFinishReason, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
+import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
+import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
+import type { ResponseUsage } from '../../text/responses/types.ts';
+import {
+  arrayOf,
+  exactly,
+  fieldsOf,
+  integer,
+  type JsonSchema,
+  nullable,
+  object,
+  oneOfTexts,
+  optional,
+  text,
+  unixSeconds,
+} from './json-schema.ts';
+
+const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
+const message = text('The cause, and what to change, with the request id at its end');
+
+const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter'];
+const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal'];
+const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS', 'SAFETY'];
+
+export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ChatCompletion: object({
+    id: text(),
+    object: exactly('chat.completion'),
+    created: unixSeconds('When it was asked for'),
+    model: text(),
+    choices: arrayOf(
+      object({
+        index: integer(),
+        message: object({
+          role: exactly('assistant'),
+          content: nullable(text('Empty when reasoning took the whole budget')),
+          reasoning_content: optional(text('What the model thought; billed as output')),
+          tool_calls: optional(
+            arrayOf(
+              object(
+                fieldsOf<ChatToolCall>({
+                  id: text(),
+                  type: exactly('function'),
+                  function: object({ name: text(), arguments: text('JSON') }),
+                }),
+              ),
+            ),
+          ),
+        }),
+        finish_reason: oneOfTexts(chatFinishReasons),
+      }),
+    ),
+    usage: object(
+      fieldsOf<ChatUsage>({
+        prompt_tokens: integer(),
+        completion_tokens: integer(),
+        total_tokens: integer(),
+        prompt_tokens_details: optional(
+          object({ cached_tokens: optional(integer()), cache_write_tokens: optional(integer()) }),
+        ),
+        completion_tokens_details: optional(object({ reasoning_tokens: integer() })),
+      }),
+    ),
+  }),
+  Response: object({
+    id: text(),
+    object: exactly('response'),
+    created_at: unixSeconds('When it was asked for'),
+    model: text(),
+    status: oneOfTexts(['completed', 'incomplete']),
+    incomplete_details: nullable(object({ reason: text('`max_output_tokens` or `content_filter`') })),
+    output: arrayOf({
+      oneOf: [
+        object({
+          type: exactly('message'),
+          id: text(),
+          status: text(),
+          role: exactly('assistant'),
+          content: arrayOf(object({ type: exactly('output_text'), text: text() })),
+        }),
+        object({
+          type: exactly('reasoning'),
+          id: text(),
+          summary: arrayOf(object({ type: exactly('summary_text'), text: text() })),
+        }),
+        object({
+          type: exactly('function_call'),
+          id: text(),
+          status: text(),
+          call_id: text(),
+          name: text(),
+          arguments: text('JSON'),
+        }),
+      ],
+    }),
+    usage: object(
+      fieldsOf<ResponseUsage>({
+        input_tokens: integer(),
+        input_tokens_details: object({ cached_tokens: integer() }),
+        output_tokens: integer(),
+        output_tokens_details: object({ reasoning_tokens: integer() }),
+        total_tokens: integer(),
+      }),
+    ),
+  }),
+  Message: object({
+    id: text(),
+    type: exactly('message'),
+    role: exactly('assistant'),
+    model: text(),
+    content: arrayOf({
+      oneOf: [
+        object({ type: exactly('text'), text: text() }),
+        object({ type: exactly('thinking'), thinking: text(), signature: text() }),
+        object({ type: exactly('redacted_thinking'), data: text() }),
+        object({ type: exactly('tool_use'), id: text(), name: text(), input: { type: 'object' } }),
+      ],
+    }),
+    stop_reason: oneOfTexts(stopReasons),
+    stop_sequence: nullable(text('The one that ended the answer')),
+    usage: object(
+      fieldsOf<MessagesUsage>({
+        input_tokens: integer('Without what was read from the cache or written to it'),
+        cache_creation_input_tokens: optional(integer()),
+        cache_read_input_tokens: optional(integer()),
+        output_tokens: integer(),
+        output_tokens_details: optional(object({ thinking_tokens: integer() })),
+      }),
+    ),
+  }),
+  GenerateContentResponse: object({
+    candidates: arrayOf(
+      object({
+        content: object({
+          role: exactly('model'),
+          parts: arrayOf({
+            oneOf: [
+              object({ text: text() }),
+              object({
+                functionCall: object({ id: optional(text()), name: text(), args: { type: 'object' } }),
+                thoughtSignature: optional(text()),
+              }),
+            ],
+          }),
+        }),
+        finishReason: oneOfTexts(finishReasons),
+        index: integer(),
+      }),
+    ),
+    usageMetadata: object(
+      fieldsOf<UsageMetadata>({
+        promptTokenCount: integer(),
+        cachedContentTokenCount: optional(integer()),
+        candidatesTokenCount: integer(),
+        thoughtsTokenCount: optional(integer()),
+        totalTokenCount: integer(),
+      }),
+    ),
+    modelVersion: text(),
+    responseId: text(),
+  }),
+  SvcError: object(
+    { error: object({ message, type: exactly('svc_error'), code }) },
+    'The envelope of errors on the chat-completions, responses and native formats.',
+  ),
+  MessagesError: object(
+    { type: exactly('error'), error: object({ type: code, message }) },
+    'The envelope of errors on the messages format.',
+  ),
+};

@@ -1,0 +1,50 @@
+/** The API description, and a page to read and try it. */
+import { createReadStream } from 'node:fs';
+import { createRequire } from 'node:module';
+import type Router from '@koa/router';
+import type { Catalogue } from '../../../catalogue/types.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { createOpenApiDocument } from '../../openapi/document.ts';
+import type { RequestState } from '../../state.ts';
+import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE, PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
+
+const ONE_DAY = 'public, max-age=86400';
+
+/** All that the page loads beside the description; of Swagger UI nothing else is served. */
+const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: string | { readonly module: string } }> =
+  new Map([
+    ['page.js', { type: 'text/javascript', content: PAGE_SCRIPT }],
+    ['page.css', { type: 'text/css', content: PAGE_STYLE }],
+    ['swagger-ui-bundle.js', { type: 'text/javascript', content: { module: 'swagger-ui-dist/swagger-ui-bundle.js' } }],
+    ['swagger-ui.css', { type: 'text/css', content: { module: 'swagger-ui-dist/swagger-ui.css' } }],
+    ['favicon-32x32.png', { type: 'image/png', content: { module: 'swagger-ui-dist/favicon-32x32.png' } }],
+  ]);
+
+const { resolve } = createRequire(import.meta.url);
+
+export function docsRoutes(router: Router<RequestState>, { catalogue }: { readonly catalogue: Catalogue }): void {
+  let description: string | undefined;
+
+  router.get(DESCRIPTION_PATH, (context) => {
+    // Tools in browsers read it from anywhere.
+    context.set('Access-Control-Allow-Origin', '*');
+    context.type = 'application/json';
+    context.body = description ??= JSON.stringify(createOpenApiDocument(catalogue));
+  });
+
+  router.get(DOCS_PATH, (context) => {
+    context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+    context.set('X-Content-Type-Options', 'nosniff');
+    context.type = 'text/html';
+    context.body = PAGE;
+  });
+
+  router.get(`${DOCS_PATH}/:asset`, (context) => {
+    const asset = ASSETS.get(context.params['asset'] ?? '');
+    if (asset === undefined) throw new ServiceError('not_found', `There is no GET ${context.path}. Check the path.`);
+    context.set('Cache-Control', ONE_DAY);
+    context.set('X-Content-Type-Options', 'nosniff');
+    context.type = asset.type;
+    context.body = typeof asset.content === 'string' ? asset.content : createReadStream(resolve(asset.content.module));
+  });
+}

@@ -1,0 +1,144 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { expect } from 'chai';
+import { targetOf } from '../../../api/text/endpoints.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { document, schemaChecks } from '../../support/openapi.ts';
+
+/** Pages for people, which are no part of the API. */
+const PAGES = ['GET /docs', 'GET /docs/{}'];
+
+interface DescribedOperation {
+  readonly operationId?: string;
+  readonly tags?: readonly string[];
+}
+
+interface ContentWithExamples {
+  readonly schema: object;
+  readonly examples: Readonly<Record<string, { readonly value?: unknown }>>;
+}
+
+const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, described]) => {
+    const operation: DescribedOperation = described;
+    return { path, name: `${method.toUpperCase()} ${path}`, operation };
+  }),
+);
+
+/** With the names of parameters left out, as they are no part of the address. */
+function anonymous(route: string): string {
+  return route.replace(/:\w+$|:\w+(?=\/)|\{\w+\}/g, '{}');
+}
+
+function isText({ path }: { readonly path: string }): boolean {
+  return targetOf(path.replace('{model}', 'some-model')) !== null;
+}
+
+/** Every object that is somewhere within `value`. */
+function* objectsIn(value: unknown): Generator<object> {
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value)) yield value;
+  for (const inner of Object.values(value)) yield* objectsIn(inner);
+}
+
+function hasExamples(object: object): object is ContentWithExamples {
+  return 'schema' in object && 'examples' in object;
+}
+
+describe('the API description', () => {
+  let app: TestApp;
+
+  before(async () => {
+    app = await startTestApp();
+  });
+  after(() => app.stop());
+
+  it('is an OpenAPI 3.1 document', async () => {
+    const { valid, errors } = await new Validator().validate(structuredClone({ ...document }));
+    expect(errors).to.equal(undefined);
+    expect(valid).to.equal(true);
+  });
+
+  it('describes every route of the router, and nothing that is not routed', () => {
+    const described = operations.filter((operation) => !isText(operation)).map(({ name }) => anonymous(name));
+    expect([...described, ...PAGES]).to.have.members(app.routes.map(anonymous));
+  });
+
+  it('describes every text format, each at the address that serves it', () => {
+    const served = operations.filter(isText).map(({ path }) => targetOf(path.replace('{model}', 'some-model')));
+    expect(new Set(served.map((target) => target?.endpoint.format.name))).to.deep.equal(new Set(Object.keys(FORMATS)));
+    expect(served.filter((target) => target?.parseContext.address?.stream)).to.have.lengthOf(1);
+  });
+
+  it('names each operation once', () => {
+    const ids = operations.map(({ operation }) => operation.operationId);
+    expect(ids).to.have.lengthOf(new Set(ids).size);
+  });
+
+  it('refers to every component, and only to those that are there', () => {
+    const components = Object.entries(document.components).flatMap(([section, members]) =>
+      Object.keys(Object(members)).map((name) => `#/components/${section}/${name}`),
+    );
+    const referred = [...objectsIn(document)].flatMap((object) => ('$ref' in object ? [String(object.$ref)] : []));
+    const secured = [...objectsIn(document)].flatMap((object) =>
+      'security' in object && Array.isArray(object.security) ? object.security.flatMap(Object.keys) : [],
+    );
+    const used = [...referred, ...secured.map((name) => `#/components/securitySchemes/${name}`)];
+    expect([...new Set(used)]).to.have.members(components);
+  });
+
+  it('has a tag for each operation', () => {
+    const tags = Array.isArray(document['tags']) ? document['tags'].map(({ name }) => name) : [];
+    expect(tags).to.include.members(operations.flatMap(({ operation }) => operation.tags ?? ['none']));
+  });
+
+  it('gives examples that fit their schemas', () => {
+    const { faultsOf } = schemaChecks({ closed: true });
+    const contents = [...objectsIn(document)].filter(hasExamples);
+    const faults = contents.flatMap(({ schema, examples }) =>
+      Object.entries(examples).flatMap(([name, { value }]) =>
+        faultsOf(schema, value).map((fault) => `${name}: ${fault}`),
+      ),
+    );
+    expect(contents).to.have.length.above(20);
+    expect(faults).to.deep.equal([]);
+  });
+
+  it('is served without a key, to tools on other sites too', async () => {
+    const response = await fetch(`${app.baseUrl}/openapi.json`);
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('access-control-allow-origin')).to.equal('*');
+    expect(await response.json()).to.deep.equal(JSON.parse(JSON.stringify(document)));
+  });
+});
+
+describe('the reference page', () => {
+  let app: TestApp;
+
+  before(async () => {
+    app = await startTestApp();
+  });
+  after(() => app.stop());
+
+  it('loads all that it needs from this host, and may load nothing else', async () => {
+    const page = await fetch(`${app.baseUrl}/docs`);
+    const html = await page.text();
+    const addresses = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address);
+    expect(page.headers.get('content-security-policy')).to.match(/^default-src 'none'; script-src 'self';/);
+    expect(addresses).to.have.length.above(4);
+    for (const address of addresses) {
+      expect(address).to.match(/^\/[^/]/);
+      const asset = await fetch(app.baseUrl + address);
+      expect(asset.status, address).to.equal(200);
+      await asset.body?.cancel();
+    }
+  });
+
+  it('serves no other file of the package', async () => {
+    for (const name of ['index.html', 'package.json', 'swagger-ui.js', '..%2Fkoa%2Fpackage.json', '__proto__']) {
+      const response = await fetch(`${app.baseUrl}/docs/${name}`);
+      expect(response.status, name).to.equal(404);
+      expect(await response.json()).to.have.nested.property('error.code', 'not_found');
+    }
+  });
+});

@@ -1,0 +1,245 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import Joi from 'joi';
+import { toJsonSchema } from '../../../api/openapi/joi-schema.ts';
+import {
+  parseAdjustment,
+  parseCreateAccount,
+  parseCreateKey,
+  parseOperatorAction,
+  parseTopUp,
+  parseUpdateKey,
+} from '../../../api/routes/admin/schema.ts';
+import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
+import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
+import { createEndpointParsers, parseRedeliver } from '../../../api/routes/webhooks/schema.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { REQUEST_FIELDS as CHAT_FIELDS } from '../../../text/chat-completions/types.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import { GENERATION_FIELDS, REQUEST_FIELDS as NATIVE_FIELDS } from '../../../text/generate-content/types.ts';
+import { REQUEST_FIELDS as MESSAGES_FIELDS } from '../../../text/messages/types.ts';
+import { REQUEST_FIELDS as RESPONSES_FIELDS } from '../../../text/responses/types.ts';
+import { schemaChecks } from '../../support/openapi.ts';
+
+const catalogue = loadCatalogue();
+const { faultsOf } = schemaChecks({ closed: false });
+const isPublicHttpsUrl = (text: string): boolean => text.startsWith('https://');
+
+type Parse = (body: unknown) => unknown;
+
+function accepts(parse: Parse, body: unknown): boolean {
+  try {
+    parse(body);
+    return true;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'bad_request') return false;
+    throw error;
+  }
+}
+
+function fits(schema: string, body: unknown): boolean {
+  return faultsOf(`#/components/schemas/${schema}`, body).length === 0;
+}
+
+type Values = Readonly<Record<string, readonly unknown[]>>;
+
+/** The good body with a few of its fields changed, added or left out. */
+function bodiesLike(good: object, values: Values): fc.Arbitrary<object> {
+  const changes = Object.entries(values).flatMap(([field, choices]) =>
+    [...choices, undefined].map((value) => [field, value] as const),
+  );
+  return fc.array(fc.constantFrom(...changes), { maxLength: 3 }).map((changed) => {
+    const body = { ...good, ...Object.fromEntries(changed) };
+    return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  });
+}
+
+const texts = ['', 'a', 7, null];
+const link = 'https://example.com/a.png';
+const links = [
+  [],
+  [link],
+  Array.from({ length: 5 }, () => link),
+  Array.from({ length: 17 }, () => link),
+  ['ftp://a'],
+  [7],
+  link,
+];
+const ratios = ['16:9', '1:1', '21:9', 'adaptive', null];
+
+const videoFields = {
+  model: [...catalogue.videoModels.keys(), 'imagea-2.5-sunburst', 7],
+  prompt: [...texts, '漢'.repeat(5_000), '漢'.repeat(5_001)],
+  images: links,
+  reference_videos: links,
+  reference_audios: links,
+  duration: [1, 2, 3, 15, 16, 30, 31, 4.5, '5', null],
+  aspect_ratio: ratios,
+  resolution: ['720p', '1080p', '480p'],
+  seed: [1],
+};
+const imageFields = {
+  model: [...catalogue.imageModels.keys(), 'vidone-3.0'],
+  prompt: texts,
+  images: links,
+  aspect_ratio: ratios,
+  resolution: ['1K', '4K', '1k'],
+  size: ['1536x1024', '1536*1024', '', 7],
+  background: ['auto', 'opaque', 'none'],
+  foo: [1],
+};
+const keyFields = {
+  name: [...texts, 'a'.repeat(201)],
+  usage_limit_usd: [0, 12.5, '12.50', null, -1, 'much', true],
+  models: [null, [], ['vidone-3.0'], [''], 'vidone-3.0'],
+  ip_allowlist: [null, [], ['10.0.0.0/8'], [7], '10.0.0.0/8'],
+  expires_at: [null, '2027-01-01T00:00:00Z', 'soon', 7],
+  rate_limit_rpm: [null, 1, 0, 1.5, 1_000_001, '60'],
+  foo: [1],
+};
+const urls = ['https://example.com/hook', '', 7, `https://${'a'.repeat(2_048)}`];
+const endpointFields = {
+  url: urls,
+  description: [...texts, 'a'.repeat(1_001)],
+  events: [['task.failed'], ['task.failed', 'task.succeeded'], [], ['task.queued'], 'task.failed', null],
+};
+const moments = ['2026-10-01T08:00:00Z', 1_790_000_000, 'yesterday', -1, 1.5, 100_000_000_000, null];
+
+const { parseCreate, parseUpdate } = createEndpointParsers(isPublicHttpsUrl);
+
+interface DescribedRequest {
+  readonly schema: string;
+  readonly parse: Parse;
+  readonly good: object;
+  readonly values: Values;
+}
+
+const requests: readonly DescribedRequest[] = [
+  {
+    schema: 'CreateVideoTask',
+    parse: createVideoRequestParser(catalogue, { isPublicHttpsUrl }),
+    good: { model: 'vidone-3.0', prompt: 'A lighthouse' },
+    values: videoFields,
+  },
+  {
+    schema: 'CreateImageTask',
+    parse: createImageRequestParser(catalogue, { isPublicHttpsUrl }),
+    good: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' },
+    values: imageFields,
+  },
+  { schema: 'CreateWebhook', parse: parseCreate, good: { url: urls[0] }, values: endpointFields },
+  { schema: 'UpdateWebhook', parse: parseUpdate, good: {}, values: { ...endpointFields, enabled: [true, 'yes'] } },
+  {
+    schema: 'Redeliver',
+    parse: parseRedeliver,
+    good: { from: moments[0] },
+    values: { from: moments, to: moments, status: ['failed', 'delivered', 'lost'] },
+  },
+  {
+    schema: 'CreateAccount',
+    parse: parseCreateAccount,
+    good: { name: 'Acme' },
+    values: { name: [...texts, 'a'.repeat(201)], signup_credit_usd: [0, '5', -1, 1e13, 'a'] },
+  },
+  {
+    schema: 'TopUp',
+    parse: parseTopUp,
+    good: { amount_usd: 25, reference: 'invoice-2031' },
+    values: { amount_usd: ['25.5', 0, -1, '-1', 1e13, 'a', null], reference: [...texts, 'a'.repeat(256)] },
+  },
+  {
+    schema: 'Adjustment',
+    parse: parseAdjustment,
+    good: { amount_usd: -1.5, reason: 'An outage' },
+    values: { amount_usd: ['2', '-2', 0, 'a', null], reason: texts, author: texts },
+  },
+  {
+    schema: 'OperatorActionRequest',
+    parse: parseOperatorAction,
+    good: { reason: 'An outage' },
+    values: { reason: texts, author: texts, foo: [1] },
+  },
+  { schema: 'CreateKey', parse: parseCreateKey, good: {}, values: keyFields },
+  { schema: 'UpdateKey', parse: parseUpdateKey, good: {}, values: { ...keyFields, disabled: [true, 'yes'] } },
+];
+
+describe('the description of requests', () => {
+  for (const { schema, parse, good, values } of requests) {
+    it(`takes and refuses the bodies that the check of ${schema} does`, () => {
+      fc.assert(
+        fc.property(bodiesLike(good, values), (body) => {
+          expect(fits(schema, body), JSON.stringify(body)).to.equal(accepts(parse, body));
+        }),
+        { numRuns: 400 },
+      );
+    });
+  }
+
+  it('has a translation for every rule of a schema, or fails', () => {
+    for (const schema of [Joi.string().email(), Joi.number().port(), Joi.date(), Joi.object().or('a', 'b')]) {
+      expect(() => toJsonSchema(schema)).to.throw('there is no JSON Schema for');
+    }
+  });
+});
+
+const ANY_VALUES = [null, 'a', '', 0, 1, 3, true, false, [], [1], ['a'], {}, { type: 'text' }, { a: 1 }];
+
+const textRequests = [
+  {
+    schema: 'ChatCompletionRequest',
+    format: FORMATS['chat-completions'],
+    fields: CHAT_FIELDS,
+    body: { model: 'textc-M3', messages: [{ role: 'user', content: 'Hi' }] },
+  },
+  {
+    schema: 'ResponsesRequest',
+    format: FORMATS.responses,
+    fields: RESPONSES_FIELDS,
+    body: { model: 'textc-M3', input: 'Hi' },
+  },
+  {
+    schema: 'MessagesRequest',
+    format: FORMATS.messages,
+    fields: MESSAGES_FIELDS,
+    // Without tools nobody looks at their choice.
+    body: { model: 'textc-M3', max_tokens: 9, messages: [{ role: 'user', content: 'Hi' }], tools: [{ name: 'look' }] },
+  },
+  {
+    schema: 'GenerateContentRequest',
+    format: FORMATS['generate-content'],
+    fields: NATIVE_FIELDS,
+    body: { contents: [{ parts: [{ text: 'Hi' }] }] },
+  },
+] as const;
+
+describe('the description of text requests', () => {
+  for (const { schema, format, fields, body } of textRequests) {
+    const parse: Parse = (request) =>
+      format.client.parseRequest(request, { address: { model: 'texth-4-argon', stream: false } });
+
+    it(`takes and refuses each field of the ${format.name} format as its parser does`, () => {
+      const names = [...Object.keys(fields), 'no_such_field'].filter((name) => name !== 'model');
+      const disagreements = names.flatMap((field) =>
+        ANY_VALUES.map((value) => ({ ...body, [field]: value }))
+          .filter((request) => fits(schema, request) !== accepts(parse, request))
+          .map((request) => JSON.stringify(request)),
+      );
+      expect(disagreements).to.deep.equal([]);
+    });
+
+    it(`requires what the parser of the ${format.name} format requires`, () => {
+      for (const field of Object.keys(body)) {
+        const { [field]: _left, ...rest }: Record<string, unknown> = body;
+        expect(fits(schema, rest), field).to.equal(accepts(parse, rest));
+      }
+    });
+  }
+
+  it('takes the fields of the native format in both spellings', () => {
+    const contents = [{ parts: [{ inline_data: { mimeType: 'image/png', data: 'AA==' } }] }];
+    expect(fits('GenerateContentRequest', { contents, generation_config: { max_output_tokens: 5 } })).to.equal(true);
+    expect(fits('GenerateContentRequest', { contents, generation_configuration: {} })).to.equal(false);
+    expect(Object.keys(GENERATION_FIELDS)).to.include('maxOutputTokens');
+  });
+});
