@@ -24,16 +24,19 @@ interface Progress {
   meter: Meter;
   /** The route over which the model was called last, if it was. */
   route: TextRoute | null;
+  /** Whether an upstream has begun to answer. */
+  answered: boolean;
 }
 
 /** Never throws: what goes wrong is told to the client, where there still is one. */
 export async function deliver(call: AdmittedCall, services: TextServices): Promise<void> {
-  const progress: Progress = { meter: new Meter(), route: null };
+  const progress: Progress = { meter: new Meter(), route: null, answered: false };
   const watch = watchCall(call, services.settings.cutoffMs);
   const reply = createReply(call, services.settings);
   let failure: Error | null = null;
   try {
     const { answer, prepared } = await callModel(call, services, progress, watch.signal);
+    progress.answered = true;
     try {
       await reply.take(answer, prepared);
     } finally {
@@ -104,15 +107,17 @@ function reasonOf(error: unknown, signal: AbortSignal): Error {
 
 function outcomeOf(
   { startedAtMs }: AdmittedCall,
-  { meter, route }: Progress,
+  { meter, route, answered }: Progress,
   failure: Error | null,
   firstByteAtMs: number | null,
 ): TextOutcome {
+  // One that failed is named even when it gave no answer.
+  const isNamed = route !== null && (answered || failure instanceof ServiceError);
   return {
     ...endingOf(meter, route, failure),
     usage: usageOf(meter),
     countedOutputTokens: (meter.usage.outputTotal ?? 0) + estimateOutputTokens(meter.unreportedLength),
-    upstream: route === null ? null : { provider: route.provider, format: route.format },
+    upstream: isNamed ? { provider: route.provider, format: route.format } : null,
     latencyMs: Date.now() - startedAtMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
   };

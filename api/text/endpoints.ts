@@ -3,6 +3,8 @@ import { FORMATS } from '../../text/formats.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
 
 export interface TextEndpoint {
+  /** The path, with the variable part as a pattern: what measurements call the endpoint. */
+  readonly route: string;
   readonly format: WireFormat;
   /** The headers that carry the API key beside `Authorization: Bearer`, the specified one first. */
   readonly credentialHeaders: readonly string[];
@@ -18,6 +20,7 @@ export interface TextTarget {
 }
 
 const NATIVE: TextEndpoint = {
+  route: '/v1beta/models/:model',
   format: FORMATS['generate-content'],
   // The second is what the vendor's own clients send.
   credentialHeaders: ['x-native-api-key', 'x-goog-api-key'],
@@ -30,25 +33,29 @@ const NATIVE_METHODS: ReadonlyMap<string, boolean> = new Map([
   ['streamGenerateContent', true],
 ]);
 
+const ENDPOINTS: readonly TextEndpoint[] = [
+  {
+    route: '/v1/chat/completions',
+    format: FORMATS['chat-completions'],
+    credentialHeaders: [],
+    versionHeaders: [],
+  },
+  {
+    route: '/v1/responses',
+    format: FORMATS.responses,
+    credentialHeaders: [],
+    versionHeaders: [],
+  },
+  {
+    route: '/v1/messages',
+    format: FORMATS.messages,
+    credentialHeaders: ['x-api-key'],
+    versionHeaders: ['msgfmt-version', 'anthropic-version'],
+  },
+];
+
 const BY_PATH: ReadonlyMap<string, TextTarget> = new Map(
-  [
-    {
-      path: '/v1/chat/completions',
-      endpoint: { format: FORMATS['chat-completions'], credentialHeaders: [], versionHeaders: [] },
-    },
-    {
-      path: '/v1/responses',
-      endpoint: { format: FORMATS.responses, credentialHeaders: [], versionHeaders: [] },
-    },
-    {
-      path: '/v1/messages',
-      endpoint: {
-        format: FORMATS.messages,
-        credentialHeaders: ['x-api-key'],
-        versionHeaders: ['msgfmt-version', 'anthropic-version'],
-      },
-    },
-  ].map(({ path, endpoint }) => [path, { endpoint, parseContext: {} }]),
+  ENDPOINTS.map((endpoint) => [endpoint.route, { endpoint, parseContext: {} }]),
 );
 
 /** What a path asks for, without its query; null when it is none of a text endpoint. */

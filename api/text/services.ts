@@ -4,6 +4,7 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { CountRequest } from '../middlewares/limit-requests.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { TextBilling } from './billing.ts';
 
 export interface TextServices {
@@ -14,6 +15,7 @@ export interface TextServices {
   readonly findCaller: (apiKey: string) => Promise<Caller | null>;
   readonly countRequest: CountRequest;
   readonly log: Logger;
+  readonly metrics: Metrics;
   readonly settings: TextSettings;
 }
 

@@ -12,6 +12,7 @@ import { admit, type TextCall } from './admit.ts';
 import { deliver } from './deliver.ts';
 import { targetOf } from './endpoints.ts';
 import { pathOf, sendError } from './http.ts';
+import { observe } from './observe.ts';
 import type { TextServices } from './services.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
@@ -45,7 +46,9 @@ export function createTextHandler(services: TextServices): TextHandler {
       if (target === null) return next(request, response);
       const requestId = newId('request');
       const headers = { 'x-request-id': requestId };
-      const served = serve({ target, request, response, requestId, startedAtMs: Date.now(), headers });
+      const call: TextCall = { target, request, response, requestId, startedAtMs: Date.now(), headers };
+      observe(call, services);
+      const served = serve(call);
       underWay.add(served);
       return served.finally(() => underWay.delete(served));
     },

@@ -1,5 +1,4 @@
 /** What serves text, in the api process and in the text process. */
-import { resolve } from 'node:path';
 import type { AppDependencies } from '../../api/app.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey } from '../../api/services/api-key-digest.ts';
@@ -8,8 +7,7 @@ import { createTextBilling } from '../../api/text/create-billing.ts';
 import { createTextHandler, type TextHandler } from '../../api/text/text-handler.ts';
 import type { Config } from '../../config.ts';
 import { findCaller } from '../../db/queries/api-keys.ts';
-import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
-import { loadUpstreams } from '../../providers/upstreams.ts';
+import { openTextUpstreams } from './providers.ts';
 
 export interface Text {
   readonly handler: TextHandler;
@@ -24,8 +22,8 @@ const STALL_MS = 60_000;
 
 /** @param cutoffMs after which a request that does not stream is cut off; null: never */
 export function openText(config: Config, dependencies: AppDependencies, cutoffMs: number | null): Text {
-  const { database, catalogue, log, settings } = dependencies;
-  const upstreams = createTextUpstreams(textUpstreams(config));
+  const { database, catalogue, log, metrics, settings } = dependencies;
+  const upstreams = openTextUpstreams(config);
   const billing = createTextBilling({ database, databaseUrl: config.database.url, catalogue, log });
   const handler = createTextHandler({
     catalogue,
@@ -34,6 +32,7 @@ export function openText(config: Config, dependencies: AppDependencies, cutoffMs
     findCaller: cached((apiKey) => findCaller(database, digestApiKey(apiKey, settings.keyPepper)), CALLER_CACHE),
     countRequest: createRequestCounter(database, settings.requestsPerMinute),
     log,
+    metrics,
     settings: {
       cutoffMs,
       keepAliveMs: KEEP_ALIVE_MS,
@@ -50,22 +49,4 @@ export function openText(config: Config, dependencies: AppDependencies, cutoffMs
       await upstreams.close();
     },
   };
-}
-
-/** The upstreams that generate text; the simulator where no file names others. */
-function textUpstreams({ providers, simulator }: Config): readonly TextUpstreamSettings[] {
-  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile)).text;
-  const v1 = `${simulator.url}/v1`;
-  return [
-    {
-      name: 'simulator',
-      apiKey: simulator.key,
-      baseUrls: {
-        'chat-completions': v1,
-        responses: v1,
-        messages: v1,
-        'generate-content': `${simulator.url}/v1beta`,
-      },
-    },
-  ];
 }

@@ -17,6 +17,7 @@ import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../text/canonical.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
 
@@ -39,6 +40,8 @@ export interface TestText {
   readonly charges: TextCharge[];
   readonly outcomes: TextOutcome[];
   readonly logged: () => string;
+  /** What Prometheus would be told. */
+  readonly measured: () => Promise<string>;
   createKey(settings: KeySettings): Promise<string>;
   /** The requests that the simulator received, newest first. */
   seen(limit?: number): Promise<readonly SeenRequest[]>;
@@ -77,16 +80,18 @@ const SIMULATOR_KEY = 'sk-of-the-simulator';
 
 export async function startTestText(options: TestTextOptions = {}): Promise<TestText> {
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY });
-  const [{ database, drop }, simulatorUrl] = await Promise.all([
+  const [testDatabase, simulatorUrl] = await Promise.all([
     createTestDatabase(),
     simulator.listen(0, '127.0.0.1'),
   ]);
+  const { database } = testDatabase;
   const upstreams = createTextUpstreams(
     [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])],
     options.silenceTimeoutMs,
   );
   const { billing, charges, outcomes } = recordedBilling(options.refuseHold);
   let log = '';
+  const metrics = createMetrics();
   const services: TextServices = {
     catalogue: testCatalogue(options.models ?? []),
     upstreams,
@@ -94,6 +99,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     findCaller: (apiKey) => findCaller(database, digestApiKey(apiKey, KEY_PEPPER)),
     countRequest: createRequestCounter(database, options.requestsPerMinute ?? 1_000_000),
     log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
+    metrics,
     settings: {
       cutoffMs: null,
       keepAliveMs: 15_000,
@@ -137,6 +143,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     charges,
     outcomes,
     logged: () => log,
+    measured: () => metrics.render(),
     createKey,
     seen: (limit = 50) => seenBy(simulatorUrl, limit),
     post,
@@ -150,7 +157,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       await handler.idle();
       await upstreams.close();
       await simulator.close();
-      await drop();
+      await testDatabase.drop();
     },
   };
 }

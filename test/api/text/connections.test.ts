@@ -76,7 +76,7 @@ describe('text endpoints', () => {
           await eventually(() => answers[0]?.destroyed === true);
           await text.idle();
           expect(text.outcomes.splice(0)).to.containSubset([
-            { status: 'disconnected', errorCode: null, usage: null, countedOutputTokens: 0, firstByteMs: null },
+            { status: 'disconnected', upstream: null, usage: null, countedOutputTokens: 0, firstByteMs: null },
           ]);
           answers = [];
         }

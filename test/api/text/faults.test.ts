@@ -69,7 +69,7 @@ describe('an upstream of a text model', () => {
     await dead.stop();
     scripted = await startUpstream((request, response) => {
       calls.push(request.url ?? '');
-      request.resume().once('end', () => void script(request, response));
+      request.resume().once('end', () => script(request, response));
     });
     text = await startTestText({
       silenceTimeoutMs: 1_000,
