@@ -10,6 +10,7 @@ import * as createTasks from './migrations/0007-create-tasks.ts';
 import * as requestWindows from './migrations/0008-request-windows.ts';
 import * as text from './migrations/0009-text.ts';
 import * as textMoney from './migrations/0010-text-money.ts';
+import * as reconciliations from './migrations/0011-reconciliations.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
@@ -23,6 +24,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0008-request-windows': requestWindows,
   '0009-text': text,
   '0010-text-money': textMoney,
+  '0011-reconciliations': reconciliations,
   '0020-operator-actions': operatorActions,
 };
 

@@ -110,6 +110,9 @@ describe('the rules of the database', () => {
       await attempt(transaction, row);
     });
 
+  const insertReconciliation = (changes: Row): PromiseLike<unknown> =>
+    insert('reconciliations', { id: newId('reconciliation'), requested_by: 'operator', ...changes });
+
   const insertAdjustment = (changes: Row): PromiseLike<unknown> =>
     insert('transfers', adjustmentOf(given.account, changes));
 
@@ -894,6 +897,20 @@ describe('the rules of the database', () => {
       }),
     );
     refuses('to forget all rate cards', 'rate_cards_not_truncated', () => statement('TRUNCATE rate_cards'));
+  });
+
+  describe('reconciliations', () => {
+    refuses('an id of another form', 'reconciliations_id_check', () => insertReconciliation({ id: 'rec_1' }));
+    refuses('one that nobody may ask for', 'reconciliations_requested_by_check', () =>
+      insertReconciliation({ requested_by: 'customer' }),
+    );
+    refuses('an end without a report', 'reconciliations_end_with_a_report', () =>
+      insertReconciliation({ finished_at: new Date() }),
+    );
+    refuses('one twice', 'reconciliations_pkey', () => {
+      const row = { id: newId('reconciliation'), requested_by: 'operator' };
+      return database('reconciliations').insert([row, row]);
+    });
   });
 
   describe('all together', () => {

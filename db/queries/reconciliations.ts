@@ -1,0 +1,70 @@
+/** The reports of reconciliations. */
+import type { Database } from '../database.ts';
+import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
+
+export interface Reconciliation {
+  readonly id: string;
+  readonly requestedBy: 'schedule' | 'operator';
+  readonly createdAt: Date;
+  /** Null while it is under way. */
+  readonly finishedAt: Date | null;
+  readonly report: ReconciliationReport | null;
+}
+
+interface ReconciliationRow {
+  id: string;
+  requested_by: 'schedule' | 'operator';
+  created_at: Date;
+  finished_at: Date | null;
+  checks: CheckResult[] | null;
+  findings: Finding[] | null;
+}
+
+/** Notes that a reconciliation was asked for; nothing happens when it is noted already. */
+export async function insertReconciliation(
+  database: Database,
+  { id, requestedBy }: Pick<Reconciliation, 'id' | 'requestedBy'>,
+): Promise<void> {
+  await database('reconciliations').insert({ id, requested_by: requestedBy }).onConflict('id').ignore();
+}
+
+/** Keeps the first report of a reconciliation; a repetition is ignored. */
+export async function finishReconciliation(
+  database: Database,
+  id: string,
+  report: ReconciliationReport,
+): Promise<void> {
+  await database('reconciliations')
+    .where({ id })
+    .whereNull('finished_at')
+    .update({
+      finished_at: database.fn.now(),
+      checks: JSON.stringify(report.checks),
+      findings: JSON.stringify(report.findings),
+    });
+}
+
+export async function findReconciliation(database: Database, id: string): Promise<Reconciliation | null> {
+  const row = await database<ReconciliationRow>('reconciliations').where({ id }).first();
+  return row ? toReconciliation(row) : null;
+}
+
+/** Newest first. @param before the id of the last one of the previous page */
+export async function listReconciliations(
+  database: Database,
+  { before, limit }: { before?: string | undefined; limit: number },
+): Promise<readonly Reconciliation[]> {
+  const query = database<ReconciliationRow>('reconciliations').orderBy('id', 'desc').limit(limit);
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query).map(toReconciliation);
+}
+
+function toReconciliation(row: ReconciliationRow): Reconciliation {
+  return {
+    id: row.id,
+    requestedBy: row.requested_by,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+    report: row.checks && row.findings ? { checks: row.checks, findings: row.findings } : null,
+  };
+}

@@ -1,0 +1,128 @@
+/** Do the ledger, the balances beside it and the tasks say the same? */
+import { sqlCheck } from './check.ts';
+
+/** Storing a result may go on for a while after the deadline. */
+const TASK_GRACE = `interval '15 minutes'`;
+
+export const LEDGER_CHECKS = [
+  sqlCheck({
+    name: 'account_balances',
+    question: 'Is every balance the sum of its transfers?',
+    remedy:
+      'The transfers are right. Find what wrote to accounts or removed transfers past the triggers, and set the balance to the sum.',
+    sql: /* sql */ `
+      WITH signed AS (
+        SELECT *, amount - signup_amount AS funded_amount, released - released_signup AS released_funded,
+          (credit = 'available')::int - (debit = 'available')::int AS to_available,
+          (credit = 'reserved')::int - (debit = 'reserved')::int AS to_reserved
+        FROM transfers
+      ), sums AS (
+        SELECT account_id,
+          sum(to_available * signup_amount + released_signup) AS signup_available,
+          sum(to_reserved * signup_amount - released_signup) AS signup_reserved,
+          sum(to_available * funded_amount + released_funded) AS funded_available,
+          sum(to_reserved * funded_amount - released_funded) AS funded_reserved
+        FROM signed GROUP BY account_id
+      )
+      SELECT coalesce(accounts.id, sums.account_id) AS subject,
+        format('%s is %s, its transfers add up to %s', balance.name, coalesce(balance.kept::text, 'missing'),
+          coalesce(balance.summed, 0)) AS detail
+      FROM accounts FULL JOIN sums ON sums.account_id = accounts.id,
+        LATERAL (VALUES
+          ('signup_available', accounts.signup_available, sums.signup_available),
+          ('signup_reserved', accounts.signup_reserved, sums.signup_reserved),
+          ('funded_available', accounts.funded_available, sums.funded_available),
+          ('funded_reserved', accounts.funded_reserved, sums.funded_reserved)) AS balance(name, kept, summed)
+      WHERE balance.kept IS DISTINCT FROM coalesce(balance.summed, 0)
+      ORDER BY 1, 2`,
+  }),
+  sqlCheck({
+    name: 'key_usage',
+    question: 'Has every key used the sum of its transfers?',
+    remedy: 'The transfers are right. Set what the key has used to the sum.',
+    sql: /* sql */ `
+      WITH sums AS (
+        SELECT api_key_id, sum(CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
+          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END) AS used
+        FROM transfers WHERE api_key_id IS NOT NULL GROUP BY api_key_id
+      )
+      SELECT coalesce(api_keys.id, sums.api_key_id) AS subject,
+        format('used is %s, its transfers add up to %s', coalesce(api_keys.used::text, 'missing'),
+          coalesce(sums.used, 0)) AS detail
+      FROM api_keys FULL JOIN sums ON sums.api_key_id = api_keys.id
+      WHERE api_keys.used IS DISTINCT FROM coalesce(sums.used, 0) ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'top_ups',
+    question: 'Has every top-up a reference of its own, and every reference its top-up?',
+    remedy:
+      'Ask the payment service about the reference. Adjust the account by what was credited too much or not at all.',
+    sql: /* sql */ `
+      SELECT coalesce(transfers.id, top_ups.transfer_id) AS subject,
+        format('reference %s: %s credited, %s noted', coalesce(top_ups.reference, transfers.reference),
+          coalesce(transfers.amount, 0), coalesce(top_ups.amount, 0)) AS detail
+      FROM (SELECT * FROM transfers WHERE kind = 'topup') AS transfers
+      FULL JOIN top_ups ON top_ups.transfer_id = transfers.id
+      WHERE (transfers.account_id, transfers.reference, transfers.amount)
+        IS DISTINCT FROM (top_ups.account_id, top_ups.reference, top_ups.amount) ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'resolutions',
+    question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
+    remedy: 'Compare the chain with the history of the task or the usage of the request, and adjust the account.',
+    sql: /* sql */ `
+      SELECT resolution.id AS subject,
+        CASE WHEN held.id IS NULL THEN format('its reservation %s is missing', resolution.pending_id)
+          ELSE format('%s and %s given back, but the reservation %s is of %s', resolution.amount, resolution.released,
+            held.id, held.amount) END AS detail
+      FROM transfers AS resolution
+      LEFT JOIN transfers AS held ON held.id = resolution.pending_id AND held.opened_at = resolution.opened_at
+        AND held.kind = 'reservation' AND held.account_id = resolution.account_id
+      WHERE resolution.pending_id IS NOT NULL
+        AND held.amount IS DISTINCT FROM resolution.amount + resolution.released
+      UNION ALL
+      SELECT pending_id, format('%s transfers resolve it', count(*)) FROM transfers
+      WHERE pending_id IS NOT NULL GROUP BY pending_id HAVING count(*) > 1
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'task_resolutions',
+    question: 'Has every final task exactly one resolution, a settlement if it succeeded and a refund if it failed?',
+    remedy: 'Read the history of the task in Temporal, and adjust the account by what the task should have cost.',
+    sql: /* sql */ `
+      SELECT tasks.id AS subject,
+        format('the task is %s, resolved by %s', status, coalesce(string_agg(transfers.kind, ' and '), 'nothing')) AS detail
+      FROM tasks LEFT JOIN transfers
+        ON transfers.task_id = tasks.id AND transfers.opened_at = tasks.created_at AND transfers.pending_id IS NOT NULL
+      GROUP BY tasks.id, tasks.created_at, status, resolution_id
+      HAVING coalesce(array_agg(transfers.kind) FILTER (WHERE transfers.id IS NOT NULL), '{}') IS DISTINCT FROM
+          CASE status WHEN 'succeeded' THEN ARRAY['settlement'] WHEN 'failed' THEN ARRAY['refund'] ELSE '{}'::text[] END
+        OR resolution_id IS DISTINCT FROM max(transfers.id)
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'task_amounts',
+    question: 'Is the price of every task what was reserved, and given back in full if it failed?',
+    remedy: 'Adjust the account by the difference.',
+    sql: /* sql */ `
+      SELECT tasks.id AS subject,
+        format('priced at %s, reserved %s%s', price, coalesce(held.amount::text, 'nothing'),
+          CASE WHEN status = 'failed' THEN format(', refunded %s', coalesce(refund.amount::text, 'nothing')) ELSE '' END)
+          AS detail
+      FROM tasks
+      LEFT JOIN transfers AS held ON held.task_id = tasks.id AND held.opened_at = tasks.created_at
+        AND held.kind = 'reservation'
+      LEFT JOIN transfers AS refund ON refund.task_id = tasks.id AND refund.opened_at = tasks.created_at
+        AND refund.kind = 'refund'
+      WHERE held.amount IS DISTINCT FROM price OR (status = 'failed' AND refund.amount IS DISTINCT FROM held.amount)
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'overdue_tasks',
+    question: 'Has every task ended by its deadline?',
+    remedy: 'Look at the workflow of the task. One that is gone is ended by cancelling the task, which refunds it.',
+    sql: /* sql */ `
+      SELECT id AS subject, format('still %s, its deadline was %s', status, to_json(deadline_at) #>> '{}') AS detail
+      FROM tasks WHERE status IN ('queued', 'processing') AND deadline_at + ${TASK_GRACE} < now() ORDER BY 1`,
+  }),
+];

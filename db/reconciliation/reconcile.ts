@@ -1,0 +1,49 @@
+/** Compares everything that says something about money, and reports what does not agree. Nothing is ever corrected here. */
+import type { Database } from '../database.ts';
+import type { Check, CheckResult, Finding, ReconciliationReport, Sources, WorkflowLookup } from './check.ts';
+import { LEDGER_CHECKS } from './ledger-checks.ts';
+import { TEXT_CHECKS } from './text-checks.ts';
+import { WORKFLOW_CHECK } from './workflow-check.ts';
+
+export const CHECKS: readonly Check[] = [...LEDGER_CHECKS, ...TEXT_CHECKS, WORKFLOW_CHECK];
+
+/** A report shows so many findings of each check; more of one kind have one cause. */
+const MAX_FINDINGS_SHOWN = 100;
+
+/**
+ * Makes all checks on one state of the database, so that what goes on meanwhile is no finding.
+ *
+ * @param onProgress told which check begins
+ */
+export async function reconcile(
+  database: Database,
+  workflows: WorkflowLookup,
+  onProgress: (check: string) => void = () => {},
+): Promise<ReconciliationReport> {
+  return database.transaction(async (snapshot) => runChecks(CHECKS, { snapshot, database, workflows }, onProgress), {
+    isolationLevel: 'repeatable read',
+    readOnly: true,
+  });
+}
+
+/** Makes some checks, one after the other. */
+export async function runChecks(
+  checks: readonly Check[],
+  sources: Sources,
+  onProgress: (check: string) => void = () => {},
+): Promise<ReconciliationReport> {
+  const results: CheckResult[] = [];
+  const shown: Finding[] = [];
+  for (const check of checks) {
+    onProgress(check.name);
+    const startedAt = performance.now();
+    let findings = 0;
+    for await (const { subject, detail } of check.find(sources)) {
+      findings += 1;
+      if (findings <= MAX_FINDINGS_SHOWN) shown.push({ check: check.name, subject, detail, remedy: check.remedy });
+    }
+    const durationMs = Math.round(performance.now() - startedAt);
+    results.push({ check: check.name, question: check.question, findings, durationMs });
+  }
+  return { checks: results, findings: shown };
+}

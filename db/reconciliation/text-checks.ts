@@ -1,0 +1,132 @@
+/** Do the usage of text requests, its prices and the ledger say the same? */
+import { priceText } from '../../domain/pricing.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { TEXT_HOLD_LIFETIME_SECONDS } from '../queries/abandoned-text.ts';
+import { listRateCards } from '../queries/rate-cards.ts';
+import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
+
+/** Whoever releases what is too old comes by every few seconds. */
+const RELEASE_GRACE_SECONDS = 15 * 60;
+const PAGE_SIZE = 5_000;
+
+interface UsageRow {
+  id: string;
+  created_at: Date;
+  model: string;
+  catalogue_version: string;
+  outcome: string;
+  upstream: string | null;
+  input_tokens: string;
+  cache_read_tokens: string;
+  cache_write_tokens: string;
+  output_tokens: string;
+  charge: string;
+}
+
+export const TEXT_CHECKS: readonly Check[] = [
+  sqlCheck({
+    name: 'text_holds',
+    question: 'Is every open reservation of a text request one that is still waited for?',
+    remedy:
+      'Nothing will release the reservation by itself. Insert its refund, which gives the money back, and find out what removed the hold.',
+    sql: /* sql */ `
+      SELECT held.id AS subject, format('%s are held for %s, which nobody waits for', held.amount, held.text_request_id)
+        AS detail
+      FROM transfers AS held
+      WHERE held.kind = 'reservation' AND held.text_request_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM transfers AS resolution
+          WHERE resolution.pending_id = held.id AND resolution.opened_at = held.opened_at)
+        AND NOT EXISTS (SELECT 1 FROM text_holds WHERE id = held.text_request_id AND reservation_id = held.id)
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'overdue_text',
+    question: 'Has every text request ended in its time?',
+    remedy: 'See why the processes that serve text do not release it: is one running, and what does its log say?',
+    sql: /* sql */ `
+      SELECT id AS subject, format('%s are held since %s', amount, to_json(opened_at) #>> '{}') AS detail FROM text_holds
+      WHERE opened_at < now() - make_interval(secs => ${TEXT_HOLD_LIFETIME_SECONDS + RELEASE_GRACE_SECONDS}) ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'text_charges',
+    question: 'Has every text request been paid for as its usage says?',
+    remedy: 'Adjust the account by the difference between its charge and its transfers.',
+    sql: /* sql */ `
+      WITH beyond AS (
+        SELECT text_request_id, sum(amount) FILTER (WHERE kind = 'excess') AS excess,
+          sum(amount) FILTER (WHERE kind = 'absorbed_loss') AS absorbed
+        FROM transfers WHERE kind IN ('excess', 'absorbed_loss') GROUP BY text_request_id
+      )
+      SELECT request.id AS subject,
+        format('charge %s, held %s, absorbed %s; the ledger has %s of %s, excess %s, absorbed %s', charge, held,
+          request.absorbed, coalesce(resolution.kind, 'no resolution'), coalesce(resolution.amount, 0),
+          coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) AS detail
+      FROM text_requests AS request
+      LEFT JOIN transfers AS resolution
+        ON resolution.pending_id = request.reservation_id AND resolution.opened_at = request.opened_at
+      LEFT JOIN beyond ON beyond.text_request_id = request.id
+      WHERE (coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) <> (request.excess, request.absorbed)
+        OR (request.reservation_id IS NULL AND held > 0)
+        OR (request.reservation_id IS NOT NULL AND CASE WHEN least(charge, held) > 0
+          THEN (resolution.kind, resolution.amount) IS DISTINCT FROM ('settlement', least(charge, held))
+          ELSE resolution.kind IS DISTINCT FROM 'refund' END)
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'text_usage',
+    question: 'Has every text request that was paid for a record of its usage?',
+    remedy: 'Find the request in the logs of its process. Adjust the account if it should not have been charged.',
+    sql: /* sql */ `
+      SELECT transfers.text_request_id AS subject,
+        format('%s of %s without usage', string_agg(kind, ' and ' ORDER BY kind), sum(amount)) AS detail
+      FROM transfers WHERE text_request_id IS NOT NULL AND kind <> 'reservation'
+        AND NOT EXISTS (SELECT 1 FROM text_requests WHERE id = transfers.text_request_id)
+      GROUP BY transfers.text_request_id ORDER BY 1`,
+  }),
+  {
+    name: 'text_prices',
+    question: 'Does every text request cost what its tokens cost in its version of the catalogue?',
+    remedy: 'Adjust the account by the difference between the charge and the price.',
+    find: findWrongPrices,
+  },
+];
+
+async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepancy> {
+  const cards = new Map(
+    (await listRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
+  );
+  for await (const row of readUsage(snapshot)) {
+    if (row.outcome === 'failed' || row.outcome === 'abandoned') continue;
+    const pricing = cards.get(`${row.catalogue_version} ${row.model}`);
+    if (!pricing) {
+      yield { subject: row.id, detail: `there is no rate card of ${row.model} in version ${row.catalogue_version}` };
+      continue;
+    }
+    // A client that left before an upstream answered pays nothing.
+    const isFree = row.outcome === 'disconnected' && row.upstream === null;
+    const usage = {
+      inputTotal: Number(row.input_tokens),
+      cacheRead: Number(row.cache_read_tokens),
+      cacheWrite: Number(row.cache_write_tokens),
+      outputTotal: Number(row.output_tokens),
+    };
+    const price = isFree ? 0n : priceText(pricing, usage, row.created_at.getTime()).charge;
+    if (price !== picoUsd(row.charge))
+      yield { subject: row.id, detail: `charged ${row.charge}, its price is ${price}` };
+  }
+}
+
+/** All usage, page by page. */
+async function* readUsage(snapshot: Database): AsyncIterable<UsageRow> {
+  await snapshot.raw(/* sql */ `
+    DECLARE all_usage NO SCROLL CURSOR FOR
+    SELECT id, created_at, model, catalogue_version, outcome, upstream, input_tokens, cache_read_tokens,
+      cache_write_tokens, output_tokens, charge
+    FROM text_requests`);
+  for (;;) {
+    const { rows } = await snapshot.raw<{ rows: UsageRow[] }>(`FETCH ${PAGE_SIZE} FROM all_usage`);
+    yield* rows;
+    if (rows.length < PAGE_SIZE) break;
+  }
+  await snapshot.raw('CLOSE all_usage');
+}

@@ -1,0 +1,57 @@
+/** Do tasks and their workflows say the same? */
+import type { Check, Discrepancy, Sources } from './check.ts';
+
+/** A workflow that has ended its task tells the webhooks and the provider before it closes. */
+const GRACE_MINUTES = 10;
+const PAGE_SIZE = 1_000;
+
+export const WORKFLOW_CHECK: Check = {
+  name: 'workflows',
+  question: 'Is the workflow of every task open for as long as the task runs, and no longer?',
+  remedy:
+    'Open the workflow in Temporal. Terminate one whose task is final; cancel a task whose workflow is gone, which refunds it.',
+  async *find(sources) {
+    yield* findOpenWorkflowsOfFinalTasks(sources);
+    yield* findRunningTasksWithoutWorkflow(sources);
+  },
+};
+
+async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
+  for await (const taskIds of inPages(workflows.listOpenTaskIds())) {
+    const rows = await database<{ id: string; status: string }>('tasks')
+      .whereIn('id', taskIds)
+      .whereRaw(`completed_at < now() - make_interval(mins => ?)`, [GRACE_MINUTES])
+      .orderBy('id')
+      .select('id', 'status');
+    for (const { id, status } of rows) {
+      if (await workflows.isOpen(id)) yield { subject: id, detail: `the task is ${status}, its workflow is open` };
+    }
+  }
+}
+
+async function* findRunningTasksWithoutWorkflow({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
+  const rows = await database<{ id: string; status: string; workflow_started_at: Date }>('tasks')
+    .whereIn('status', ['queued', 'processing'])
+    .whereNotNull('workflow_started_at')
+    .orderBy('id')
+    .select('id');
+  for (const { id } of rows) {
+    if (await workflows.isOpen(id)) continue;
+    // It may have ended while this was asked.
+    const task = await database<{ id: string; status: string }>('tasks').where({ id }).first('status');
+    if (task?.status === 'queued' || task?.status === 'processing') {
+      yield { subject: id, detail: `the task is ${task.status}, its workflow is closed or missing` };
+    }
+  }
+}
+
+async function* inPages<Item>(items: AsyncIterable<Item>): AsyncIterable<readonly Item[]> {
+  let page: Item[] = [];
+  for await (const item of items) {
+    page.push(item);
+    if (page.length < PAGE_SIZE) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
+}
