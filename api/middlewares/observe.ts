@@ -45,11 +45,16 @@ export function observe({ metrics, log }: { metrics: Metrics; log: Logger }) {
 /** The pattern of the route: paths themselves hold ids, and anything that a client may think of. */
 function routeOf(context: AppContext): string {
   if ('routerPath' in context && typeof context['routerPath'] === 'string') return context['routerPath'];
-  return context.path.startsWith('/files/') ? '/files/*' : 'unmatched';
+  return pathOf(context).startsWith('/files/') ? '/files/*' : 'unmatched';
 }
 
 /** The task that the path names, or that was created. */
 function taskIdOf(context: AppContext): string | undefined {
-  const named = context.path.split('/').find((part) => isId('task', part));
+  const named = pathOf(context).split('/').find((part) => isId('task', part));
   return named ?? context.state.createdTaskId;
+}
+
+/** As the client sent it: Koa's own `path` throws for a target that is no address, and nothing here would catch that. */
+function pathOf({ req }: AppContext): string {
+  return (req.url ?? '').split('?', 1)[0] ?? '';
 }

@@ -234,11 +234,11 @@ describe('native upstream', () => {
       expect(error.message).to.contain('context window').and.not.contain('1100000');
     });
 
-    it('says how long to wait, by the header or else by the retry delay', () => {
+    it('says how long to wait, by the header, else by the retry delay, else five seconds', () => {
       const exhausted = { status: 'RESOURCE_EXHAUSTED', details: [{ reason: 'x' }, { retryDelay: '34.07s' }] };
       expect(errorOf(429, exhausted)).to.include({ code: 'rate_limit_exceeded', retryAfterSeconds: 35 });
       expect(errorOf(429, exhausted, 7).retryAfterSeconds).to.equal(7);
-      expect(errorOf(429, { details: 'x' }).retryAfterSeconds).to.equal(undefined);
+      expect(errorOf(429, { details: 'x' }).retryAfterSeconds).to.equal(5);
     });
 
     it('is told by its status when the body is none', () => {
