@@ -50,7 +50,9 @@ function routeOf(context: AppContext): string {
 
 /** The task that the path names, or that was created. */
 function taskIdOf(context: AppContext): string | undefined {
-  const named = pathOf(context).split('/').find((part) => isId('task', part));
+  const named = pathOf(context)
+    .split('/')
+    .find((part) => isId('task', part));
   return named ?? context.state.createdTaskId;
 }
 
