@@ -13,6 +13,16 @@ addCommands(
   () => connectAdmin(loadCommandConfig()),
   (text) => console.log(text),
 );
+program
+  .command('replay <file>')
+  .description('whether the workflows of this version would decide as a saved history records')
+  .action(async (file: string) => {
+    const { replayHistoryFile } = await import('./replay.ts');
+    const { workflowType, workflowId, events, difference } = await replayHistoryFile(file);
+    if (difference !== null)
+      throw new CommandError(`${workflowType} ${workflowId} would go another way: ${difference}`);
+    console.log(`${workflowType} ${workflowId} replays: ${events} events`);
+  });
 
 try {
   await program.parseAsync();

@@ -82,7 +82,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       return {
         state: toState(description),
         steps: readHistorySteps(history),
-        pending: (description.raw.pendingActivities ?? []).map((activity) => describePending(history, activity)),
+        pending: pendingOf(description).map((activity) => describePending(history, activity)),
       };
     },
     cancel: async (workflowId) => {
@@ -101,4 +101,9 @@ function toState({ runId, status, startTime, closeTime, historyLength }: Workflo
     closedAt: closeTime ?? null,
     historyEvents: historyLength,
   };
+}
+
+/** A workflow that was cancelled can close before an activity that it gave up has noticed. */
+function pendingOf({ closeTime, raw }: WorkflowExecutionDescription) {
+  return closeTime ? [] : (raw.pendingActivities ?? []);
 }

@@ -88,7 +88,30 @@ export function addCommands(
     .command('show <task>')
     .description('one task, with the link to its history')
     .action(async (task: string) => show(await (await connect()).call('GET', `/tasks/${task}`)));
+  tasks
+    .command('explain <task>')
+    .description('the story of one task, from its row, the ledger, its deliveries and its workflow')
+    .action(async (task: string) => {
+      const path = `/tasks/${task}/explanation`;
+      const admin = await connect();
+      print(isJson(program) ? json(await admin.call('GET', path)) : (await admin.text(path, 'text/plain')).trimEnd());
+    });
+  for (const [action, description] of Object.entries(TASK_ACTIONS)) {
+    tasks
+      .command(`${action} <task>`)
+      .description(description)
+      .requiredOption('--reason <text>', 'why; kept in the log of operator actions')
+      .option('--author <name>', 'who')
+      .action(async (task: string, { reason, author }: Options) => {
+        show(await (await connect()).call('POST', `/tasks/${task}/${action}`, given({ reason, author })));
+      });
+  }
 }
+
+const TASK_ACTIONS: Readonly<Record<string, string>> = {
+  cancel: 'end a task as failed, and give its price back',
+  redeliver: 'send the events of a task again',
+};
 
 const LEDGER_COLUMNS = [
   'created_at',

@@ -7,7 +7,15 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
   return pino({
     name,
     level: config.logLevel,
-    redact: ['*.authorization', '*.api_key', '*.secret', 'headers.authorization', 'headers["x-api-key"]'],
+    redact: [
+      // PostgreSQL quotes the row that it refuses, with the client's words in it.
+      '*.detail',
+      '*.authorization',
+      '*.api_key',
+      '*.secret',
+      'headers.authorization',
+      'headers["x-api-key"]',
+    ],
   });
 }
 

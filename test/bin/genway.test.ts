@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { call } from '../support/stack.ts';
 
 const run = promisify(execFile);
 
@@ -45,6 +46,28 @@ describe('the genway command', function () {
     expect(field(changed, 'disabled')).to.equal('true');
     expect(field(changed, 'usage_limit_usd')).to.equal('3');
     expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
+  });
+
+  it('cancels a task, and tells its story', async () => {
+    const { apiKey } = await app.createAccount({ fundedUsd: 10 });
+    const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidone-3.0', prompt: 'x' },
+    });
+    const { id } = body.data;
+    const cancelled = await genway('tasks', 'cancel', id, '--reason', 'a test', '--author', 'Ada');
+    expect(field(cancelled, 'task.status')).to.equal('failed');
+    const story = await genway('tasks', 'explain', id);
+    expect(story)
+      .to.match(new RegExp(`^${id}: failed with processing_failed`))
+      .and.include('cancel by Ada: a test');
+    const data: unknown = JSON.parse(await genway('--json', 'tasks', 'explain', id));
+    expect(data).to.have.nested.property('data.object', 'task_explanation');
+  });
+
+  it('replays a saved history', async () => {
+    const output = await genway('replay', 'test/histories/task-succeeded.json');
+    expect(output).to.match(/^mediaTask task_\w+ replays: 31 events\n$/);
   });
 
   it('tells a refusal in one line and ends with code 1', async () => {
