@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../api/text/billing.ts';
+import { createTextBilling } from '../../api/text/create-billing.ts';
 import type { TextServices, TextSettings } from '../../api/text/services.ts';
 import { createTextHandler } from '../../api/text/text-handler.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
@@ -71,7 +72,7 @@ export interface TestTextOptions {
   readonly models?: readonly TextModel[];
   readonly silenceTimeoutMs?: number;
   readonly requestsPerMinute?: number;
-  /** Makes the tests of refusals by the account possible; every hold is granted when left out. */
+  /** Refusals of the account, to be told to clients; left to the account when left out. */
   readonly refuseHold?: (charge: TextCharge) => Error | null;
 }
 
@@ -80,25 +81,25 @@ const SIMULATOR_KEY = 'sk-of-the-simulator';
 
 export async function startTestText(options: TestTextOptions = {}): Promise<TestText> {
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY });
-  const [testDatabase, simulatorUrl] = await Promise.all([
-    createTestDatabase(),
-    simulator.listen(0, '127.0.0.1'),
-  ]);
+  const [testDatabase, simulatorUrl] = await Promise.all([createTestDatabase(), simulator.listen(0, '127.0.0.1')]);
   const { database } = testDatabase;
   const upstreams = createTextUpstreams(
     [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])],
     options.silenceTimeoutMs,
   );
-  const { billing, charges, outcomes } = recordedBilling(options.refuseHold);
   let log = '';
+  const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const metrics = createMetrics();
+  const catalogue = testCatalogue(options.models ?? []);
+  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger });
+  const { recording, charges, outcomes } = recorded(billing, options.refuseHold);
   const services: TextServices = {
-    catalogue: testCatalogue(options.models ?? []),
+    catalogue,
     upstreams,
-    billing,
+    billing: recording,
     findCaller: (apiKey) => findCaller(database, digestApiKey(apiKey, KEY_PEPPER)),
     countRequest: createRequestCounter(database, options.requestsPerMinute ?? 1_000_000),
-    log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
+    log: logger,
     metrics,
     settings: {
       cutoffMs: null,
@@ -116,7 +117,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     0,
   );
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const account = await createAccount(database, { fundedUsd: 100 });
+  const account = await createAccount(database, { fundedUsd: 10_000 });
   const createKey = async (settings: KeySettings): Promise<string> => {
     const apiKey = newApiKey();
     const digest = digestApiKey(apiKey, KEY_PEPPER);
@@ -155,6 +156,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     stop: async () => {
       await server.stop(0);
       await handler.idle();
+      await billing.close();
       await upstreams.close();
       await simulator.close();
       await testDatabase.drop();
@@ -226,27 +228,29 @@ export function textModel(
   return { ...example, id, formats: TEXT_FORMATS, routes: [first, ...others], ...settings };
 }
 
-/** Grants holds and remembers all that it is told. */
-function recordedBilling(refuse: (charge: TextCharge) => Error | null = () => null) {
+/** Bills as ever, and remembers all that it is told. */
+function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | null = () => null) {
   const charges: TextCharge[] = [];
   const outcomes: TextOutcome[] = [];
-  const billing: TextBilling = {
+  const recording: TextBilling = {
     hold: async (charge) => {
       const refusal = refuse(charge);
       if (refusal !== null) throw refusal;
+      const hold = await billing.hold(charge);
       charges.push(charge);
       let settled = false;
       return {
-        textRequestId: newId('textRequest'),
+        textRequestId: hold.textRequestId,
         settle: async (outcome) => {
           if (settled) throw new Error('settled twice');
           settled = true;
           outcomes.push(outcome);
+          await hold.settle(outcome);
         },
       };
     },
   };
-  return { billing, charges, outcomes };
+  return { recording, charges, outcomes };
 }
 
 async function seenBy(simulatorUrl: string, limit: number): Promise<readonly SeenRequest[]> {

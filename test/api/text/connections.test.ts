@@ -181,7 +181,7 @@ describe('text endpoints', () => {
       socket.pause();
       await eventually(() => text.outcomes.length === 1);
       expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected' }]);
-      expect(answers[0]?.destroyed).to.equal(true);
+      await eventually(() => answers[0]?.destroyed === true);
       socket.destroy();
     });
 
