@@ -43,7 +43,8 @@ const postgres = await startPostgres({
   password: 'bench',
 });
 process.env['GENWAY_TEST_DATABASE_URL'] = postgres.url;
-const { url: databaseUrl, database, drop } = await createTestDatabase();
+const testDatabase = await createTestDatabase();
+const { url: databaseUrl, database } = testDatabase;
 const agent = new Agent({ connections: STREAMS });
 const started: RunningProcess[] = [];
 const keyPepper = randomBytes(32).toString('hex');
@@ -67,7 +68,7 @@ try {
 } finally {
   await agent.close();
   await Promise.all(started.map((process) => process.stop(STOP_GRACE_MS)));
-  await drop();
+  await testDatabase.drop();
   await postgres.stop();
   await rm(folder, { recursive: true, force: true });
 }
@@ -170,7 +171,8 @@ async function firstBytes(target: Target): Promise<number[]> {
     const startedAt = performance.now();
     const { body } = await ask(target, 0);
     let isFirst = true;
-    for await (const _bytes of body) {
+    for await (const chunk of body) {
+      if (!(chunk instanceof Uint8Array)) throw new TypeError('a body gives bytes');
       if (isFirst) durations.push(performance.now() - startedAt);
       isFirst = false;
     }

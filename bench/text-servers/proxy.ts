@@ -1,19 +1,23 @@
 /** What a gateway costs at the least: a Node server that passes requests on and answers back. Arguments: port, target. */
-import { createServer } from 'node:http';
-import { pipeline } from 'node:stream';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
 import { Pool } from 'undici';
 
 const [port = '', target = ''] = process.argv.slice(2);
 const pool = new Pool(target, { connections: 1_024 });
 
+async function pass(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { statusCode, headers, body } = await pool.request({
+    method: 'POST',
+    path: request.url ?? '/',
+    headers: { 'content-type': 'application/json' },
+    body: request,
+  });
+  response.writeHead(statusCode, headers);
+  await pipeline(body, response);
+}
+
 const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
-  const headers = { 'content-type': 'application/json' };
-  pool.request({ method: 'POST', path: request.url ?? '/', headers, body: request }).then(
-    ({ statusCode, headers, body }) => {
-      response.writeHead(statusCode, headers);
-      pipeline(body, response, () => {});
-    },
-    () => response.writeHead(503).end(),
-  );
+  pass(request, response).catch(() => response.destroy());
 });
 server.listen(Number(port), '127.0.0.1');
