@@ -10,6 +10,7 @@ import { createTextHandler } from '../../api/text/text-handler.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../bin/parts/http-server.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { TEXT_FORMATS, type Catalogue, type TextFormat, type TextModel } from '../../catalogue/types.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
@@ -287,4 +288,15 @@ export async function startUpstream(handle: RequestListener): Promise<FakeUpstre
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** Longer than anything here takes, and shorter than a test may. */
+const PATIENCE_MS = 5_000;
+
+/** Waits until something has come about that nothing announces. */
+export async function eventually(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  const attempt = async (): Promise<void> => {
+    if (!(await isTrue())) throw new Error('what the test waits for did not come about');
+  };
+  await waitUntil(attempt, { timeoutMs: PATIENCE_MS, pauseMs: 5 });
 }

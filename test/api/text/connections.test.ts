@@ -4,11 +4,11 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import {
   ASK,
   baseUrlsAt,
+  eventually,
   modelVia,
   startTestText,
   startUpstream,
@@ -17,16 +17,6 @@ import {
   type TestText,
   type TestTextOptions,
 } from '../../support/text.ts';
-
-/** Longer than anything here takes, and shorter than the test may. */
-const PATIENCE_MS = 5_000;
-
-async function eventually(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const attempt = async (): Promise<void> => {
-    if (!(await isTrue())) throw new Error('what the test waits for did not come about');
-  };
-  await waitUntil(attempt, { timeoutMs: PATIENCE_MS, pauseMs: 5 });
-}
 
 describe('text endpoints', () => {
   let text: TestText;

@@ -1,0 +1,121 @@
+/** Whatever clients send: an answer or a refusal, never a 500 and never silence. */
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+
+const PATIENCE_MS = 10_000;
+const REFUSALS = [400, 401, 402, 403, 404, 413, 429];
+
+/** Field names of all formats, so that the fields of a request often mean something. */
+const FIELDS =
+  'model messages input contents role content parts text type stream tools tool_choice stop max_tokens temperature n name ' +
+  'system instructions generationConfig systemInstruction functionDeclarations functionCall tool_calls tool_call_id id ' +
+  'arguments input_schema parameters output call_id reasoning effort stream_options image_url url source data mimeType';
+const WORDS =
+  'user assistant system tool model text function function_call function_call_output message tool_use tool_result auto ' +
+  'thinking reasoning image_url base64 item_reference input_text output_text any none required data:image/png;base64,AA==';
+
+const field = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...FIELDS.split(' ')) }, fc.string());
+const json = fc.letrec((tie) => ({
+  value: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc.constantFrom(...WORDS.split(' ')),
+    fc.string({ unit: 'binary' }),
+    fc.oneof(fc.integer(), fc.double(), fc.constantFrom(0, -1, 1, 2 ** 31, 1e308)),
+    fc.boolean(),
+    fc.constant(null),
+    fc.array(tie('value'), { maxLength: 4 }),
+    fc.dictionary(field, tie('value'), { maxKeys: 6 }),
+  ),
+})).value;
+
+describe('text endpoints given senseless input', () => {
+  let text: TestText;
+
+  before(async () => {
+    text = await startTestText();
+  });
+
+  after(() => text.stop());
+
+  /** Asserts an answer in time that is no server error. */
+  async function expectAnswer(path: string, body: unknown, headers: Readonly<Record<string, string>> = {}) {
+    const response = await text.post(path, body, { headers, signal: AbortSignal.timeout(PATIENCE_MS) });
+    const answer = await response.text();
+    expect(response.status, answer).to.be.oneOf([200, ...REFUSALS]);
+    if (response.status !== 200)
+      expect(JSON.parse(answer)).to.have.nested.property('error.message').that.is.a('string');
+  }
+
+  for (const format of TEXT_FORMATS) {
+    for (const stream of [false, true]) {
+      const { path, body } = ASK[format](modelVia('chat-completions'), 'Hi', stream);
+
+      it(`answer requests of ${format} with any fields replaced, ${stream ? 'streaming' : 'whole'}`, async () => {
+        const mutated = fc.dictionary(field, json, { maxKeys: 4 }).map((fields) => ({ ...body, ...fields }));
+        await fc.assert(
+          fc.asyncProperty(mutated, (value) => expectAnswer(path, value)),
+          { numRuns: 60 },
+        );
+      });
+    }
+
+    it(`answer requests of ${format} whose conversation is anything, from upstreams of each format`, async () => {
+      const conversation = {
+        'chat-completions': 'messages',
+        responses: 'input',
+        messages: 'messages',
+        'generate-content': 'contents',
+      };
+      const cases = fc.tuple(fc.constantFrom(...TEXT_FORMATS), fc.array(json, { maxLength: 4 }));
+      await fc.assert(
+        fc.asyncProperty(cases, ([upstream, value]) => {
+          const { path, body } = ASK[format](modelVia(upstream), 'Hi', false);
+          return expectAnswer(path, { ...body, [conversation[format]]: value });
+        }),
+        { numRuns: 40 },
+      );
+    });
+
+    it(`answer bodies of ${format} that are any JSON, or any bytes`, async () => {
+      const { path } = ASK[format](modelVia('messages'), 'Hi', false);
+      const bytes = fc.uint8Array({ maxLength: 200 }).map((array) => Buffer.from(array));
+      await fc.assert(
+        fc.asyncProperty(fc.oneof(json, bytes), (value) => expectAnswer(path, value ?? 'null')),
+        { numRuns: 40 },
+      );
+    });
+  }
+
+  it('answer any path below those of the native format', async () => {
+    const { body } = ASK['generate-content'](modelVia('messages'), 'Hi', false);
+    const segment = fc.string({ unit: 'binary', maxLength: 30 }).map(encodeURIComponent);
+    const method = fc.constantFrom('generateContent', 'streamGenerateContent', 'countTokens', '', ':generateContent');
+    await fc.assert(
+      fc.asyncProperty(segment, method, async (model, name) => {
+        const response = await text.post(`/v1beta/models/${model}:${name}`, body);
+        await response.text();
+        expect(response.status).to.be.oneOf([200, 400, 404]);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('answer any value of the headers that they read', async () => {
+    const { path, body } = ASK.messages(modelVia('messages'), 'Hi', false);
+    const name = fc.constantFrom(
+      'authorization',
+      'x-api-key',
+      'msgfmt-version',
+      'content-type',
+      'user-agent',
+      'x-forwarded-for',
+    );
+    const value = fc.string({ unit: fc.integer({ min: 0x20, max: 0x7e }).map((code) => String.fromCharCode(code)) });
+    await fc.assert(
+      fc.asyncProperty(fc.dictionary(name, value), (headers) => expectAnswer(path, body, headers)),
+      { numRuns: 40 },
+    );
+  });
+});
