@@ -22,9 +22,12 @@ import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
+import { adminFinanceRoutes } from './routes/admin/finance.ts';
 import { adminKeyRoutes } from './routes/admin/keys.ts';
+import { adminReconciliationRoutes } from './routes/admin/reconciliations.ts';
 import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
+import { balanceRoutes } from './routes/balance/routes.ts';
 import { createTaskRoutes } from './routes/create-tasks.ts';
 import { docsRoutes } from './routes/docs/routes.ts';
 import { fileRoutes } from './routes/files/routes.ts';
@@ -33,9 +36,11 @@ import { metricsRoutes } from './routes/metrics/routes.ts';
 import { modelRoutes } from './routes/models/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
+import { usageRoutes } from './routes/usage/routes.ts';
 import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliveries.ts';
 import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
+import type { StartReconciliation } from './services/reconciliation-starter.ts';
 import { createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { checkImageLinks } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
@@ -56,6 +61,7 @@ export interface AppDependencies {
   /** Judges the inputs of media requests, if anybody does. */
   readonly moderator: Moderator | null;
   readonly providerCallbacks: ProviderCallbacks;
+  readonly startReconciliation: StartReconciliation;
   /** For links that clients give. */
   readonly guardedClient: GuardedClient;
   readonly log: Logger;
@@ -93,10 +99,14 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   taskRoutes(router, services);
   fileRoutes(router, services);
   modelRoutes(router, services);
+  balanceRoutes(router, services);
+  usageRoutes(router, services);
   providerCallbackRoutes(router, services);
   webhookRoutes(router, services);
   deliveryRoutes(router, services);
   adminAccountRoutes(router, services);
+  adminFinanceRoutes(router, services);
+  adminReconciliationRoutes(router, services);
   adminKeyRoutes(router, services);
   adminTaskRoutes(router, services);
   operatorActionRoutes(router, services);
@@ -149,6 +159,7 @@ function createServices({
   storage,
   moderator,
   providerCallbacks,
+  startReconciliation,
   guardedClient,
   log,
   settings,
@@ -174,6 +185,7 @@ function createServices({
     checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),
     moderate: createModeration(moderator),
     providerCallbacks,
+    startReconciliation,
     typicalSeconds,
   };
 }

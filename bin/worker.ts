@@ -3,7 +3,9 @@ import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
 import { bundleWorkflowCode, NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
+import { createReconciliationActivities } from '../activities/reconciliation.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
+import { createWorkflowLookup } from '../activities/workflow-lookup.ts';
 import { createWorkflowAccess } from '../api/services/workflow-access.ts';
 import { createStatusApp } from '../api/status-app.ts';
 import { loadConfig } from '../config.ts';
@@ -16,6 +18,7 @@ import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { callbackUrls, openMediaProviders } from './parts/providers.ts';
+import { ensureSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
@@ -29,6 +32,7 @@ const database = createDatabase(config.database.url, config.database.poolSize);
 watchPool(metrics.registry, database);
 const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
+const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const common = {
   connection,
   namespace: config.temporal.namespace,
@@ -65,10 +69,18 @@ const workers = await Promise.all([
     maxConcurrentActivityTaskExecutions: 500,
     maxConcurrentWorkflowTaskExecutions: 50,
   }),
+  Worker.create({
+    ...common,
+    taskQueue: TASK_QUEUES.schedules,
+    activities: createReconciliationActivities({ database, workflows: createWorkflowLookup(temporal) }),
+    // One reads the whole ledger.
+    maxConcurrentActivityTaskExecutions: 2,
+  }),
 ]);
 const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
 const running = Promise.all(workers.map((worker) => worker.run()));
-log.info({ task_queues: [TASK_QUEUES.media, TASK_QUEUES.webhooks] }, 'polling');
+log.info({ task_queues: Object.values(TASK_QUEUES) }, 'polling');
+ensureSchedules(temporal).catch((error: unknown) => log.error({ err: error }, 'the schedules could not be made'));
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
   for (const worker of workers) worker.shutdown();
@@ -82,7 +94,7 @@ await running;
 
 /** Health checks and metrics, for whoever looks after this process. */
 async function openStatus(port: number): Promise<RunningServer> {
-  const access = createWorkflowAccess(new Client({ connection, namespace: config.temporal.namespace }));
+  const access = createWorkflowAccess(temporal);
   const app = createStatusApp({
     database,
     isTemporalReachable: () => access.isReachable(),

@@ -1,3 +1,4 @@
 /** Every workflow that a worker registers. */
 export { mediaTask } from './media-task.ts';
+export { reconciliation } from './reconciliation.ts';
 export { webhookDelivery } from './webhook-delivery.ts';

@@ -230,17 +230,6 @@ export const ADMIN_OPERATIONS: readonly Operation[] = [
     refusals: [402, 404],
   },
   {
-    method: 'get',
-    path: '/admin/v1/accounts/{account_id}/ledger',
-    id: 'listTransfers',
-    tag: 'Administration',
-    summary: 'List the transfers of an account, newest first',
-    access: 'admin',
-    parameters: [...PERIOD, ...PAGE],
-    answers: { 200: { description: 'A page of transfers', content: json(listOf(ref('Transfer'))) } },
-    refusals: [400, 404],
-  },
-  {
     method: 'post',
     path: '/admin/v1/accounts/{account_id}/keys',
     id: 'createKey',

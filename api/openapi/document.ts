@@ -4,6 +4,7 @@
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
+import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';
 import type { JsonSchema } from './json-schema.ts';
 import { MEDIA_OPERATIONS, mediaSchemas } from './media.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
@@ -35,7 +36,9 @@ const OPERATIONS: readonly Operation[] = [
   ...MEDIA_OPERATIONS,
   ...TEXT_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
+  ...ACCOUNT_OPERATIONS,
   ...ADMIN_OPERATIONS,
+  ...FINANCE_OPERATIONS,
   ...SERVICE_OPERATIONS,
 ];
 
@@ -60,6 +63,7 @@ export function createOpenApiDocument(catalogue: Catalogue): OpenApiDocument {
         ...textSchemas(catalogue),
         ...WEBHOOK_SCHEMAS,
         ...ADMIN_SCHEMAS,
+        ...FINANCE_SCHEMAS,
       },
       responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },
       headers: HEADERS,

@@ -158,6 +158,7 @@ export function idOf(kind: IdKind, description?: string): JsonSchema {
 /** Every parameter of every path, by its name. */
 const PATH_PARAMETERS: Readonly<Record<string, PathParameter>> = {
   task_id: { description: 'The `id` of a task', schema: idOf('task') },
+  reconciliation_id: { description: 'The `id` of a reconciliation', schema: idOf('reconciliation') },
   model_id: { description: 'The id of a model', schema: text() },
   model: { description: 'The id of a model of the texth family', schema: text() },
   webhook_id: { description: 'The `id` of a webhook endpoint', schema: idOf('webhookEndpoint') },

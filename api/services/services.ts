@@ -11,6 +11,7 @@ import type { CreateTask } from './create-task.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 import type { AnnounceJobEnd } from './job-announcer.ts';
 import type { Moderate } from './moderate.ts';
+import type { StartReconciliation } from './reconciliation-starter.ts';
 
 export interface ApiServices {
   readonly database: Database;
@@ -41,6 +42,7 @@ export interface ApiServices {
   /** @throws ServiceError `content_policy_violation`, or `processing_unavailable` when nobody could judge */
   readonly moderate: Moderate;
   readonly providerCallbacks: ProviderCallbacks;
+  readonly startReconciliation: StartReconciliation;
   /** How long recent tasks of a model took; null when too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { AppDependencies } from '../../api/app.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../api/services/delivery-starter.ts';
 import { createJobAnnouncer } from '../../api/services/job-announcer.ts';
+import { createReconciliationStarter } from '../../api/services/reconciliation-starter.ts';
 import { createTaskStarter } from '../../api/services/task-starter.ts';
 import { createWorkflowAccess } from '../../api/services/workflow-access.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
@@ -44,6 +45,7 @@ export function openWeb(config: Config, log: Logger): Web {
     storage: openStorage(config),
     moderator,
     providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },
+    startReconciliation: createReconciliationStarter(client),
     guardedClient,
     log,
     metrics,

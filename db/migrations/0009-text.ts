@@ -105,12 +105,13 @@ export async function up(knex: Knex): Promise<void> {
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
     CREATE INDEX transfers_beyond_holds ON transfers (text_request_id) WHERE kind IN ('excess', 'absorbed_loss');
+    CREATE INDEX transfers_refunds ON transfers (id) WHERE kind = 'refund';
   `);
 }
 
 export async function down(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
-    DROP INDEX transfers_beyond_holds;
+    DROP INDEX transfers_refunds; DROP INDEX transfers_beyond_holds;
     DROP TABLE text_requests; DROP TABLE text_free_slots; DROP TABLE text_holds; DROP TABLE rate_cards; DROP TABLE processes;
   `);
 }

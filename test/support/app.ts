@@ -23,6 +23,7 @@ export interface TestAppOptions {
   readonly settings?: Partial<AppSettings>;
   readonly moderator?: AppDependencies['moderator'];
   readonly providerCallbacks?: AppDependencies['providerCallbacks'];
+  readonly startReconciliation?: AppDependencies['startReconciliation'];
   readonly workflows?: AppDependencies['workflows'];
 }
 
@@ -48,6 +49,7 @@ export interface TestApp {
   readonly adminToken: string;
   readonly metricsToken: string;
   readonly database: Database;
+  readonly databaseUrl: string;
   /** Everything that is routed, as `GET /v1/tasks/:taskId`. */
   readonly routes: readonly string[];
   /** Everything that was logged. */
@@ -90,6 +92,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,
     providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },
+    startReconciliation: options.startReconciliation ?? (async () => {}),
     guardedClient,
     metrics: createMetrics(),
     log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
@@ -114,6 +117,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     adminToken: ADMIN_TOKEN,
     metricsToken: METRICS_TOKEN,
     database,
+    databaseUrl: testDatabase.url,
     routes: routesOf(app),
     logged: () => log,
     storedFiles: () => filesIn(filesFolder),

@@ -3,14 +3,12 @@ import type Router from '@koa/router';
 import { isDatabaseError } from '../../../db/database.ts';
 import { findAccount, insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
-import { listTransfers } from '../../../db/queries/transfers.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId, newId } from '../../../domain/ids.ts';
 import { formatUsd, parseUsd, toUsdNumber } from '../../../domain/money.ts';
-import { pageOf, presentPage, queryTime } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { Context, RequestState } from '../../state.ts';
-import { presentAccount, presentTransfer } from './present.ts';
+import { presentAccount } from './present.ts';
 import { parseAdjustment, parseCreateAccount, parseTopUp } from './schema.ts';
 
 const CHECK_VIOLATION = '23514';
@@ -76,19 +74,6 @@ export function adminAccountRoutes(router: Router<RequestState>, services: ApiSe
       context.body = { data: { id: transferId, object: 'adjustment', account: await showAccount(accountId) } };
     },
   );
-
-  router.get('/admin/v1/accounts/:accountId/ledger', services.requireAdmin, async (context) => {
-    const accountId = await existingAccount(context);
-    const { limit, after } = pageOf(context, 2);
-    const rows = await listTransfers(database, {
-      accountId,
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-      before: after && { createdAt: new Date(after[0] ?? ''), id: after[1] ?? '' },
-      limit: limit + 1,
-    });
-    context.body = presentPage(rows, limit, presentTransfer, (row) => [row.createdAt.toISOString(), row.id]);
-  });
 
   async function showAccount(accountId: string) {
     const account = isId('account', accountId) ? await findAccount(database, accountId) : null;

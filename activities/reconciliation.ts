@@ -1,0 +1,57 @@
+/** Makes the checks of a reconciliation and keeps its report. */
+import { Context } from '@temporalio/activity';
+import type { Database } from '../db/database.ts';
+import { finishReconciliation, insertReconciliation } from '../db/queries/reconciliations.ts';
+import type { WorkflowLookup } from '../db/reconciliation/check.ts';
+import { reconcile } from '../db/reconciliation/reconcile.ts';
+import { newId } from '../domain/ids.ts';
+
+export interface ReconciliationDependencies {
+  readonly database: Database;
+  readonly workflows: WorkflowLookup;
+}
+
+/** What a history says of a reconciliation; the report has the rows. */
+export interface ReconciliationSummary {
+  readonly reconciliationId: string;
+  readonly findings: number;
+  /** The checks that found something. */
+  readonly failedChecks: readonly string[];
+}
+
+export type ReconciliationActivities = ReturnType<typeof createReconciliationActivities>;
+
+const HEARTBEAT_MS = 10_000;
+
+export function createReconciliationActivities({ database, workflows }: ReconciliationDependencies) {
+  return {
+    /** @param reconciliationId null to make a new one @returns its id */
+    async beginReconciliation(reconciliationId: string | null): Promise<string> {
+      const id = reconciliationId ?? newId('reconciliation');
+      await insertReconciliation(database, { id, requestedBy: reconciliationId === null ? 'schedule' : 'operator' });
+      return id;
+    },
+
+    /** Makes all checks; only reads, and may be made again. */
+    async compareBooks(reconciliationId: string): Promise<ReconciliationSummary> {
+      const context = Context.current();
+      let check = '';
+      const beating = setInterval(() => context.heartbeat({ check }), HEARTBEAT_MS);
+      try {
+        const report = await reconcile(database, workflows, (name) => {
+          check = name;
+          context.heartbeat({ check });
+        });
+        await finishReconciliation(database, reconciliationId, report);
+        const failed = report.checks.filter(({ findings }) => findings > 0);
+        return {
+          reconciliationId,
+          findings: failed.reduce((total, { findings }) => total + findings, 0),
+          failedChecks: failed.map(({ check }) => check),
+        };
+      } finally {
+        clearInterval(beating);
+      }
+    },
+  };
+}

@@ -1,0 +1,22 @@
+/** What a reconciliation asks of Temporal, answered by its client. */
+import { type Client, WorkflowNotFoundError } from '@temporalio/client';
+import type { WorkflowLookup } from '../db/reconciliation/check.ts';
+
+export function createWorkflowLookup(client: Client): WorkflowLookup {
+  return {
+    async *listOpenTaskIds() {
+      const open = client.workflow.list({ query: `WorkflowType = 'mediaTask' AND ExecutionStatus = 'Running'` });
+      for await (const { workflowId } of open) yield workflowId;
+    },
+
+    async isOpen(taskId) {
+      try {
+        const { status } = await client.workflow.getHandle(taskId).describe();
+        return status.name === 'RUNNING';
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return false;
+        throw error;
+      }
+    },
+  };
+}

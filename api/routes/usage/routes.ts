@@ -1,0 +1,53 @@
+/** What the calling account used, by day and request by request. */
+import type Router from '@koa/router';
+import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
+import type { ApiServices } from '../../services/services.ts';
+import { callerOf, type Context, type RequestState } from '../../state.ts';
+import { idCursor, queryId } from '../webhooks/query.ts';
+import { presentDailyUsage, presentTextUsage } from './present.ts';
+
+const MS_PER_DAY = 24 * 60 * 60 * 1000;
+const DEFAULT_DAYS = 30;
+export const MAX_DAYS = 92;
+
+export function usageRoutes(
+  router: Router<RequestState>,
+  { database, authenticate, limitRequests }: ApiServices,
+): void {
+  router.get('/v1/usage', authenticate, limitRequests, async (context) => {
+    const { from, to } = periodOf(context);
+    const days = await sumDailyUsage(database, { accountId: callerOf(context).account.id, from, to });
+    context.body = { data: days.map(presentDailyUsage) };
+  });
+
+  router.get('/v1/usage/requests', authenticate, limitRequests, async (context) => {
+    const { limit, after } = pageOf(context, 1);
+    const requests = await listTextUsage(database, {
+      accountId: callerOf(context).account.id,
+      apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
+      model: queryValue(context, 'model'),
+      from: queryTime(context, 'from'),
+      to: queryTime(context, 'to'),
+      before: idCursor('textRequest', after),
+      limit: limit + 1,
+    });
+    context.body = presentPage(requests, limit, presentTextUsage, ({ id }) => [id]);
+  });
+}
+
+/** The last days, today included, where nothing else is asked for. @throws ServiceError `bad_request` */
+function periodOf(context: Context): { from: Date; to: Date } {
+  const to = queryTime(context, 'to') ?? new Date();
+  const from = queryTime(context, 'from') ?? startOfDay(new Date(to.getTime() - (DEFAULT_DAYS - 1) * MS_PER_DAY));
+  if (from >= to) throw badRequest('"from" must be before "to"');
+  if (to.getTime() - from.getTime() > MAX_DAYS * MS_PER_DAY) {
+    throw badRequest(`"from" and "to" must be at most ${MAX_DAYS} days apart`);
+  }
+  return { from, to };
+}
+
+function startOfDay(moment: Date): Date {
+  return new Date(Math.floor(moment.getTime() / MS_PER_DAY) * MS_PER_DAY);
+}

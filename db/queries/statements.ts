@@ -1,0 +1,159 @@
+/** What finance reads: daily statements, and the refunds of all accounts. */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export interface BooksOfAccount {
+  readonly available: PicoUsd;
+  readonly reserved: PicoUsd;
+}
+
+/** What the transfers of one kind did to an account on a day. Changes are negative where they take. */
+export interface Activity {
+  readonly kind: string;
+  readonly transfers: number;
+  readonly available: PicoUsd;
+  readonly reserved: PicoUsd;
+}
+
+/** Opening and activity make closing, of each book. */
+export interface Statement {
+  readonly opening: BooksOfAccount;
+  readonly activity: readonly Activity[];
+  readonly closing: BooksOfAccount;
+}
+
+interface PeriodRow {
+  period: 'before' | 'within';
+  kind: string;
+  transfers: string;
+  available: string;
+  reserved: string;
+}
+
+/**
+ * The statement of an account over a period.
+ *
+ * @param from inclusive
+ * @param to exclusive
+ */
+export async function readStatement(
+  database: Database,
+  { accountId, from, to }: { accountId: string; from: Date; to: Date },
+): Promise<Statement> {
+  const { rows } = await database.raw<{ rows: PeriodRow[] }>(
+    /* sql */ `
+    SELECT CASE WHEN created_at < :from THEN 'before' ELSE 'within' END AS period, kind, count(*) AS transfers,
+      sum(amount * ((credit = 'available')::int - (debit = 'available')::int) + released) AS available,
+      sum(amount * ((credit = 'reserved')::int - (debit = 'reserved')::int) - released) AS reserved
+    FROM transfers WHERE account_id = :accountId AND created_at < :to
+    GROUP BY 1, 2 ORDER BY 1, 2`,
+    { accountId, from, to },
+  );
+  const activity = rows.filter(({ period }) => period === 'within').map(toActivity);
+  const opening = sumOf(rows.filter(({ period }) => period === 'before').map(toActivity));
+  return { opening, activity, closing: sumOf([opening, ...activity]) };
+}
+
+function toActivity({ kind, transfers, available, reserved }: PeriodRow): Activity {
+  return { kind, transfers: Number(transfers), available: picoUsd(available), reserved: picoUsd(reserved) };
+}
+
+function sumOf(books: readonly BooksOfAccount[]): BooksOfAccount {
+  return books.reduce(
+    (total, { available, reserved }) => ({
+      available: total.available + available,
+      reserved: total.reserved + reserved,
+    }),
+    { available: 0n, reserved: 0n },
+  );
+}
+
+/** A refund with what it was for, and why it was given. */
+export interface Refund {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly accountId: string;
+  readonly apiKeyId: string | null;
+  readonly amount: PicoUsd;
+  readonly reservationId: string;
+  readonly taskId: string | null;
+  readonly textRequestId: string | null;
+  readonly model: string | null;
+  /** The code of the failure; `abandoned` for a text request whose process died. */
+  readonly cause: string | null;
+  readonly message: string | null;
+  readonly requestId: string | null;
+}
+
+interface RefundRow {
+  id: string;
+  created_at: Date;
+  account_id: string;
+  api_key_id: string | null;
+  amount: string;
+  pending_id: string;
+  task_id: string | null;
+  text_request_id: string | null;
+  model: string | null;
+  cause: string | null;
+  message: string | null;
+  request_id: string | null;
+}
+
+/** Refunds of all accounts or of one, newest first. @param before the id of the last one of the previous page */
+export async function listRefunds(
+  database: Database,
+  {
+    accountId,
+    from,
+    to,
+    before,
+    limit,
+  }: {
+    accountId?: string | undefined;
+    from?: Date | undefined;
+    to?: Date | undefined;
+    before?: string | undefined;
+    limit: number;
+  },
+): Promise<readonly Refund[]> {
+  const refunds = database('transfers').where('kind', 'refund').orderBy('id', 'desc').limit(limit);
+  if (accountId !== undefined) void refunds.where('account_id', accountId);
+  if (from) void refunds.where('created_at', '>=', from);
+  if (to) void refunds.where('created_at', '<', to);
+  if (before !== undefined) void refunds.where('id', '<', before);
+  const rows = await database
+    .select<RefundRow[]>(
+      'refund.id',
+      'refund.created_at',
+      'refund.account_id',
+      'refund.api_key_id',
+      'refund.amount',
+      'refund.pending_id',
+      'refund.task_id',
+      'refund.text_request_id',
+      database.raw('coalesce(task.model, request.model) AS model'),
+      database.raw(
+        `coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) AS cause, task.error_message AS message`,
+      ),
+      database.raw('coalesce(task.request_id, request.request_id) AS request_id'),
+    )
+    .from(refunds.as('refund'))
+    .joinRaw('LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at')
+    .joinRaw('LEFT JOIN text_requests AS request ON request.id = refund.text_request_id')
+    .orderBy('refund.id', 'desc');
+  return rows.map((row) => ({
+    id: row.id,
+    createdAt: row.created_at,
+    accountId: row.account_id,
+    apiKeyId: row.api_key_id,
+    amount: picoUsd(row.amount),
+    reservationId: row.pending_id,
+    taskId: row.task_id,
+    textRequestId: row.text_request_id,
+    model: row.model,
+    cause: row.cause,
+    message: row.message,
+    requestId: row.request_id,
+  }));
+}

@@ -1,0 +1,195 @@
+/** What accounts used: media tasks and text requests. */
+import { createdAtMsOf } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+/** What one key used of one model on one day, in UTC. */
+export interface DailyUsage {
+  /** YYYY-MM-DD. */
+  readonly date: string;
+  readonly kind: 'image' | 'video' | 'text';
+  readonly model: string;
+  readonly apiKeyId: string;
+  /** Those that ended on a charge or would have: failures are not among them. */
+  readonly requests: number;
+  readonly failed: number;
+  readonly inputTokens: bigint;
+  readonly cacheReadTokens: bigint;
+  readonly cacheWriteTokens: bigint;
+  readonly outputTokens: bigint;
+  readonly billableSeconds: bigint;
+  readonly charged: PicoUsd;
+}
+
+/** A text request that ended. */
+export interface TextUsage {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly apiKeyId: string;
+  readonly requestId: string;
+  readonly model: string;
+  readonly format: string;
+  readonly streamed: boolean;
+  readonly outcome: string;
+  readonly errorCode: string | null;
+  readonly inputTokens: number;
+  readonly cacheReadTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly outputTokens: number;
+  readonly reasoningTokens: number | null;
+  readonly estimated: boolean;
+  readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
+  /** What the account paid. */
+  readonly charged: PicoUsd;
+  readonly latencyMs: number | null;
+  readonly firstByteMs: number | null;
+}
+
+interface DailyRow {
+  date: string;
+  kind: DailyUsage['kind'];
+  model: string;
+  api_key_id: string;
+  requests: string;
+  failed: string;
+  input_tokens: string;
+  cache_read_tokens: string;
+  cache_write_tokens: string;
+  output_tokens: string;
+  billable_seconds: string;
+  charged: string;
+}
+
+interface TextRow {
+  id: string;
+  created_at: Date;
+  api_key_id: string;
+  request_id: string;
+  model: string;
+  format: string;
+  streamed: boolean;
+  outcome: string;
+  error_code: string | null;
+  input_tokens: string;
+  cache_read_tokens: string;
+  cache_write_tokens: string;
+  output_tokens: string;
+  reasoning_tokens: string | null;
+  estimated: boolean;
+  modifiers: TextUsage['modifiers'] | null;
+  charge: string;
+  absorbed: string;
+  latency_ms: number | null;
+  first_byte_ms: number | null;
+}
+
+/**
+ * Sums by day, model and key over what began in a period, newest day first. Tasks count once they are final.
+ *
+ * @param from inclusive
+ * @param to exclusive
+ */
+export async function sumDailyUsage(
+  database: Database,
+  { accountId, from, to }: { accountId: string; from: Date; to: Date },
+): Promise<readonly DailyUsage[]> {
+  const { rows } = await database.raw<{ rows: DailyRow[] }>(
+    /* sql */ `
+    WITH used AS (
+      SELECT created_at, 'text' AS kind, model, api_key_id, outcome IN ('failed', 'abandoned') AS failed, input_tokens,
+        cache_read_tokens, cache_write_tokens, output_tokens, 0 AS billable_seconds, charge - absorbed AS charged
+      FROM text_requests WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
+      UNION ALL
+      SELECT created_at, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0,
+        CASE status WHEN 'succeeded' THEN coalesce(billable_duration_seconds, 0) ELSE 0 END,
+        CASE status WHEN 'succeeded' THEN price ELSE 0 END
+      FROM tasks WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
+        AND status IN ('succeeded', 'failed')
+    )
+    SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, kind, model, api_key_id,
+      count(*) FILTER (WHERE NOT failed) AS requests, count(*) FILTER (WHERE failed) AS failed,
+      sum(input_tokens) AS input_tokens, sum(cache_read_tokens) AS cache_read_tokens,
+      sum(cache_write_tokens) AS cache_write_tokens, sum(output_tokens) AS output_tokens,
+      sum(billable_seconds) AS billable_seconds, sum(charged) AS charged
+    FROM used GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, 2, 3, 4`,
+    { accountId, from, to },
+  );
+  return rows.map((row) => ({
+    date: row.date,
+    kind: row.kind,
+    model: row.model,
+    apiKeyId: row.api_key_id,
+    requests: Number(row.requests),
+    failed: Number(row.failed),
+    inputTokens: BigInt(row.input_tokens),
+    cacheReadTokens: BigInt(row.cache_read_tokens),
+    cacheWriteTokens: BigInt(row.cache_write_tokens),
+    outputTokens: BigInt(row.output_tokens),
+    billableSeconds: BigInt(row.billable_seconds),
+    charged: picoUsd(row.charged),
+  }));
+}
+
+/**
+ * A page of an account's text requests, newest first.
+ *
+ * @param before the id of the last one of the previous page
+ */
+export async function listTextUsage(
+  database: Database,
+  {
+    accountId,
+    apiKeyId,
+    model,
+    from,
+    to,
+    before,
+    limit,
+  }: {
+    accountId: string;
+    apiKeyId?: string | undefined;
+    model?: string | undefined;
+    from?: Date | undefined;
+    to?: Date | undefined;
+    before?: string | undefined;
+    limit: number;
+  },
+): Promise<readonly TextUsage[]> {
+  const query = database<TextRow>('text_requests').where('account_id', accountId);
+  if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
+  if (model !== undefined) void query.where('model', model);
+  if (from) void query.where('created_at', '>=', from);
+  if (to) void query.where('created_at', '<', to);
+  if (before !== undefined) {
+    const createdAt = new Date(createdAtMsOf('textRequest', before));
+    // Beside the pair, so that the newer partitions are spared.
+    void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
+  }
+  const rows = await query
+    .orderBy([
+      { column: 'created_at', order: 'desc' },
+      { column: 'id', order: 'desc' },
+    ])
+    .limit(limit);
+  return rows.map((row) => ({
+    id: row.id,
+    createdAt: row.created_at,
+    apiKeyId: row.api_key_id,
+    requestId: row.request_id,
+    model: row.model,
+    format: row.format,
+    streamed: row.streamed,
+    outcome: row.outcome,
+    errorCode: row.error_code,
+    inputTokens: Number(row.input_tokens),
+    cacheReadTokens: Number(row.cache_read_tokens),
+    cacheWriteTokens: Number(row.cache_write_tokens),
+    outputTokens: Number(row.output_tokens),
+    reasoningTokens: row.reasoning_tokens === null ? null : Number(row.reasoning_tokens),
+    estimated: row.estimated,
+    modifiers: row.modifiers ?? [],
+    charged: picoUsd(row.charge) - picoUsd(row.absorbed),
+    latencyMs: row.latency_ms,
+    firstByteMs: row.first_byte_ms,
+  }));
+}

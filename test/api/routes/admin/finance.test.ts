@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import { adjust } from '../../../../db/queries/credits.ts';
+import { formatUsd, parseUsd } from '../../../../domain/money.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
+import { failureOf, newHold, openTextLedger } from '../../../support/text-money.ts';
+
+interface Body {
+  readonly data: Readonly<Record<string, unknown>> & readonly Readonly<Record<string, unknown>>[];
+}
+
+interface Books {
+  readonly available_usd: string;
+  readonly reserved_usd: string;
+  readonly total_usd: string;
+}
+
+describe('finance', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+  let failedTaskId: string;
+  const today = new Date().toISOString().slice(0, 10);
+
+  before(async () => {
+    app = await startTestApp();
+    caller = await app.createAccount({ fundedUsd: 10, signupUsd: 1 });
+    const key = { id: caller.keyId, accountId: caller.accountId };
+    const { database } = app;
+    await finishAsSucceeded(database, await createTaskRow(database, key));
+    failedTaskId = (await createTaskRow(database, key)).id;
+    await finishAsFailed(database, { id: failedTaskId }, 'content_policy_violation');
+    await createTaskRow(database, key);
+    const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
+    const hold = newHold(key);
+    await ledger.hold([hold]);
+    await ledger.settle([failureOf(hold)]);
+    await ledger.close();
+    await adjust(database, { accountId: caller.accountId, amount: -1n, author: 'jo, "the admin"', reason: '=1+1' });
+  });
+
+  after(() => app.stop());
+
+  function ask(path: string, headers: Record<string, string> = {}): Promise<Response> {
+    const authorization = `Bearer ${app.adminToken}`;
+    return fetch(`${app.baseUrl}/admin/v1${path}`, { headers: { authorization, ...headers } });
+  }
+
+  async function read(path: string): Promise<Body> {
+    // The shape is what the tests are about.
+    return (await (await ask(path)).json()) as Body;
+  }
+
+  describe('the ledger', () => {
+    it('is JSON, newest first, unless CSV is asked for', async () => {
+      const { data } = await read(`/accounts/${caller.accountId}/ledger`);
+      const times = data.map(({ created_at }) => String(created_at));
+      expect(times).to.deep.equal(times.toSorted().toReversed());
+      expect(data.map(({ kind }) => kind)).to.have.members([
+        ...['signup_grant', 'topup', 'adjustment'],
+        ...['reservation', 'settlement'],
+        ...['reservation', 'refund', 'reservation', 'refund'],
+        'reservation',
+      ]);
+    });
+
+    it('is CSV with every transfer, oldest first, exact, and harmless in a spreadsheet', async () => {
+      const response = await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'text/csv' });
+      expect(response.headers.get('content-type')).to.include('text/csv');
+      const [header, ...lines] = (await response.text()).trimEnd().split('\r\n');
+      expect(header).to.match(/^created_at,id,kind,debit,credit,amount_usd/);
+      expect(lines).to.have.length(10);
+      expect(lines).to.deep.equal(lines.toSorted());
+      const lineOf = (kind: string): string | undefined => lines.find((line) => line.includes(`,${kind},`));
+      expect(lineOf('signup_grant')).to.include(',signup_grant,signup_credit,available,1,1,0,');
+      expect(lineOf('adjustment')).to.include(',adjustment,available,adjustments,0.000000000001,');
+      expect(lineOf('adjustment')).to.include(`"jo, ""the admin""",'=1+1`);
+    });
+
+    it('is the same CSV each time', async () => {
+      const csv = async (): Promise<string> =>
+        (await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'text/csv' })).text();
+      expect(await csv()).to.equal(await csv());
+    });
+  });
+
+  describe('a statement', () => {
+    it('opens with nothing on the first day; what happened adds up to its closing', async () => {
+      const { data } = await read(`/accounts/${caller.accountId}/statements?date=${today}`);
+      expect(data['opening']).to.deep.equal({ available_usd: '0', reserved_usd: '0', total_usd: '0' });
+      const activity = data['activity'] as readonly (Books & { kind: string })[];
+      expect(
+        activity.map(({ kind, available_usd, reserved_usd }) => [kind, available_usd, reserved_usd]),
+      ).to.deep.equal([
+        ['adjustment', '-0.000000000001', '0'],
+        ['refund', '1.000000001', '-1.000000001'],
+        ['reservation', '-3.000000001', '3.000000001'],
+        ['settlement', '0', '-1'],
+        ['signup_grant', '1', '0'],
+        ['topup', '10', '0'],
+      ]);
+      const sum = (book: keyof Books): string =>
+        formatUsd(activity.reduce((total, row) => total + parseUsd(row[book]), 0n));
+      expect(data['closing']).to.deep.equal({
+        available_usd: sum('available_usd'),
+        reserved_usd: sum('reserved_usd'),
+        total_usd: sum('total_usd'),
+      });
+      expect(data['closing']).to.include({ available_usd: '8.999999999999', reserved_usd: '1' });
+    });
+
+    it('opens with the closing of the day before', async () => {
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+      const { data } = await read(`/accounts/${caller.accountId}/statements?date=${tomorrow}`);
+      expect(data['activity']).to.deep.equal([]);
+      expect(data['opening']).to.deep.equal(data['closing']);
+      expect(data['opening']).to.include({ available_usd: '8.999999999999' });
+    });
+
+    for (const date of ['', 'today', '2026-02-30', '2026-2-3']) {
+      it(`refuses the date "${date}"`, async () => {
+        expect((await ask(`/accounts/${caller.accountId}/statements?date=${date}`)).status).to.equal(400);
+      });
+    }
+  });
+
+  it('lists refunds with their cause and the history of their task', async () => {
+    const { data } = await read(`/refunds?account_id=${caller.accountId}`);
+    expect(data.map(({ cause, amount_usd }) => [cause, amount_usd])).to.deep.equal([
+      ['processing_failed', 1e-9],
+      ['content_policy_violation', 1],
+    ]);
+    expect(data[0]).to.include({ task_id: null, history_url: null, model: 'textc-M3' });
+    expect(data[1]).to.include({
+      task_id: failedTaskId,
+      model: 'vidone-3.0',
+      message: 'It failed. Try again.',
+      history_url: `http://temporal.example/namespaces/default/workflows/${failedTaskId}`,
+    });
+  });
+
+  it('knows no account that is not there', async () => {
+    for (const path of ['ledger', `statements?date=${today}`]) {
+      expect((await ask(`/accounts/acc_1/${path}`)).status).to.equal(404);
+    }
+  });
+
+  it('is for operators only', async () => {
+    const headers = { authorization: `Bearer ${caller.apiKey}` };
+    expect((await ask('/refunds', headers)).status).to.equal(401);
+  });
+});

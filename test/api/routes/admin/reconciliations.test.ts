@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { finishReconciliation } from '../../../../db/queries/reconciliations.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { startTestApp, type TestApp } from '../../../support/app.ts';
+
+interface Body {
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+describe('reconciliations', () => {
+  let app: TestApp;
+  let started: string[];
+  let isTemporalDown = false;
+
+  before(async () => {
+    started = [];
+    app = await startTestApp({
+      startReconciliation: async (id) => {
+        if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Temporal does not answer.');
+        started.push(id);
+      },
+    });
+  });
+
+  after(() => app.stop());
+
+  async function ask(method: string, path = ''): Promise<Body & { status: number }> {
+    const response = await fetch(`${app.baseUrl}/admin/v1/reconciliations${path}`, {
+      method,
+      headers: { authorization: `Bearer ${app.adminToken}` },
+    });
+    // The shape is what the tests are about.
+    return { status: response.status, ...((await response.json()) as Body) };
+  }
+
+  it('start when an operator asks, and have a report when they have ended', async () => {
+    const { status, data } = await ask('POST');
+    expect(status).to.equal(201);
+    expect(data).to.include({ object: 'reconciliation', status: 'running', requested_by: 'operator' });
+    const id = String(data['id']);
+    expect(started).to.deep.equal([id]);
+    expect((await ask('GET', `/${id}`)).data).to.deep.include({ status: 'running', findings: [] });
+
+    const finding = { check: 'key_usage', subject: 'key_1', detail: 'wrong', remedy: 'correct it' };
+    const check = { check: 'key_usage', question: 'Is it?', findings: 1, durationMs: 3 };
+    await finishReconciliation(app.database, id, { checks: [check], findings: [finding] });
+    const { data: report } = await ask('GET', `/${id}`);
+    expect(report).to.deep.include({ status: 'findings', findings_total: 1, findings: [finding] });
+    expect(report['checks']).to.deep.equal([{ check: 'key_usage', question: 'Is it?', findings: 1, duration_ms: 3 }]);
+  });
+
+  it('are listed newest first, without their findings', async () => {
+    const { data: latest } = await ask('POST');
+    await finishReconciliation(app.database, String(latest['id']), { checks: [], findings: [] });
+    const { data } = await ask('GET', '?limit=1');
+    expect(data[0]).to.include({ id: latest['id'], status: 'clean' });
+    expect(data[0]).to.not.have.property('findings');
+  });
+
+  it('are not noted when Temporal does not take them', async () => {
+    isTemporalDown = true;
+    expect((await ask('POST')).status).to.equal(503);
+    isTemporalDown = false;
+    expect(await app.database('reconciliations')).to.have.length(2);
+  });
+
+  it('that do not exist are 404', async () => {
+    expect((await ask('GET', '/rec_1')).status).to.equal(404);
+  });
+});

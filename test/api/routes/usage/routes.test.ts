@@ -1,0 +1,106 @@
+import { expect } from 'chai';
+import { newId } from '../../../../domain/ids.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../../support/factories.ts';
+import { failureOf, newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
+
+const USD = 10n ** 12n;
+
+interface Page {
+  readonly data: readonly Readonly<Record<string, unknown>>[];
+  readonly next_cursor?: string | null;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+describe('usage', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+  let today: string;
+
+  before(async () => {
+    app = await startTestApp();
+    caller = await app.createAccount({ fundedUsd: 10 });
+    const key = { id: caller.keyId, accountId: caller.accountId };
+    const { database } = app;
+    const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
+    const midnight = new Date().setUTCHours(0, 0, 0, 0);
+    today = new Date(midnight).toISOString().slice(0, 10);
+    const holdAt = (ms: number) => newHold(key, { id: newId('textRequest', ms), amount: USD });
+    const yesterday = holdAt(midnight - 1);
+    const holds = [yesterday, holdAt(midnight), holdAt(midnight + 1), holdAt(midnight + 2)] as const;
+    await ledger.hold(holds);
+    await ledger.settle([
+      settlementOf(yesterday, { charge: USD / 4n }),
+      settlementOf(holds[1], { charge: USD / 2n, modifiers: [{ kind: 'peak', factor: '1.6' }] }),
+      settlementOf(holds[2], { charge: USD / 4n, cacheReadTokens: 4 }),
+      failureOf(holds[3]),
+    ]);
+    await ledger.close();
+    await finishAsSucceeded(database, await createTaskRow(database, key));
+    await finishAsFailed(database, await createTaskRow(database, key));
+    await createTaskRow(database, key);
+  });
+
+  after(() => app.stop());
+
+  async function get(path: string, { apiKey } = caller): Promise<Page & { status: number }> {
+    const response = await fetch(app.baseUrl + path, { headers: { authorization: `Bearer ${apiKey}` } });
+    // The shape is what the tests are about.
+    return { status: response.status, ...((await response.json()) as Page) };
+  }
+
+  it('is summed up by day, kind, model and key, newest day first', async () => {
+    const { data } = await get('/v1/usage');
+    const sums = data.map(({ date, kind, requests, failed, charged_usd }) => [
+      date,
+      kind,
+      requests,
+      failed,
+      charged_usd,
+    ]);
+    const before = new Date(Date.parse(today) - 1).toISOString().slice(0, 10);
+    expect(sums).to.deep.equal([
+      [today, 'text', 2, 1, 0.75],
+      [today, 'video', 1, 1, 1],
+      [before, 'text', 1, 0, 0.25],
+    ]);
+    expect(data[0]).to.include({ model: 'textc-M3', api_key_id: caller.keyId, input_tokens: 30, cache_read_tokens: 4 });
+    expect(data[1]).to.include({ model: 'vidone-3.0', billable_duration_seconds: 5 });
+  });
+
+  it('is summed up over the days that are asked for', async () => {
+    const { data } = await get(`/v1/usage?from=${today}`);
+    expect(data.map(({ date }) => date)).to.deep.equal([today, today]);
+  });
+
+  it('shows text requests one by one, newest first, page by page', async () => {
+    const first = await get('/v1/usage/requests?limit=3');
+    expect(first.data.map(({ outcome }) => outcome)).to.deep.equal(['failed', 'succeeded', 'succeeded']);
+    expect(first.data[0]).to.include({ error_code: 'processing_failed', charged_usd: 0 });
+    expect(first.data[2]).to.deep.include({ charged_usd: 0.5, price_modifiers: [{ kind: 'peak', factor: '1.6' }] });
+    const second = await get(`/v1/usage/requests?limit=3&cursor=${first.next_cursor}`);
+    expect(second.data.map(({ charged_usd }) => charged_usd)).to.deep.equal([0.25]);
+    expect(second.next_cursor).to.equal(null);
+  });
+
+  it('is the account’s own', async () => {
+    const other = await app.createAccount({ fundedUsd: 1 });
+    expect((await get('/v1/usage', other)).data).to.deep.equal([]);
+    expect((await get('/v1/usage/requests', other)).data).to.deep.equal([]);
+  });
+
+  for (const [fault, query] of [
+    ['a period that is too long', 'from=2026-01-01&to=2026-12-01'],
+    ['a period that ends before it begins', 'from=2026-02-02&to=2026-02-01'],
+    ['a time that is none', 'from=yesterday'],
+  ] as const) {
+    it(`refuses ${fault}`, async () => {
+      expect(await get(`/v1/usage?${query}`)).to.deep.include({ status: 400 });
+    });
+  }
+
+  it('refuses a cursor that is not its own', async () => {
+    const cursor = Buffer.from(JSON.stringify(['task_1'])).toString('base64url');
+    expect((await get(`/v1/usage/requests?cursor=${cursor}`)).error?.code).to.equal('bad_request');
+  });
+});
