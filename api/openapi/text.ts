@@ -154,7 +154,7 @@ export const TEXT_OPERATIONS: readonly Operation[] = [
     description:
       'Each event is a `data:` line with an object as `:generateContent` answers; the last has `finishReason`.',
     access: 'native-key',
-    parameters: [query('alt', 'The form of the stream', text(undefined, { const: 'sse' }))],
+    parameters: [query('alt', '`sse`, which is the only form of the stream, whatever is asked for', text())],
     body: NATIVE_BODY,
     answers: { 200: { description: 'The answer as a stream', content: EVENT_STREAM } },
     refusals: TEXT_REFUSALS,

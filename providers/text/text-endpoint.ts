@@ -19,7 +19,7 @@ export interface TextEndpoint {
 }
 
 export interface EndpointSettings {
-  /** With the version, without a slash at the end. */
+  /** With the version. */
   readonly baseUrl: string;
   readonly apiKey: string;
   /** How long an upstream may be silent before its answer counts as lost. */
@@ -35,7 +35,7 @@ const MAX_ERROR_BYTES = 64 * 1024;
 
 export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSettings): TextEndpoint {
   const { origin, pathname } = new URL(settings.baseUrl);
-  const basePath = pathname === '/' ? '' : pathname;
+  const basePath = pathname.replace(/\/$/, '');
   const pool = new Pool(origin, {
     connections: MAX_CONNECTIONS,
     connect: { timeout: CONNECT_TIMEOUT_MS },

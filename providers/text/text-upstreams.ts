@@ -9,7 +9,7 @@ export interface TextUpstreamSettings {
   /** As the routes of the catalogue use it. */
   readonly name: string;
   readonly apiKey: string;
-  /** The address, with the version and without a slash at the end, of each format that the upstream speaks. */
+  /** The address, with the version, of each format that the upstream speaks. */
   readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
 }
 

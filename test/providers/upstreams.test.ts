@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { loadUpstreams, type Upstreams } from '../../providers/upstreams.ts';
 
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
+const EVERYTHING = { name: 'everything', base_url: 'https://one.example/v1', api_key: 'sk-one' };
 
 describe('the file of upstreams', () => {
   let folder: string;
@@ -56,5 +57,31 @@ describe('the file of upstreams', () => {
 
   it('is refused when two upstreams have one name', async () => {
     expect(await refusal({ media: [STUDIO, STUDIO] })).to.contain('media[1]');
+    expect(await refusal({ text: [EVERYTHING, EVERYTHING] })).to.contain('text[1]');
   });
+
+  it('names one address for all formats of a text upstream, or one for each', async () => {
+    const baseUrls = { messages: 'https://two.example/v1', 'generate-content': 'https://two.example/v1beta' };
+    const { text } = await load({ text: [EVERYTHING, { name: 'some', base_urls: baseUrls, api_key: 'sk-two' }] });
+    expect(text[0]?.baseUrls).to.deep.equal({
+      'chat-completions': 'https://one.example/v1',
+      responses: 'https://one.example/v1',
+      messages: 'https://one.example/v1',
+      'generate-content': 'https://one.example/v1',
+    });
+    expect(text[1]).to.deep.equal({ name: 'some', apiKey: 'sk-two', baseUrls });
+  });
+
+  for (const [what, fields, field] of [
+    ['no address', { base_url: undefined }, 'base_url'],
+    ['both kinds of addresses', { base_urls: { messages: 'https://one.example' } }, 'base_urls'],
+    ['an empty list of addresses', { base_url: undefined, base_urls: {} }, 'base_urls'],
+    ['an unknown format', { base_url: undefined, base_urls: { letters: 'https://one.example' } }, 'letters'],
+    ['an address of another scheme', { base_url: 'ftp://one.example' }, 'base_url'],
+  ] as const) {
+    it(`is refused with ${what} for a text upstream, naming file and field`, async () => {
+      const message = await refusal({ text: [{ ...EVERYTHING, ...fields }] });
+      expect(message).to.contain('upstreams.yaml').and.contain(field);
+    });
+  }
 });

@@ -56,9 +56,15 @@ describe('finance', () => {
       const times = data.map(({ created_at }) => String(created_at));
       expect(times).to.deep.equal(times.toSorted().toReversed());
       expect(data.map(({ kind }) => kind)).to.have.members([
-        ...['signup_grant', 'topup', 'adjustment'],
-        ...['reservation', 'settlement'],
-        ...['reservation', 'refund', 'reservation', 'refund'],
+        'signup_grant',
+        'topup',
+        'adjustment',
+        'reservation',
+        'settlement',
+        'reservation',
+        'refund',
+        'reservation',
+        'refund',
         'reservation',
       ]);
     });

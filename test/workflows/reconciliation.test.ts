@@ -1,0 +1,86 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { ensureSchedules } from '../../bin/parts/schedules.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
+
+interface Report {
+  readonly id: string;
+  readonly status: 'running' | 'clean' | 'findings';
+  readonly requested_by: string;
+  readonly findings: readonly { readonly check: string; readonly subject: string; readonly detail: string }[];
+}
+
+const POLL_MS = 200;
+const TIMEOUT_MS = 60_000;
+const SCHEDULE = 'genway-reconciliation';
+
+describe('the reconciliation workflow', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+  let apiKey: string;
+
+  before(async () => {
+    stack = await startTestStack();
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    ({ apiKey } = await stack.createAccount());
+  });
+
+  after(() => stack.stop());
+
+  async function ask<Body>(method: string, path: string): Promise<Body> {
+    const { body } = await call<Body>(`${stack.baseUrl}/admin/v1/reconciliations${path}`, {
+      method,
+      key: stack.adminToken,
+    });
+    return body;
+  }
+
+  async function reportOf(id: string): Promise<Report> {
+    return until(async () => {
+      const { data } = await ask<{ data: Report }>('GET', `/${id}`);
+      return data.status === 'running' ? undefined : data;
+    });
+  }
+
+  async function reconcile(): Promise<Report> {
+    const { data } = await ask<{ data: Report }>('POST', '');
+    return reportOf(data.id);
+  }
+
+  it('finds nothing while all is well, and names the task whose workflow is gone', async () => {
+    const succeeded = await createTask(stack, apiKey, 'a lighthouse');
+    const stuck = await createTask(stack, apiKey, 'a lighthouse [sim:stuck]');
+    await taskWhenFinal(stack, apiKey, succeeded.id);
+    await taskWhen(stack, apiKey, stuck.id, 'processing');
+    expect((await reconcile()).findings).to.deep.equal([]);
+
+    await stack.temporal.workflow.getHandle(stuck.id).terminate('a test');
+    const { status, findings } = await reconcile();
+    expect(status).to.equal('findings');
+    expect(findings.map(({ check, subject }) => [check, subject])).to.deep.equal([['workflows', stuck.id]]);
+  });
+
+  it('is on a schedule, which the worker makes if it is missing', async () => {
+    const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
+    await until(() => schedule.describe().catch(() => undefined));
+    await ensureSchedules(stack.temporal);
+    await schedule.trigger();
+    const scheduled = await until(async () => {
+      const { data } = await ask<{ data: Report[] }>('GET', '');
+      return data.find(({ requested_by: requestedBy }) => requestedBy === 'schedule');
+    });
+    expect((await reportOf(scheduled.id)).status).to.be.oneOf(['clean', 'findings']);
+  });
+});
+
+/** Asks until there is an answer. */
+async function until<Answer>(attempt: () => Promise<Answer | undefined>): Promise<Answer> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (;;) {
+    const answer = await attempt();
+    if (answer !== undefined) return answer;
+    if (Date.now() > deadline) throw new Error('it took too long');
+    await sleep(POLL_MS);
+  }
+}
