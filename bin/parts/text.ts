@@ -3,7 +3,7 @@ import type { AppDependencies } from '../../api/app.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey } from '../../api/services/api-key-digest.ts';
 import { cached } from '../../api/services/cached.ts';
-import { createTextBilling } from '../../api/text/create-billing.ts';
+import { createTextBilling, type TextBillingService } from '../../api/text/create-billing.ts';
 import { createTextHandler, type TextHandler } from '../../api/text/text-handler.ts';
 import type { Config } from '../../config.ts';
 import { findCaller } from '../../db/queries/api-keys.ts';
@@ -21,10 +21,14 @@ const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
 
 /** @param cutoffMs after which a request that does not stream is cut off; null: never */
-export function openText(config: Config, dependencies: AppDependencies, cutoffMs: number | null): Text {
+export function openText(
+  config: Config,
+  dependencies: AppDependencies,
+  cutoffMs: number | null,
+  billing: TextBillingService = openBilling(config, dependencies),
+): Text {
   const { database, catalogue, log, metrics, settings } = dependencies;
   const upstreams = openTextUpstreams(config);
-  const billing = createTextBilling({ database, databaseUrl: config.database.url, catalogue, log });
   const handler = createTextHandler({
     catalogue,
     upstreams,
@@ -49,4 +53,8 @@ export function openText(config: Config, dependencies: AppDependencies, cutoffMs
       await upstreams.close();
     },
   };
+}
+
+function openBilling(config: Config, { database, catalogue, log }: AppDependencies): TextBillingService {
+  return createTextBilling({ database, databaseUrl: config.database.url, catalogue, log });
 }

@@ -1,0 +1,136 @@
+/**
+ * What billing costs. Prints one JSON line:
+ *
+ * - holds and settlements a second through the billing of one process, on one account and spread over 1,000;
+ * - requests a second through the whole gateway beside a bare Node proxy in the same run;
+ * - what billing adds to a request, beside the same gateway with its billing taken out, with one client and with 32.
+ */
+import { randomUUID } from 'node:crypto';
+import { cpus } from 'node:os';
+import { pino } from 'pino';
+import { createTextBilling } from '../api/text/create-billing.ts';
+import type { TextOutcome } from '../api/text/billing.ts';
+import { loadCatalogue } from '../catalogue/load.ts';
+import { findTextModel } from '../catalogue/types.ts';
+import { type Caller, findCallers } from '../db/queries/api-keys.ts';
+import { mean, percentile, rounded } from './statistics.ts';
+import { load, MODEL, startTextStack, type Target } from './text-stack.ts';
+
+const ACCOUNTS = 1_000;
+const CALLERS_AT_ONCE = 500;
+const CLIENTS = 64;
+const LATENCY_CLIENTS = [1, 32] as const;
+const ROUNDS = 3;
+const ROUND_MS = 5_000;
+const OUTCOME: TextOutcome = {
+  status: 'succeeded',
+  errorCode: null,
+  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, outputTotal: 200, reasoning: null },
+  countedOutputTokens: 200,
+  upstream: { provider: 'simulator', format: 'chat-completions' },
+  latencyMs: 10,
+  firstByteMs: 10,
+};
+
+// What is cut short must not leave its servers behind.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
+const stack = await startTextStack();
+try {
+  const ledger = await measureLedger();
+  const gateway = await measureGateway();
+  const added = await measureAdded(await stack.startGateway('bench/text-servers/unbilled.ts'));
+  console.log(
+    JSON.stringify({
+      holds_and_settlements_per_second_on_one_account: rounded(ledger.oneAccount),
+      [`holds_and_settlements_per_second_on_${ACCOUNTS}_accounts`]: rounded(ledger.manyAccounts),
+      requests_per_second: rounded(gateway.gateway),
+      bare_proxy_requests_per_second: rounded(gateway.proxy),
+      share_of_bare_proxy: rounded(gateway.gateway / gateway.proxy, 2),
+      ...Object.fromEntries(added),
+      clients: CLIENTS,
+      cores: cpus().length,
+    }),
+  );
+} finally {
+  await stack.stop();
+}
+
+/** A hold and its settlement count as one. */
+async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: number }> {
+  const callers = await createCallers();
+  const { database, databaseUrl } = stack;
+  const log = pino({ enabled: false });
+  const billing = createTextBilling({ database, databaseUrl, catalogue: loadCatalogue(), log });
+  const model = findTextModel(loadCatalogue(), MODEL);
+  if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
+  const charge = {
+    model,
+    format: 'chat-completions',
+    streamed: false,
+    estimatedInputTokens: 150,
+    maxOutputTokens: 400,
+  } as const;
+
+  async function holdAndSettle(among: readonly Caller[]): Promise<number> {
+    const startedAt = performance.now();
+    let settled = 0;
+    const next = async (): Promise<void> => {
+      while (performance.now() - startedAt < ROUND_MS) {
+        const caller = among[settled % among.length];
+        if (caller === undefined) throw new Error('there are callers');
+        const hold = await billing.hold({ ...charge, caller, requestId: randomUUID(), startedAtMs: Date.now() });
+        await hold.settle(OUTCOME);
+        settled += 1;
+      }
+    };
+    await Promise.all(Array.from({ length: CALLERS_AT_ONCE }, next));
+    return settled / ((performance.now() - startedAt) / 1000);
+  }
+
+  try {
+    const one = callers.slice(0, 1);
+    await holdAndSettle(one);
+    return { oneAccount: await holdAndSettle(one), manyAccounts: await holdAndSettle(callers) };
+  } finally {
+    await billing.close();
+  }
+}
+
+async function createCallers(): Promise<Caller[]> {
+  const digests: Buffer[] = [];
+  while (digests.length < ACCOUNTS) digests.push(stack.digest(await stack.createApiKey()));
+  const callers = await findCallers(stack.database, digests);
+  return callers.filter((caller) => caller !== null);
+}
+
+async function measureGateway(): Promise<{ gateway: number; proxy: number }> {
+  const { proxy, gateway } = stack;
+  const measure = async (target: Target): Promise<number> =>
+    (await load(stack, target, CLIENTS, ROUND_MS)).requestsPerSecond;
+  await Promise.all([proxy, gateway].map(measure));
+  const rounds = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    rounds.push({ proxy: await measure(proxy), gateway: await measure(gateway) });
+  }
+  return { proxy: mean(rounds.map((round) => round.proxy)), gateway: mean(rounds.map((round) => round.gateway)) };
+}
+
+/** @returns names of figures and milliseconds */
+async function measureAdded(unbilled: Target): Promise<[string, number][]> {
+  await load(stack, unbilled, CLIENTS, ROUND_MS);
+  const figures: [string, number][] = [];
+  for (const clients of LATENCY_CLIENTS) {
+    const without = (await load(stack, unbilled, clients, ROUND_MS)).requestMs;
+    const billed = (await load(stack, stack.gateway, clients, ROUND_MS)).requestMs;
+    for (const [name, share] of [
+      ['p50', 0.5],
+      ['p99', 0.99],
+    ] as const) {
+      const who = clients === 1 ? 'one_client' : `${clients}_clients`;
+      const difference = percentile(billed, share) - percentile(without, share);
+      figures.push([`added_${name}_with_${who}_ms`, rounded(difference, 2)]);
+    }
+  }
+  return figures;
+}

@@ -1,0 +1,30 @@
+/** The text process with its billing taken out: what is left is what everything else costs. */
+import { createTextApp } from '../../api/app.ts';
+import type { TextBillingService } from '../../api/text/create-billing.ts';
+import { listen } from '../../bin/parts/http-server.ts';
+import { createLog, stopOnSignal } from '../../bin/parts/process.ts';
+import { openText } from '../../bin/parts/text.ts';
+import { openWeb } from '../../bin/parts/web.ts';
+import { loadConfig } from '../../config.ts';
+
+const free: TextBillingService = {
+  ready: async () => {},
+  hold: async () => ({ textRequestId: 'free', settle: async () => {} }),
+  close: async () => {},
+};
+
+const config = loadConfig();
+const log = createLog('text', config);
+const web = openWeb(config, log);
+const text = openText(config, web.dependencies, null, free);
+const server = await listen(
+  text.handler.before(createTextApp(web.dependencies).callback()),
+  config.host,
+  config.text.port,
+);
+
+stopOnSignal(log, config.shutdownGraceMs, async () => {
+  await server.stop(config.shutdownGraceMs);
+  await text.close();
+  await web.close();
+});
