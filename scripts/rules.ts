@@ -31,7 +31,10 @@ const AREAS: readonly (readonly [title: string, paths: readonly string[]])[] = [
     'How media tasks run',
     ['workflows/media-task', 'workflows/crashes', 'workflows/replay', 'providers/', 'domain/task'],
   ],
-  ['Sizes of images and videos', ['domain/image-size', 'domain/video-size', 'storage/media-inspector']],
+  [
+    'Sizes of images and videos',
+    ['domain/image-size', 'domain/video-size', 'storage/media-inspector', 'storage/media/matches-request'],
+  ],
   ['Files', ['api/routes/files/', 'storage/']],
   ['Models and prices', ['api/routes/models/', 'catalogue/', 'domain/pricing']],
   ['Text', ['api/text/', 'text/']],

@@ -50,10 +50,12 @@ export function gif(width: number, height: number): Buffer {
 }
 
 function webp(chunk: string, content: Buffer): Buffer {
+  const contentBytes = Buffer.alloc(4);
+  contentBytes.writeUInt32LE(content.length);
   return Buffer.concat([
     Buffer.from('RIFF\x64\0\0\0WEBP', 'latin1'),
     Buffer.from(chunk),
-    Buffer.alloc(4),
+    contentBytes,
     content,
     FILLING,
   ]);

@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { renderMp4 } from '../../simulator/render/mp4.ts';
 import { renderPng } from '../../simulator/render/png.ts';
 import { createLocalStorage } from '../../storage/local.ts';
-import { BrokenMediaError, inspectMedia, matchesRequest, type MediaFacts } from '../../storage/media-inspector.ts';
+import { matchesRequest } from '../../storage/media/matches-request.ts';
+import { BrokenMediaError } from '../../storage/media/streamed-input.ts';
+import { inspectMedia, type MediaFacts } from '../../storage/media-inspector.ts';
 import {
   type MovieOptions,
   box,
@@ -117,220 +119,135 @@ const BROKEN: Readonly<Record<string, readonly [file: Buffer, reason: string]>> 
 };
 
 describe('storage/media-inspector', () => {
-  describe('inspectMedia', () => {
-    for (const [name, { file, facts }] of Object.entries(WHOLE)) {
-      it(`knows ${name} and passes it on unchanged`, async () => {
-        const { facts: found, passed } = await inspect([file]);
-        expect(found).to.deep.equal({ ...facts, bytes: file.length });
+  for (const [name, { file, facts }] of Object.entries(WHOLE)) {
+    it(`knows ${name} and passes it on unchanged`, async () => {
+      const { facts: found, passed } = await inspect([file]);
+      expect(found).to.deep.equal({ ...facts, bytes: file.length });
+      expect(passed).to.deep.equal(file);
+    });
+
+    it(`refuses ${name} once it is cut, wherever`, async () => {
+      for (let length = 0; length < file.length; length++) await expectBroken([file.subarray(0, length)]);
+    });
+
+    it(`refuses ${name} with something behind it`, async () => {
+      await expectBroken([file, Buffer.alloc(1)]);
+    });
+  }
+
+  for (const [name, [file, reason]] of Object.entries(BROKEN)) {
+    it(`refuses ${name}`, async () => {
+      expect((await expectBroken([file])).message).to.contain(reason);
+    });
+  }
+
+  it('finds the same however the file is cut into chunks', async () => {
+    const files = fc.constantFrom(...WHOLE_FILES);
+    const cuts = fc.oneof(fc.constant('everywhere' as const), fc.array(fc.nat(1000), { maxLength: 20 }));
+    await fc.assert(
+      fc.asyncProperty(files, cuts, async (file, at) => {
+        const { facts, passed } = await inspect(at === 'everywhere' ? byteWise(file) : cutAt(file, at));
+        expect(facts).to.deep.equal((await inspect([file])).facts);
         expect(passed).to.deep.equal(file);
-      });
-
-      it(`refuses ${name} once it is cut, wherever`, async () => {
-        for (let length = 0; length < file.length; length++) await expectBroken([file.subarray(0, length)]);
-      });
-
-      it(`refuses ${name} with something behind it`, async () => {
-        await expectBroken([file, Buffer.alloc(1)]);
-      });
-    }
-
-    for (const [name, [file, reason]] of Object.entries(BROKEN)) {
-      it(`refuses ${name}`, async () => {
-        expect((await expectBroken([file])).message).to.contain(reason);
-      });
-    }
-
-    it('finds the same however the file is cut into chunks', async () => {
-      const files = fc.constantFrom(...WHOLE_FILES);
-      const cuts = fc.oneof(fc.constant('everywhere' as const), fc.array(fc.nat(1000), { maxLength: 20 }));
-      await fc.assert(
-        fc.asyncProperty(files, cuts, async (file, at) => {
-          const { facts, passed } = await inspect(at === 'everywhere' ? byteWise(file) : cutAt(file, at));
-          expect(facts).to.deep.equal((await inspect([file])).facts);
-          expect(passed).to.deep.equal(file);
-        }),
-      );
-    });
-
-    it('answers garbage with facts or a BrokenMediaError and nothing else', async () => {
-      const changes = fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 0, max: 255 })), { maxLength: 6 });
-      const tails = fc.uint8Array({ maxLength: 40 });
-      const starts = fc.nat(1000);
-      await fc.assert(
-        fc.asyncProperty(fc.constantFrom(...WHOLE_FILES), changes, starts, tails, async (file, edits, length, tail) => {
-          const edited = edits.reduce((bytes, [offset, value]) => withByte(bytes, offset % bytes.length, value), file);
-          const garbage = Buffer.concat([edited.subarray(0, length), tail]);
-          const outcome = await inspect([garbage]).catch((error: unknown) => error);
-          if (outcome instanceof BrokenMediaError) return;
-          expect(outcome).to.have.property('facts').that.includes({ bytes: garbage.length });
-        }),
-        { numRuns: 500 },
-      );
-    });
-
-    it('reads what the simulator renders', async () => {
-      const renderedVideo = await inspect([renderMp4({ width: 1280, height: 720, durationSeconds: 2 })]);
-      expect(matchesRequest(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
-      const renderedImage = await inspect([await renderPng({ width: 64, height: 32, transparent: true })]);
-      const request = imageRequest({ width: 64, height: 32, background: 'transparent' });
-      expect(matchesRequest(renderedImage.facts, request)).to.equal(null);
-    });
-
-    it('reads a media box that goes on to the end of the file', async () => {
-      const { facts } = await inspect([isoFile('isom', movieBox(), openBox('mdat', Buffer.alloc(5)))]);
-      expect(facts).to.include(MP4);
-    });
-
-    it('reads a media box of more than 4 GiB without holding it', async () => {
-      const piece = Buffer.alloc(2 ** 20);
-      const pieces = 5 * 2 ** 10;
-      async function* file(): AsyncGenerator<Uint8Array> {
-        yield isoFile('isom', movieBox(), wideBoxHeader('mdat', pieces * piece.length));
-        for (let sent = 0; sent < pieces; sent++) yield piece;
-      }
-      const { body, facts } = inspectMedia(file());
-      for await (const chunk of body) expect(chunk.length).to.be.at.most(piece.length);
-      expect(facts().bytes).to.be.greaterThan(5 * 2 ** 30);
-    });
-
-    it('takes the time for which the track is shown, else the length of its media, else that of the movie', async () => {
-      expect(await durationOf({ shownSeconds: 3, mediaSeconds: 4, movieSeconds: 5 })).to.equal(3);
-      expect(await durationOf({ shownSeconds: null, mediaSeconds: 4, movieSeconds: 5 })).to.equal(4);
-      expect(await durationOf({ shownSeconds: null, mediaSeconds: null, movieSeconds: 5 })).to.equal(5);
-      expect(await durationOf({ shownSeconds: 0, mediaSeconds: 4, movieSeconds: null, version: 1 })).to.equal(4);
-    });
-
-    it('takes the first of several video tracks', async () => {
-      const more = [videoTrack({ width: 32, height: 32 })];
-      expect((await inspect([isoFile('isom', movieBox({ more }), mediaBox())])).facts).to.include(MP4);
-    });
-
-    it('leaves open how long a fragmented video is', async () => {
-      const index = movieBox({ more: [box('mvex', box('trex', Buffer.alloc(24)))] });
-      const { facts } = await inspect([isoFile('isom', index, box('moof'), mediaBox(), box('moof'), mediaBox())]);
-      expect(facts).to.include({ ...MP4, durationSeconds: null });
-    });
-
-    it('refuses what is hopeless without reading on', async () => {
-      let asked = 0;
-      async function* page(): AsyncGenerator<Uint8Array> {
-        for (; asked < 100; asked++) yield text('<html>'.repeat(10));
-      }
-      await rejectionOf(drain(inspectMedia(page()).body));
-      expect(asked).to.equal(0);
-    });
-
-    it('passes an error of the source on as it is', async () => {
-      const failure = new Error('connection reset');
-      async function* source(): AsyncGenerator<Uint8Array> {
-        yield pngFile().subarray(0, 20);
-        throw failure;
-      }
-      expect(await rejectionOf(drain(inspectMedia(source()).body))).to.equal(failure);
-    });
-
-    it('has no facts before the end', () => {
-      expect(() => inspectMedia(streamOf([pngFile()])).facts()).to.throw('whole body');
-    });
-
-    it('makes storage leave nothing of a broken file behind', async () => {
-      const directory = await mkdtemp(join(tmpdir(), 'genway-media-'));
-      try {
-        const storage = createLocalStorage({ directory, publicUrl: 'https://files.example.com' });
-        const { body } = inspectMedia(streamOf(cutAt(pngFile(), [40]).slice(0, 1)));
-        const options = { contentType: 'image/png', maxBytes: 1000 };
-        expect(await rejectionOf(storage.put('0.png', body, options))).to.be.instanceOf(BrokenMediaError);
-        const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-        expect(entries.filter((entry) => entry.isFile())).to.deep.equal([]);
-      } finally {
-        await rm(directory, { recursive: true });
-      }
-    });
+      }),
+    );
   });
 
-  describe('matchesRequest', () => {
-    it('takes an image of exactly the size asked for, in any image type', () => {
-      for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
-        expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
-      }
-      expect(matchesRequest(image({ width: 1023 }), imageRequest())).to.equal('asked for 1024x640, got 1023x640');
-      expect(matchesRequest(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
-    });
+  it('answers garbage with facts or a BrokenMediaError and nothing else', async () => {
+    const changes = fc.array(fc.tuple(fc.nat(1000), fc.integer({ min: 0, max: 255 })), { maxLength: 6 });
+    const tails = fc.uint8Array({ maxLength: 40 });
+    const starts = fc.nat(1000);
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...WHOLE_FILES), changes, starts, tails, async (file, edits, length, tail) => {
+        const edited = edits.reduce((bytes, [offset, value]) => withByte(bytes, offset % bytes.length, value), file);
+        const garbage = Buffer.concat([edited.subarray(0, length), tail]);
+        const outcome = await inspect([garbage]).catch((error: unknown) => error);
+        if (outcome instanceof BrokenMediaError) return;
+        expect(outcome).to.have.property('facts').that.includes({ bytes: garbage.length });
+      }),
+      { numRuns: 500 },
+    );
+  });
 
-    it('takes an image of any size when none was asked for', () => {
-      expect(matchesRequest(image({ width: 7 }), { kind: 'image', model: 'm', prompt: 'p' })).to.equal(null);
-    });
+  it('reads what the simulator renders', async () => {
+    const renderedVideo = await inspect([renderMp4({ width: 1280, height: 720, durationSeconds: 2 })]);
+    expect(matchesRequest(renderedVideo.facts, videoRequest({ durationSeconds: 2 }))).to.equal(null);
+    const renderedImage = await inspect([await renderPng({ width: 64, height: 32, transparent: true })]);
+    const request = imageRequest({ width: 64, height: 32, background: 'transparent' });
+    expect(matchesRequest(renderedImage.facts, request)).to.equal(null);
+  });
 
-    it('wants a PNG with alpha for a transparent background', () => {
-      const request = imageRequest({ background: 'transparent' });
-      expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
-      expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
-      const webp = image({ mimeType: 'image/webp', hasAlpha: true });
-      expect(matchesRequest(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
-    });
+  it('reads a media box that goes on to the end of the file', async () => {
+    const { facts } = await inspect([isoFile('isom', movieBox(), openBox('mdat', Buffer.alloc(5)))]);
+    expect(facts).to.include(MP4);
+  });
 
-    it('takes an unused alpha channel when no transparency was asked for', () => {
-      for (const background of ['auto', 'opaque']) {
-        expect(matchesRequest(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
-      }
-    });
-
-    it('wants the kind of file that was asked for, and videos as MP4', () => {
-      expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
-      expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
-      const quickTime = video({ mimeType: 'video/quicktime' });
-      expect(matchesRequest(quickTime, videoRequest())).to.equal('asked for video/mp4, got video/quicktime');
-    });
-
-    const SIZES = [
-      ['720p', '16:9', 1280, 720, true],
-      ['720p', '9:16', 720, 1280, true],
-      ['720p', '1:1', 720, 720, true],
-      ['720p', '4:3', 960, 720, true],
-      ['1080p', '16:9', 1920, 1080, true],
-      ['1080p', '16:9', 1920, 1088, true], // not cropped to the frame
-      ['1080p', '3:4', 1088, 1440, true],
-      ['720p', '16:9', 1264, 720, true],
-      ['720p', '16:9', 1920, 1080, false],
-      ['1080p', '16:9', 1280, 720, false],
-      ['1080p', '16:9', 1936, 1089, false],
-      ['720p', '16:9', 720, 1280, false],
-      ['720p', '16:9', 960, 720, false],
-      ['720p', '1:1', 720, 736, false],
-    ] as const;
-    for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
-      it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
-        const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
-        if (fits) expect(difference).to.equal(null);
-        else
-          expect(difference).to.match(new RegExp(`^asked for (${resolution}|${aspectRatio}), got ${width}x${height}$`));
-      });
+  it('reads a media box of more than 4 GiB without holding it', async () => {
+    const piece = Buffer.alloc(2 ** 20);
+    const pieces = 5 * 2 ** 10;
+    async function* file(): AsyncGenerator<Uint8Array> {
+      yield isoFile('isom', movieBox(), wideBoxHeader('mdat', pieces * piece.length));
+      for (let sent = 0; sent < pieces; sent++) yield piece;
     }
+    const { body, facts } = inspectMedia(file());
+    for await (const chunk of body) expect(chunk.length).to.be.at.most(piece.length);
+    expect(facts().bytes).to.be.greaterThan(5 * 2 ** 30);
+  });
 
-    it('takes a video that rounds to the seconds asked for', () => {
-      const request = videoRequest({ durationSeconds: 5 });
-      for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
-        expect(matchesRequest(video({ durationSeconds }), request)).to.equal(null);
-      }
-      expect(matchesRequest(video({ durationSeconds: 4.4 }), request)).to.equal('asked for 5 seconds, got 4.4');
-      expect(matchesRequest(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
-    });
+  it('takes the time for which the track is shown, else the length of its media, else that of the movie', async () => {
+    expect(await durationOf({ shownSeconds: 3, mediaSeconds: 4, movieSeconds: 5 })).to.equal(3);
+    expect(await durationOf({ shownSeconds: null, mediaSeconds: 4, movieSeconds: 5 })).to.equal(4);
+    expect(await durationOf({ shownSeconds: null, mediaSeconds: null, movieSeconds: 5 })).to.equal(5);
+    expect(await durationOf({ shownSeconds: 0, mediaSeconds: 4, movieSeconds: null, version: 1 })).to.equal(4);
+  });
 
-    it('does not compare a duration that the file does not say', () => {
-      expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
-    });
+  it('takes the first of several video tracks', async () => {
+    const more = [videoTrack({ width: 32, height: 32 })];
+    expect((await inspect([isoFile('isom', movieBox({ more }), mediaBox())])).facts).to.include(MP4);
+  });
+
+  it('leaves open how long a fragmented video is', async () => {
+    const index = movieBox({ more: [box('mvex', box('trex', Buffer.alloc(24)))] });
+    const { facts } = await inspect([isoFile('isom', index, box('moof'), mediaBox(), box('moof'), mediaBox())]);
+    expect(facts).to.include({ ...MP4, durationSeconds: null });
+  });
+
+  it('refuses what is hopeless without reading on', async () => {
+    let asked = 0;
+    async function* page(): AsyncGenerator<Uint8Array> {
+      for (; asked < 100; asked++) yield text('<html>'.repeat(10));
+    }
+    await rejectionOf(drain(inspectMedia(page()).body));
+    expect(asked).to.equal(0);
+  });
+
+  it('passes an error of the source on as it is', async () => {
+    const failure = new Error('connection reset');
+    async function* source(): AsyncGenerator<Uint8Array> {
+      yield pngFile().subarray(0, 20);
+      throw failure;
+    }
+    expect(await rejectionOf(drain(inspectMedia(source()).body))).to.equal(failure);
+  });
+
+  it('has no facts before the end', () => {
+    expect(() => inspectMedia(streamOf([pngFile()])).facts()).to.throw('whole body');
+  });
+
+  it('makes storage leave nothing of a broken file behind', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'genway-media-'));
+    try {
+      const storage = createLocalStorage({ directory, publicUrl: 'https://files.example.com' });
+      const { body } = inspectMedia(streamOf(cutAt(pngFile(), [40]).slice(0, 1)));
+      const options = { contentType: 'image/png', maxBytes: 1000 };
+      expect(await rejectionOf(storage.put('0.png', body, options))).to.be.instanceOf(BrokenMediaError);
+      const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+      expect(entries.filter((entry) => entry.isFile())).to.deep.equal([]);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
-
-/** A PNG of what {@link imageRequest} asks for. */
-function image(overrides: Partial<MediaFacts> = {}): MediaFacts {
-  return { ...PNG, hasAlpha: false, width: 1024, height: 640, bytes: 9, ...overrides };
-}
-
-/** An MP4 of what {@link videoRequest} asks for. */
-function video(overrides: Partial<MediaFacts> = {}): MediaFacts {
-  return { ...MP4, width: 1280, height: 720, bytes: 9, ...overrides };
-}
 
 async function durationOf(movie: MovieOptions): Promise<number | null> {
   return (await inspect([isoFile('isom', movieBox(movie), mediaBox())])).facts.durationSeconds;

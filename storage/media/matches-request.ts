@@ -1,0 +1,62 @@
+/** Whether a rendered file shows what was asked for. */
+import { parseAspectRatio } from '../../domain/image-size.ts';
+import type { RenderInputs } from '../../domain/task.ts';
+import type { MediaFacts } from '../media-inspector.ts';
+
+/**
+ * How far a video's edge may be from the resolution. Codecs work in blocks of 16 pixels and some encoders do not crop what
+ * they add: 1080 lines become 1088.
+ */
+const EDGE_TOLERANCE_PIXELS = 8;
+/** Rounding an edge to blocks changes the ratio by about 1 %; the ratios that can be asked for are a third apart. */
+const ASPECT_RATIO_TOLERANCE = 0.02;
+/**
+ * Models render whole groups of frames and often one more: five seconds are 5.04 or 5.38. Within half a second the video
+ * still rounds to the seconds that were asked for and are billed.
+ */
+const DURATION_TOLERANCE_SECONDS = 0.5;
+
+/**
+ * Compares a file with what it should show. What the request leaves open or the file does not say is not compared.
+ *
+ * @returns null when it is what was asked for, otherwise a phrase: `asked for 1024x640, got 512x512`
+ */
+export function matchesRequest(facts: MediaFacts, request: RenderInputs): string | null {
+  return request.kind === 'image' ? imageDifference(facts, request) : videoDifference(facts, request);
+}
+
+function imageDifference(facts: MediaFacts, { width, height, background }: RenderInputs): string | null {
+  if (!facts.mimeType.startsWith('image/')) return `asked for an image, got ${facts.mimeType}`;
+  const isSized = width !== undefined && height !== undefined;
+  if (isSized && (width !== facts.width || height !== facts.height)) {
+    return `asked for ${width}x${height}, got ${facts.width}x${facts.height}`;
+  }
+  if (background === 'transparent' && !(facts.mimeType === 'image/png' && facts.hasAlpha === true)) {
+    return `asked for a PNG with alpha, got ${facts.mimeType} ${facts.hasAlpha === true ? 'with' : 'without'} alpha`;
+  }
+  return null;
+}
+
+function videoDifference(facts: MediaFacts, request: RenderInputs): string | null {
+  // Specification section 2.2: the videos that are delivered are MP4.
+  if (facts.mimeType !== 'video/mp4') return `asked for video/mp4, got ${facts.mimeType}`;
+  const { resolution, aspectRatio, durationSeconds } = request;
+  const got = `got ${facts.width}x${facts.height}`;
+  if (resolution !== undefined) {
+    const shortEdge = Math.min(facts.width, facts.height);
+    const distance = Math.abs(shortEdge - Number.parseInt(resolution, 10));
+    if (distance > EDGE_TOLERANCE_PIXELS) return `asked for ${resolution}, ${got}`;
+  }
+  if (aspectRatio !== undefined) {
+    const [across, down] = parseAspectRatio(aspectRatio);
+    const stretch = facts.width / facts.height / (across / down);
+    if (Math.abs(stretch - 1) > ASPECT_RATIO_TOLERANCE) return `asked for ${aspectRatio}, ${got}`;
+  }
+  if (durationSeconds !== undefined && facts.durationSeconds !== null) {
+    const distance = Math.abs(facts.durationSeconds - durationSeconds);
+    if (distance > DURATION_TOLERANCE_SECONDS) {
+      return `asked for ${durationSeconds} seconds, got ${Number(facts.durationSeconds.toFixed(2))}`;
+    }
+  }
+  return null;
+}

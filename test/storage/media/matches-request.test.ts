@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { matchesRequest } from '../../../storage/media/matches-request.ts';
+import type { MediaFacts } from '../../../storage/media-inspector.ts';
+import { imageRequest, videoRequest } from '../../support/media.ts';
+
+describe('storage/media/matches-request', () => {
+  it('takes an image of exactly the size asked for, in any image type', () => {
+    for (const mimeType of ['image/png', 'image/jpeg', 'image/webp'] as const) {
+      expect(matchesRequest(image({ mimeType }), imageRequest())).to.equal(null);
+    }
+    expect(matchesRequest(image({ width: 1023 }), imageRequest())).to.equal('asked for 1024x640, got 1023x640');
+    expect(matchesRequest(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
+  });
+
+  it('takes an image of any size when none was asked for', () => {
+    expect(matchesRequest(image({ width: 7 }), { kind: 'image', model: 'm', prompt: 'p' })).to.equal(null);
+  });
+
+  it('wants a PNG with alpha for a transparent background', () => {
+    const request = imageRequest({ background: 'transparent' });
+    expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
+    expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
+    const webp = image({ mimeType: 'image/webp', hasAlpha: true });
+    expect(matchesRequest(webp, request)).to.equal('asked for a PNG with alpha, got image/webp with alpha');
+  });
+
+  it('takes an unused alpha channel when no transparency was asked for', () => {
+    for (const background of ['auto', 'opaque']) {
+      expect(matchesRequest(image({ hasAlpha: true }), imageRequest({ background }))).to.equal(null);
+    }
+  });
+
+  it('wants the kind of file that was asked for, and videos as MP4', () => {
+    expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
+    expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
+    const quickTime = video({ mimeType: 'video/quicktime' });
+    expect(matchesRequest(quickTime, videoRequest())).to.equal('asked for video/mp4, got video/quicktime');
+  });
+
+  const SIZES = [
+    ['720p', '16:9', 1280, 720, true],
+    ['720p', '9:16', 720, 1280, true],
+    ['720p', '1:1', 720, 720, true],
+    ['720p', '4:3', 960, 720, true],
+    ['1080p', '16:9', 1920, 1080, true],
+    ['1080p', '16:9', 1920, 1088, true], // not cropped to the frame
+    ['1080p', '3:4', 1088, 1440, true],
+    ['720p', '16:9', 1264, 720, true],
+    ['720p', '16:9', 1920, 1080, false],
+    ['1080p', '16:9', 1280, 720, false],
+    ['1080p', '16:9', 1936, 1089, false],
+    ['720p', '16:9', 720, 1280, false],
+    ['720p', '16:9', 960, 720, false],
+    ['720p', '1:1', 720, 736, false],
+  ] as const;
+  for (const [resolution, aspectRatio, width, height, fits] of SIZES) {
+    it(`${fits ? 'takes' : 'refuses'} ${width}x${height} for ${resolution} at ${aspectRatio}`, () => {
+      const difference = matchesRequest(video({ width, height }), videoRequest({ resolution, aspectRatio }));
+      if (fits) expect(difference).to.equal(null);
+      else
+        expect(difference).to.match(new RegExp(`^asked for (${resolution}|${aspectRatio}), got ${width}x${height}$`));
+    });
+  }
+
+  it('takes a video that rounds to the seconds asked for', () => {
+    const request = videoRequest({ durationSeconds: 5 });
+    for (const durationSeconds of [4.5, 4.96, 5, 5.04, 129 / 24, 5.5]) {
+      expect(matchesRequest(video({ durationSeconds }), request)).to.equal(null);
+    }
+    expect(matchesRequest(video({ durationSeconds: 4.4 }), request)).to.equal('asked for 5 seconds, got 4.4');
+    expect(matchesRequest(video({ durationSeconds: 17 / 3 }), request)).to.equal('asked for 5 seconds, got 5.67');
+  });
+
+  it('does not compare a duration that the file does not say', () => {
+    expect(matchesRequest(video({ durationSeconds: null }), videoRequest())).to.equal(null);
+  });
+});
+
+/** A PNG of what {@link imageRequest} asks for. */
+function image(overrides: Partial<MediaFacts> = {}): MediaFacts {
+  return {
+    mimeType: 'image/png',
+    extension: 'png',
+    durationSeconds: null,
+    hasAlpha: false,
+    width: 1024,
+    height: 640,
+    bytes: 9,
+    ...overrides,
+  };
+}
+
+/** An MP4 of what {@link videoRequest} asks for. */
+function video(overrides: Partial<MediaFacts> = {}): MediaFacts {
+  return {
+    mimeType: 'video/mp4',
+    extension: 'mp4',
+    durationSeconds: 2,
+    hasAlpha: null,
+    width: 1280,
+    height: 720,
+    bytes: 9,
+    ...overrides,
+  };
+}
