@@ -25,8 +25,8 @@ export const LEDGER_CHECKS = [
         FROM signed GROUP BY account_id
       )
       SELECT coalesce(accounts.id, sums.account_id) AS subject,
-        format('%s is %s, its transfers add up to %s', balance.name, coalesce(balance.kept::text, 'missing'),
-          coalesce(balance.summed, 0)) AS detail
+        string_agg(format('%s is %s, its transfers add up to %s', balance.name, coalesce(balance.kept::text, 'missing'),
+          coalesce(balance.summed, 0)), '; ' ORDER BY balance.name) AS detail
       FROM accounts FULL JOIN sums ON sums.account_id = accounts.id,
         LATERAL (VALUES
           ('signup_available', accounts.signup_available, sums.signup_available),
@@ -34,7 +34,19 @@ export const LEDGER_CHECKS = [
           ('funded_available', accounts.funded_available, sums.funded_available),
           ('funded_reserved', accounts.funded_reserved, sums.funded_reserved)) AS balance(name, kept, summed)
       WHERE balance.kept IS DISTINCT FROM coalesce(balance.summed, 0)
-      ORDER BY 1, 2`,
+      GROUP BY 1 ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'topped_up',
+    question: 'Is an account known to have topped up if it has, and only then?',
+    remedy:
+      'The transfers are right. Set topped_up_at to the time of the first top-up, or to NULL where there is none.',
+    sql: /* sql */ `
+      SELECT id AS subject, format('topped_up_at is %s, but the account %s', coalesce(topped_up_at::text, 'not set'),
+        CASE WHEN topped_up_at IS NULL THEN 'has topped up' ELSE 'has no top-up' END) AS detail
+      FROM accounts
+      WHERE (topped_up_at IS NULL)
+        = EXISTS (SELECT 1 FROM transfers WHERE account_id = accounts.id AND kind = 'topup') ORDER BY 1`,
   }),
   sqlCheck({
     name: 'key_usage',
@@ -69,21 +81,45 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'resolutions',
     question: 'Does every settlement and refund resolve a reservation, wholly, and each reservation at most once?',
-    remedy: 'Compare the chain with the history of the task or the usage of the request, and adjust the account.',
+    remedy:
+      'Compare the chain with the history of the task or the usage of the request. Adjust the account by what it got too much or too little.',
     sql: /* sql */ `
       SELECT resolution.id AS subject,
-        CASE WHEN held.id IS NULL THEN format('its reservation %s is missing', resolution.pending_id)
-          ELSE format('%s and %s given back, but the reservation %s is of %s', resolution.amount, resolution.released,
-            held.id, held.amount) END AS detail
+        CASE
+          WHEN held.id IS NULL THEN format('its reservation %s is missing', resolution.pending_id)
+          WHEN held.amount <> resolution.amount + resolution.released THEN
+            format('%s and %s given back, but the reservation %s is of %s', resolution.amount, resolution.released,
+              held.id, held.amount)
+          WHEN held.signup_amount <> resolution.signup_amount + resolution.released_signup THEN
+            format('%s and %s given back of signup credit, but the reservation %s took %s of it',
+              resolution.signup_amount, resolution.released_signup, held.id, held.signup_amount)
+          ELSE format('its reservation %s is of another account, key, task or request', held.id)
+        END AS detail
       FROM transfers AS resolution
       LEFT JOIN transfers AS held ON held.id = resolution.pending_id AND held.opened_at = resolution.opened_at
-        AND held.kind = 'reservation' AND held.account_id = resolution.account_id
+        AND held.kind = 'reservation'
       WHERE resolution.pending_id IS NOT NULL
-        AND held.amount IS DISTINCT FROM resolution.amount + resolution.released
+        AND (held.amount, held.signup_amount, held.account_id, held.api_key_id, held.task_id, held.text_request_id)
+          IS DISTINCT FROM
+          (resolution.amount + resolution.released, resolution.signup_amount + resolution.released_signup,
+            resolution.account_id, resolution.api_key_id, resolution.task_id, resolution.text_request_id)
       UNION ALL
       SELECT pending_id, format('%s transfers resolve it', count(*)) FROM transfers
       WHERE pending_id IS NOT NULL GROUP BY pending_id HAVING count(*) > 1
       ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'task_transfers',
+    question: 'Does every transfer for a task name a task that is there?',
+    remedy:
+      'Restore the row of the task from a backup. Adjust the account by what is held for a task that cannot be restored.',
+    sql: /* sql */ `
+      SELECT task_id AS subject, format('%s of %s, but there is no such task', string_agg(kind, ' and ' ORDER BY kind),
+        sum(amount)) AS detail
+      FROM transfers
+      WHERE task_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE id = transfers.task_id AND created_at = transfers.opened_at)
+      GROUP BY task_id ORDER BY 1`,
   }),
   sqlCheck({
     name: 'task_resolutions',
@@ -102,19 +138,21 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'task_amounts',
-    question: 'Is the price of every task what was reserved, and given back in full if it failed?',
+    question: 'Is the price of every task what its account reserved, and given back in full if it failed?',
     remedy: 'Adjust the account by the difference.',
     sql: /* sql */ `
       SELECT tasks.id AS subject,
-        format('priced at %s, reserved %s%s', price, coalesce(held.amount::text, 'nothing'),
+        format('priced at %s, reserved %s%s%s', price, coalesce(held.amount::text, 'nothing'),
+          CASE WHEN held.account_id <> tasks.account_id THEN ' by another account' ELSE '' END,
           CASE WHEN status = 'failed' THEN format(', refunded %s', coalesce(refund.amount::text, 'nothing')) ELSE '' END)
           AS detail
       FROM tasks
-      LEFT JOIN transfers AS held ON held.task_id = tasks.id AND held.opened_at = tasks.created_at
-        AND held.kind = 'reservation'
+      LEFT JOIN transfers AS held ON held.id = tasks.reservation_id AND held.opened_at = tasks.created_at
+        AND held.task_id = tasks.id AND held.kind = 'reservation'
       LEFT JOIN transfers AS refund ON refund.task_id = tasks.id AND refund.opened_at = tasks.created_at
         AND refund.kind = 'refund'
-      WHERE held.amount IS DISTINCT FROM price OR (status = 'failed' AND refund.amount IS DISTINCT FROM held.amount)
+      WHERE (held.amount, held.account_id, held.api_key_id) IS DISTINCT FROM (price, tasks.account_id, tasks.api_key_id)
+        OR (status = 'failed' AND refund.amount IS DISTINCT FROM held.amount)
       ORDER BY 1`,
   }),
   sqlCheck({

@@ -9,6 +9,9 @@ import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts
 const RELEASE_GRACE_SECONDS = 15 * 60;
 const PAGE_SIZE = 5_000;
 
+/** The database refuses a charge for these. */
+const FREE_OUTCOMES: ReadonlySet<string> = new Set(['failed', 'abandoned']);
+
 interface UsageRow {
   id: string;
   created_at: Date;
@@ -26,17 +29,28 @@ interface UsageRow {
 export const TEXT_CHECKS: readonly Check[] = [
   sqlCheck({
     name: 'text_holds',
-    question: 'Is every open reservation of a text request one that is still waited for?',
+    question: 'Is every open reservation of a text request one that is still waited for, and what is waited for held?',
     remedy:
-      'Nothing will release the reservation by itself. Insert its refund, which gives the money back, and find out what removed the hold.',
+      'Nothing will release a reservation by itself that nobody waits for: insert its refund, which gives the money back. A request whose reservation is gone ends without help; adjust the account by what it then pays too much or too little.',
     sql: /* sql */ `
-      SELECT held.id AS subject, format('%s are held for %s, which nobody waits for', held.amount, held.text_request_id)
-        AS detail
-      FROM transfers AS held
-      WHERE held.kind = 'reservation' AND held.text_request_id IS NOT NULL
-        AND NOT EXISTS (SELECT 1 FROM transfers AS resolution
-          WHERE resolution.pending_id = held.id AND resolution.opened_at = held.opened_at)
-        AND NOT EXISTS (SELECT 1 FROM text_holds WHERE id = held.text_request_id AND reservation_id = held.id)
+      WITH open AS (
+        SELECT held.* FROM transfers AS held
+        WHERE held.kind = 'reservation' AND held.text_request_id IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM transfers AS resolution
+            WHERE resolution.pending_id = held.id AND resolution.opened_at = held.opened_at)
+      ), waited AS (
+        SELECT * FROM text_holds WHERE reservation_id IS NOT NULL
+      )
+      SELECT coalesce(open.id, waited.reservation_id) AS subject,
+        CASE
+          WHEN waited.id IS NULL THEN format('%s are held for %s, which nobody waits for', open.amount, open.text_request_id)
+          WHEN open.id IS NULL THEN format('%s waits for it, but it is missing or resolved', waited.id)
+          ELSE format('%s are held, of them %s of signup credit; %s waits for %s and %s', open.amount, open.signup_amount,
+            waited.id, waited.amount, waited.signup_amount)
+        END AS detail
+      FROM open FULL JOIN waited ON waited.reservation_id = open.id AND waited.id = open.text_request_id
+      WHERE (open.amount, open.signup_amount, open.account_id)
+        IS DISTINCT FROM (waited.amount, waited.signup_amount, waited.account_id)
       ORDER BY 1`,
   }),
   sqlCheck({
@@ -58,8 +72,9 @@ export const TEXT_CHECKS: readonly Check[] = [
         FROM transfers WHERE kind IN ('excess', 'absorbed_loss') GROUP BY text_request_id
       )
       SELECT request.id AS subject,
-        format('charge %s, held %s, absorbed %s; the ledger has %s of %s, excess %s, absorbed %s', charge, held,
+        format('charge %s, held %s, absorbed %s; the ledger has %s of %s%s, excess %s, absorbed %s', charge, held,
           request.absorbed, coalesce(resolution.kind, 'no resolution'), coalesce(resolution.amount, 0),
+          CASE WHEN resolution.account_id <> request.account_id THEN ' by another account' ELSE '' END,
           coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) AS detail
       FROM text_requests AS request
       LEFT JOIN transfers AS resolution
@@ -67,6 +82,7 @@ export const TEXT_CHECKS: readonly Check[] = [
       LEFT JOIN beyond ON beyond.text_request_id = request.id
       WHERE (coalesce(beyond.excess, 0), coalesce(beyond.absorbed, 0)) <> (request.excess, request.absorbed)
         OR (request.reservation_id IS NULL AND held > 0)
+        OR resolution.account_id <> request.account_id
         OR (request.reservation_id IS NOT NULL AND CASE WHEN least(charge, held) > 0
           THEN (resolution.kind, resolution.amount) IS DISTINCT FROM ('settlement', least(charge, held))
           ELSE resolution.kind IS DISTINCT FROM 'refund' END)
@@ -96,7 +112,7 @@ async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepanc
     (await listRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
   );
   for await (const row of readUsage(snapshot)) {
-    if (row.outcome === 'failed' || row.outcome === 'abandoned') continue;
+    if (FREE_OUTCOMES.has(row.outcome)) continue;
     const pricing = cards.get(`${row.catalogue_version} ${row.model}`);
     if (!pricing) {
       yield { subject: row.id, detail: `there is no rate card of ${row.model} in version ${row.catalogue_version}` };

@@ -9,7 +9,7 @@ export const WORKFLOW_CHECK: Check = {
   name: 'workflows',
   question: 'Is the workflow of every task open for as long as the task runs, and no longer?',
   remedy:
-    'Open the workflow in Temporal. Terminate one whose task is final; cancel a task whose workflow is gone, which refunds it.',
+    'Open the workflow in Temporal. Terminate one whose task is final or missing; cancel a task whose workflow is gone, which refunds it.',
   async *find(sources) {
     yield* findOpenWorkflowsOfFinalTasks(sources);
     yield* findRunningTasksWithoutWorkflow(sources);
@@ -18,19 +18,22 @@ export const WORKFLOW_CHECK: Check = {
 
 async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
   for await (const taskIds of inPages(workflows.listOpenTaskIds())) {
-    const rows = await database<{ id: string; status: string }>('tasks')
-      .whereIn('id', taskIds)
-      .whereRaw(`completed_at < now() - make_interval(mins => ?)`, [GRACE_MINUTES])
-      .orderBy('id')
-      .select('id', 'status');
+    const { rows } = await database.raw<{ rows: { id: string; status: string | null }[] }>(
+      /* sql */ `
+      SELECT open.id, tasks.status FROM unnest(?::text[]) AS open(id)
+      LEFT JOIN tasks ON tasks.id = open.id AND tasks.created_at = id_created_at(open.id)
+      WHERE tasks.id IS NULL OR completed_at < now() - make_interval(mins => ?) ORDER BY open.id`,
+      [[...taskIds], GRACE_MINUTES],
+    );
     for (const { id, status } of rows) {
-      if (await workflows.isOpen(id)) yield { subject: id, detail: `the task is ${status}, its workflow is open` };
+      if (!(await workflows.isOpen(id))) continue;
+      yield { subject: id, detail: status ? `the task is ${status}, its workflow is open` : 'there is no such task' };
     }
   }
 }
 
 async function* findRunningTasksWithoutWorkflow({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
-  const rows = await database<{ id: string; status: string; workflow_started_at: Date }>('tasks')
+  const rows = await database<{ id: string; status: string; workflow_started_at: Date | null }>('tasks')
     .whereIn('status', ['queued', 'processing'])
     .whereNotNull('workflow_started_at')
     .orderBy('id')

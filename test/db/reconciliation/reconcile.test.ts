@@ -7,7 +7,6 @@ import type { Finding, WorkflowLookup } from '../../../db/reconciliation/check.t
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../../db/text-ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
-import type { Task } from '../../../domain/task.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import {
   createAccount,
@@ -27,16 +26,263 @@ import {
   settlementOf,
 } from '../../support/text-money.ts';
 
+/** The rows that damage is done to, by the names under which SQL finds them. */
 interface Given {
-  readonly key: TestKey;
-  readonly topUpId: string;
-  readonly processing: Task;
-  readonly succeeded: Task;
-  readonly failed: Task;
-  readonly charged: NewTextHold;
-  readonly overrun: NewTextHold;
-  readonly open: NewTextHold;
+  readonly account: string;
+  readonly key: string;
+  readonly poorAccount: string;
+  readonly topUp: string;
+  readonly processing: string;
+  readonly processingReservation: string;
+  readonly succeeded: string;
+  readonly settlement: string;
+  readonly failed: string;
+  readonly refund: string;
+  readonly charged: string;
+  readonly overrun: string;
+  readonly open: string;
+  readonly openReservation: string;
 }
+
+interface Damage {
+  readonly what: string;
+  /** The check that must find it. */
+  readonly check: string;
+  /** The row that must be named. */
+  readonly subject: keyof Given;
+  readonly sql: string;
+  /** What the report says of it. */
+  readonly says: RegExp;
+}
+
+const DAMAGES: readonly Damage[] = [
+  {
+    what: 'a balance that was changed by hand',
+    check: 'account_balances',
+    subject: 'account',
+    sql: 'UPDATE accounts SET funded_available = funded_available + 1 WHERE id = :account',
+    says: /^funded_available is \d+, its transfers add up to \d+$/,
+  },
+  {
+    what: 'a transfer that was removed',
+    check: 'account_balances',
+    subject: 'account',
+    sql: `DELETE FROM transfers WHERE account_id = :account AND kind = 'signup_grant'`,
+    says: /^signup_available is/,
+  },
+  {
+    what: 'a transfer for an account that was removed',
+    check: 'account_balances',
+    subject: 'poorAccount',
+    sql: 'DELETE FROM accounts WHERE id = :poorAccount',
+    says: /^funded_available is missing, its transfers add up to 0; funded_reserved is missing/,
+  },
+  {
+    what: 'an account that is taken for one that never topped up',
+    check: 'topped_up',
+    subject: 'account',
+    sql: 'UPDATE accounts SET topped_up_at = NULL WHERE id = :account',
+    says: /^topped_up_at is not set, but the account has topped up$/,
+  },
+  {
+    what: 'a key that has used more or less than its transfers',
+    check: 'key_usage',
+    subject: 'key',
+    sql: 'UPDATE api_keys SET used = used - 1 WHERE id = :key',
+    says: /^used is \d+, its transfers add up to \d+$/,
+  },
+  {
+    what: 'a top-up whose reference is missing',
+    check: 'top_ups',
+    subject: 'topUp',
+    sql: 'DELETE FROM top_ups WHERE transfer_id = :topUp',
+    says: /^reference first: 10000000000000 credited, 0 noted$/,
+  },
+  {
+    what: 'a top-up of another amount than was paid',
+    check: 'top_ups',
+    subject: 'topUp',
+    sql: 'UPDATE transfers SET amount = amount * 10 WHERE id = :topUp',
+    says: /^reference first: 100000000000000 credited, 10000000000000 noted$/,
+  },
+  {
+    what: 'a final task without a resolution',
+    check: 'task_resolutions',
+    subject: 'succeeded',
+    sql: 'DELETE FROM transfers WHERE id = :settlement',
+    says: /^the task is succeeded, resolved by nothing$/,
+  },
+  {
+    what: 'a failed task that was charged',
+    check: 'task_resolutions',
+    subject: 'failed',
+    sql: `UPDATE transfers SET kind = 'settlement', credit = 'revenue' WHERE id = :refund`,
+    says: /^the task is failed, resolved by settlement$/,
+  },
+  {
+    what: 'a task that failed after it was charged',
+    check: 'task_resolutions',
+    subject: 'succeeded',
+    sql: `UPDATE tasks SET status = 'failed', output = NULL, error_code = 'bad_request', error_message = ''
+      WHERE id = :succeeded`,
+    says: /^the task is failed, resolved by settlement$/,
+  },
+  {
+    what: 'a task that is resolved while it runs',
+    check: 'task_resolutions',
+    subject: 'processing',
+    sql: `UPDATE transfers SET (task_id, opened_at, pending_id) = (SELECT id, created_at, reservation_id FROM tasks
+      WHERE id = :processing) WHERE id = :refund`,
+    says: /^the task is processing, resolved by refund$/,
+  },
+  {
+    what: 'a refund of another amount than what was reserved',
+    check: 'task_amounts',
+    subject: 'failed',
+    sql: 'UPDATE transfers SET amount = amount + 1 WHERE id = :refund',
+    says: /reserved 1000000000000, refunded 1000000000001$/,
+  },
+  {
+    what: 'a reservation that is not the price',
+    check: 'task_amounts',
+    subject: 'processing',
+    sql: 'UPDATE transfers SET amount = amount + 1 WHERE id = :processingReservation',
+    says: /^priced at 1000000000000, reserved 1000000000001$/,
+  },
+  {
+    what: 'a task whose reservation was removed',
+    check: 'task_amounts',
+    subject: 'processing',
+    sql: 'DELETE FROM transfers WHERE id = :processingReservation',
+    says: /reserved nothing$/,
+  },
+  {
+    what: 'a task that another account reserved for',
+    check: 'task_amounts',
+    subject: 'processing',
+    sql: 'UPDATE tasks SET account_id = :poorAccount WHERE id = :processing',
+    says: /by another account$/,
+  },
+  {
+    what: 'transfers for a task that was removed',
+    check: 'task_transfers',
+    subject: 'processing',
+    sql: 'DELETE FROM tasks WHERE id = :processing',
+    says: /^reservation of 1000000000000, but there is no such task$/,
+  },
+  {
+    what: 'a resolution that does not fit its reservation',
+    check: 'resolutions',
+    subject: 'refund',
+    sql: 'UPDATE transfers SET amount = amount + 1 WHERE id = :refund',
+    says: /and 0 given back, but the reservation tr_\w+ is of/,
+  },
+  {
+    what: 'a refund that gives back another kind of credit',
+    check: 'resolutions',
+    subject: 'refund',
+    sql: 'UPDATE transfers SET signup_amount = 1 WHERE id = :refund',
+    says: /given back of signup credit/,
+  },
+  {
+    what: 'a refund to another account',
+    check: 'resolutions',
+    subject: 'refund',
+    sql: 'UPDATE transfers SET account_id = :poorAccount WHERE id = :refund',
+    says: /is of another account, key, task or request$/,
+  },
+  {
+    what: 'a reservation that is resolved twice',
+    check: 'resolutions',
+    subject: 'processingReservation',
+    sql: `UPDATE transfers SET pending_id = :processingReservation WHERE id IN (:refund, :settlement)`,
+    says: /^2 transfers resolve it$/,
+  },
+  {
+    what: 'a task that runs past its deadline',
+    check: 'overdue_tasks',
+    subject: 'processing',
+    sql: 'UPDATE tasks SET deadline_at = to_timestamp(0) WHERE id = :processing',
+    says: /^still processing, its deadline was 1970/,
+  },
+  {
+    what: 'a text request that costs what its tokens do not',
+    check: 'text_prices',
+    subject: 'charged',
+    sql: 'UPDATE text_requests SET output_tokens = output_tokens + 1 WHERE id = :charged',
+    says: /^charged \d+, its price is \d+$/,
+  },
+  {
+    what: 'prices that were changed after they were charged',
+    check: 'text_prices',
+    subject: 'charged',
+    sql: `UPDATE rate_cards SET pricing = jsonb_set(pricing, '{rates,output}', '"1"')`,
+    says: /^charged \d+, its price is \d+$/,
+  },
+  {
+    what: 'a text request whose prices are not known any more',
+    check: 'text_prices',
+    subject: 'charged',
+    sql: `UPDATE text_requests SET catalogue_version = 'lost' WHERE id = :charged`,
+    says: /^there is no rate card of textc-M3 in version lost$/,
+  },
+  {
+    what: 'a text request that was charged otherwise than its usage says',
+    check: 'text_charges',
+    subject: 'charged',
+    sql: 'UPDATE text_requests SET charge = charge - 1 WHERE id = :charged',
+    says: /^charge \d+, held 1000000000, absorbed 0; the ledger has settlement of \d+, excess 0, absorbed 0$/,
+  },
+  {
+    what: 'a text request that another account paid for',
+    check: 'text_charges',
+    subject: 'charged',
+    sql: 'UPDATE text_requests SET account_id = :poorAccount WHERE id = :charged',
+    says: /by another account/,
+  },
+  {
+    what: 'a text request of which nothing was absorbed although its usage says so',
+    check: 'text_charges',
+    subject: 'overrun',
+    sql: `DELETE FROM transfers WHERE kind = 'absorbed_loss' AND text_request_id = :overrun`,
+    says: /absorbed 0$/,
+  },
+  {
+    what: 'a text request that was paid for and has no usage',
+    check: 'text_usage',
+    subject: 'charged',
+    sql: 'DELETE FROM text_requests WHERE id = :charged',
+    says: /^settlement of \d+ without usage$/,
+  },
+  {
+    what: 'a reservation of a text request that nobody waits for',
+    check: 'text_holds',
+    subject: 'openReservation',
+    sql: 'DELETE FROM text_holds WHERE id = :open',
+    says: /^1000000000 are held for txt_\w+, which nobody waits for$/,
+  },
+  {
+    what: 'a text request whose reservation is gone',
+    check: 'text_holds',
+    subject: 'openReservation',
+    sql: 'DELETE FROM transfers WHERE id = :openReservation',
+    says: /^txt_\w+ waits for it, but it is missing or resolved$/,
+  },
+  {
+    what: 'a text request that waits for more than is held',
+    check: 'text_holds',
+    subject: 'openReservation',
+    sql: 'UPDATE text_holds SET amount = amount + 1 WHERE id = :open',
+    says: /^1000000000 are held, .* waits for 1000000001/,
+  },
+  {
+    what: 'a text request that nobody ends',
+    check: 'overdue_text',
+    subject: 'open',
+    sql: 'UPDATE text_holds SET opened_at = to_timestamp(0) WHERE id = :open',
+    says: /^1000000000 are held since 1970/,
+  },
+];
 
 describe('reconciliation', () => {
   let testDatabase: TestDatabase;
@@ -52,19 +298,24 @@ describe('reconciliation', () => {
   after(() => testDatabase.drop());
 
   /** What is found after some damage, all of which is undone again. */
-  async function findAfter(
-    damage: (transaction: Database) => PromiseLike<unknown>,
-    workflows: WorkflowLookup = openFor(given.processing),
-  ): Promise<readonly Finding[]> {
-    const transaction = await database.transaction();
+  async function findAfter(sql: string, workflows = openFor(given.processing)): Promise<readonly Finding[]> {
+    const copy = await database.transaction();
     try {
-      await transaction.raw('SET LOCAL session_replication_role = replica');
-      await damage(transaction);
-      const { findings } = await runChecks(CHECKS, { snapshot: transaction, database: transaction, workflows });
+      await copy.raw('SET LOCAL session_replication_role = replica');
+      await copy.raw(sql, { ...given });
+      const { findings } = await runChecks(CHECKS, { snapshot: copy, database: copy, workflows });
       return findings;
     } finally {
-      await transaction.rollback();
+      await copy.rollback();
     }
+  }
+
+  /** Exactly one finding of the check names the row, and says what is wrong and what to do. */
+  function expectFinding(findings: readonly Finding[], { check, subject, says }: Omit<Damage, 'what' | 'sql'>): void {
+    const found = findings.filter((finding) => finding.check === check && finding.subject === given[subject]);
+    expect(found, JSON.stringify(findings, null, 2)).to.have.length(1);
+    expect(found[0]?.detail).to.match(says);
+    expect(found[0]?.remedy).to.equal(CHECKS.find(({ name }) => name === check)?.remedy);
   }
 
   it('finds nothing where nothing is wrong', async () => {
@@ -73,160 +324,46 @@ describe('reconciliation', () => {
     expect(checks.map(({ check }) => check)).to.deep.equal(CHECKS.map(({ name }) => name));
   });
 
-  /** The check that must find the damage, and the row that it must name. */
-  function finds(
-    what: string,
-    check: string,
-    subject: () => string,
-    damage: (transaction: Database) => PromiseLike<unknown>,
-    workflows?: () => WorkflowLookup,
-  ): void {
+  for (const { what, sql, ...finding } of DAMAGES) {
     it(`finds ${what}`, async () => {
-      const findings = await findAfter(damage, workflows?.());
-      const found = findings.filter((finding) => finding.check === check && finding.subject === subject());
-      expect(found, JSON.stringify(findings, null, 2)).to.have.length(1);
-      expect(found[0]?.detail).to.not.equal('');
-      expect(found[0]?.remedy).to.not.equal('');
+      expectFinding(await findAfter(sql), finding);
     });
   }
 
-  finds(
-    'a balance that was changed by hand',
-    'account_balances',
-    () => given.key.accountId,
-    (transaction) => transaction('accounts').where('id', given.key.accountId).increment('funded_available', 1),
-  );
-  finds(
-    'a transfer that was removed',
-    'account_balances',
-    () => given.key.accountId,
-    (transaction) => transaction('transfers').where({ account_id: given.key.accountId, kind: 'topup' }).delete(),
-  );
-  finds(
-    'a key that has used more or less than its transfers',
-    'key_usage',
-    () => given.key.id,
-    (transaction) => transaction('api_keys').where('id', given.key.id).decrement('used', 1),
-  );
-  finds(
-    'a top-up whose reference is missing',
-    'top_ups',
-    () => given.topUpId,
-    (transaction) => transaction('top_ups').where('transfer_id', given.topUpId).delete(),
-  );
-  finds(
-    'a final task without a resolution',
-    'task_resolutions',
-    () => given.succeeded.id,
-    (transaction) => resolutionOf(transaction, given.succeeded).delete(),
-  );
-  finds(
-    'a failed task that was charged',
-    'task_resolutions',
-    () => given.failed.id,
-    (transaction) => resolutionOf(transaction, given.failed).update({ kind: 'settlement', credit: 'revenue' }),
-  );
-  finds(
-    'a task that is resolved while it runs',
-    'task_resolutions',
-    () => given.processing.id,
-    (transaction) =>
-      resolutionOf(transaction, given.failed).update({
-        task_id: given.processing.id,
-        opened_at: given.processing.createdAt,
-        pending_id: given.processing.reservationId,
-      }),
-  );
-  finds(
-    'a refund of another amount than what was reserved',
-    'task_amounts',
-    () => given.failed.id,
-    (transaction) => resolutionOf(transaction, given.failed).increment('amount', 1),
-  );
-  finds(
-    'a reservation that is not the price',
-    'task_amounts',
-    () => given.processing.id,
-    (transaction) => transaction('transfers').where('id', given.processing.reservationId).increment('amount', 1),
-  );
-  finds(
-    'a resolution that does not fit its reservation',
-    'resolutions',
-    () => given.failed.resolutionId ?? '',
-    (transaction) => resolutionOf(transaction, given.failed).increment('amount', 1),
-  );
-  finds(
-    'a task that runs past its deadline',
-    'overdue_tasks',
-    () => given.processing.id,
-    (transaction) =>
-      transaction('tasks')
-        .where('id', given.processing.id)
-        .update({ deadline_at: new Date(0) }),
-  );
-  finds(
-    'a text request that costs what its tokens do not',
-    'text_prices',
-    () => given.charged.id,
-    (transaction) => transaction('text_requests').where('id', given.charged.id).increment('output_tokens', 1),
-  );
-  finds(
-    'a text request whose prices are not known any more',
-    'text_prices',
-    () => given.charged.id,
-    (transaction) => transaction('text_requests').where('id', given.charged.id).update({ catalogue_version: 'lost' }),
-  );
-  finds(
-    'a text request that was charged otherwise than its usage says',
-    'text_charges',
-    () => given.charged.id,
-    (transaction) => transaction('text_requests').where('id', given.charged.id).decrement('charge', 1),
-  );
-  finds(
-    'a text request of which nothing was absorbed although its usage says so',
-    'text_charges',
-    () => given.overrun.id,
-    (transaction) =>
-      transaction('transfers').where({ kind: 'absorbed_loss', text_request_id: given.overrun.id }).delete(),
-  );
-  finds(
-    'a text request that was paid for and has no usage',
-    'text_usage',
-    () => given.charged.id,
-    (transaction) => transaction('text_requests').where('id', given.charged.id).delete(),
-  );
-  finds(
-    'a reservation of a text request that nobody waits for',
-    'text_holds',
-    () => given.open.reservationId,
-    (transaction) => transaction('text_holds').where('id', given.open.id).delete(),
-  );
-  finds(
-    'a text request that nobody ends',
-    'overdue_text',
-    () => given.open.id,
-    (transaction) =>
-      transaction('text_holds')
-        .where('id', given.open.id)
-        .update({ opened_at: new Date(0) }),
-  );
-  finds(
-    'a task whose workflow is gone',
-    'workflows',
-    () => given.processing.id,
-    () => Promise.resolve(),
-    () => openFor(),
-  );
-  finds(
-    'a workflow that goes on although its task is final',
-    'workflows',
-    () => given.succeeded.id,
-    (transaction) =>
-      transaction('tasks')
-        .where('id', given.succeeded.id)
-        .update({ completed_at: new Date(0) }),
-    () => openFor(given.processing, given.succeeded),
-  );
+  it('finds a task whose workflow is gone', async () => {
+    expectFinding(await findAfter('SELECT', openFor()), {
+      check: 'workflows',
+      subject: 'processing',
+      says: /^the task is processing, its workflow is closed or missing$/,
+    });
+  });
+
+  it('finds a workflow that goes on although its task is final', async () => {
+    const sql = 'UPDATE tasks SET completed_at = to_timestamp(0) WHERE id = :succeeded';
+    expectFinding(await findAfter(sql, openFor(given.processing, given.succeeded)), {
+      check: 'workflows',
+      subject: 'succeeded',
+      says: /^the task is succeeded, its workflow is open$/,
+    });
+  });
+
+  it('finds a workflow of a task that is not there', async () => {
+    const sql = 'DELETE FROM tasks WHERE id = :failed';
+    expectFinding(await findAfter(sql, openFor(given.processing, given.failed)), {
+      check: 'workflows',
+      subject: 'failed',
+      says: /^there is no such task$/,
+    });
+  });
+
+  it('gives a workflow time to close after its task has ended', async () => {
+    expect(await findAfter('SELECT', openFor(given.processing, given.succeeded))).to.deep.equal([]);
+  });
+
+  it('tries every check', () => {
+    const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows']);
+    expect([...tried]).to.have.members(CHECKS.map(({ name }) => name));
+  });
 
   it('shows the first hundred findings of a check, and counts them all', async () => {
     const { checks, findings } = await runChecks(
@@ -247,19 +384,13 @@ describe('reconciliation', () => {
   });
 });
 
-/** The settlement or refund of a task. */
-function resolutionOf(transaction: Database, { id }: Task) {
-  return transaction('transfers').where('task_id', id).whereNotNull('pending_id');
-}
-
 /** Temporal, where exactly these tasks have an open workflow. */
-function openFor(...tasks: readonly Task[]): WorkflowLookup {
-  const ids = tasks.map(({ id }) => id);
+function openFor(...taskIds: readonly string[]): WorkflowLookup {
   return {
     async *listOpenTaskIds() {
-      yield* ids;
+      yield* taskIds;
     },
-    isOpen: async (taskId) => ids.includes(taskId),
+    isOpen: async (taskId) => taskIds.includes(taskId),
   };
 }
 
@@ -277,11 +408,15 @@ async function prepare({ database, url }: TestDatabase): Promise<Given> {
   await finishAsSucceeded(database, succeeded);
   await finishAsFailed(database, failed);
   return {
-    key,
-    topUpId: topUp?.transfer_id ?? '',
-    processing: await reloadTask(database, processing),
-    succeeded: await reloadTask(database, succeeded),
-    failed: await reloadTask(database, failed),
+    account: key.accountId,
+    key: key.id,
+    topUp: topUp?.transfer_id ?? '',
+    processing: processing.id,
+    processingReservation: processing.reservationId,
+    succeeded: succeeded.id,
+    settlement: (await reloadTask(database, succeeded)).resolutionId ?? '',
+    failed: failed.id,
+    refund: (await reloadTask(database, failed)).resolutionId ?? '',
     ...(await prepareText(database, url, key)),
   };
 }
@@ -291,7 +426,7 @@ async function prepareText(
   database: Database,
   url: string,
   key: TestKey,
-): Promise<Pick<Given, 'charged' | 'overrun' | 'open'>> {
+): Promise<Pick<Given, 'poorAccount' | 'charged' | 'overrun' | 'open' | 'openReservation'>> {
   const models = loadCatalogue().textModels;
   await recordRateCards(
     database,
@@ -323,5 +458,11 @@ async function prepareText(
   ]);
   await ledger.settleWithoutHold(late);
   await ledger.close();
-  return { charged, overrun, open };
+  return {
+    poorAccount: poor.accountId,
+    charged: charged.id,
+    overrun: overrun.id,
+    open: open.id,
+    openReservation: open.reservationId,
+  };
 }
