@@ -46,7 +46,7 @@ const workers = await Promise.all([
     activities: createMediaTaskActivities({
       database,
       providers: openMediaProviders(config),
-      storage: openStorage(config),
+      storage: openStorage(config, log),
       pollIntervalMs: config.tasks.pollIntervalMs,
       callbackUrl: callbackUrls(config),
       metrics,

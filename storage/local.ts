@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { boundBody } from './bounded-body.ts';
 import { assertStorageKey, publicLink } from './keys.ts';
@@ -14,6 +14,8 @@ interface LocalStorageOptions {
 
 /** Unfinished files; no key can name it, because none may start with a full stop. */
 const UNFINISHED_DIRECTORY = '.unfinished';
+/** Far longer than any upload or download may take: the file has nobody any more who writes it. */
+const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
 /**
  * Files on this machine's disk. A file is written beside the others, made durable, and only then given its name, so that
@@ -44,6 +46,37 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
     },
     urlOf: (key) => publicLink(publicUrl, key),
   };
+}
+
+/**
+ * Removes the unfinished files that a process left when it was killed. Those of other processes that are still being written
+ * are younger, and stay.
+ *
+ * @returns how many were removed
+ */
+export async function sweepUnfinished(directory: string, now = Date.now()): Promise<number> {
+  const folder = join(directory, UNFINISHED_DIRECTORY);
+  const removed = await Promise.all(
+    (await namesIn(folder)).map(async (name) => {
+      const path = join(folder, name);
+      // Another process may sweep at the same time, or finish the file.
+      const file = await stat(path).catch(ignoreAbsence);
+      if (!file || now - file.mtimeMs < ABANDONED_AFTER_MS) return false;
+      await rm(path, { force: true });
+      return true;
+    }),
+  );
+  return removed.filter(Boolean).length;
+}
+
+async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder).catch(ignoreAbsence)) ?? [];
+}
+
+/** @throws what else went wrong than that there is no such file */
+function ignoreAbsence(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
 }
 
 async function writeDurably(path: string, body: AsyncIterable<Uint8Array>): Promise<void> {

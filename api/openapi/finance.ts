@@ -1,6 +1,6 @@
 /** What an account has and used, and what finance reads. */
 import type { presentReconciliation, presentReconciliationWithFindings } from '../routes/admin/reconciliations.ts';
-import type { presentRefund, presentStatement } from '../routes/admin/present-finance.ts';
+import type { presentAdminTextUsage, presentRefund, presentStatement } from '../routes/admin/present-finance.ts';
 import type { presentBalance } from '../routes/balance/present.ts';
 import type { presentDailyUsage, presentTextUsage } from '../routes/usage/present.ts';
 import { MAX_DAYS } from '../routes/usage/routes.ts';
@@ -22,6 +22,8 @@ import {
 import { idOf, json, type Operation } from './operation.ts';
 import { envelopeOf, listOf, PAGE, PERIOD, query } from './shared.ts';
 
+type TextRequest = ReturnType<typeof presentTextUsage>;
+type AdminTextRequest = ReturnType<typeof presentAdminTextUsage>;
 type Balance = ReturnType<typeof presentBalance>;
 type Statement = ReturnType<typeof presentStatement>;
 type Report = ReturnType<typeof presentReconciliationWithFindings>;
@@ -54,6 +56,35 @@ const RECONCILIATION = fieldsOf<ReturnType<typeof presentReconciliation>>({
     }),
     'Empty while it runs',
   ),
+});
+
+const TEXT_REQUEST = fieldsOf<TextRequest>({
+  id: idOf('textRequest'),
+  object: exactly('text_request'),
+  created_at: unixSeconds('When it began'),
+  request_id: text('Correlates it with the answer’s `x-request-id`'),
+  api_key_id: idOf('apiKey'),
+  model: text('The model'),
+  format: text('The wire format'),
+  stream: boolean('Whether it was answered as a stream'),
+  outcome: oneOfTexts(
+    ['succeeded', 'disconnected', 'failed', 'abandoned'],
+    'A client that disconnects pays for what was produced; what failed or was abandoned is free',
+  ),
+  error_code: nullable(text('Of a failure')),
+  rates_version: text('The edition of the catalogue that it was priced by'),
+  input_tokens: count('The whole prompt, cached or not'),
+  cache_read_tokens: count('The part of it that was read from a cache'),
+  cache_write_tokens: count('The part of it that was written to a cache'),
+  output_tokens: count('All that was generated, reasoning included'),
+  reasoning_tokens: nullable(count('The part of it that is reasoning, where reported')),
+  estimated: boolean('Whether the gateway counted because the upstream did not'),
+  price_modifiers: arrayOf(
+    object({ kind: oneOfTexts(['tier', 'peak']), factor: text('What every rate was multiplied by') }),
+  ),
+  charged_usd: usd('What was charged'),
+  latency_ms: nullable(count('Until the end')),
+  first_byte_ms: nullable(count('Until the first byte of the answer')),
 });
 
 export const FINANCE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
@@ -92,35 +123,19 @@ export const FINANCE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     }),
     'What one key used of one model on one day.',
   ),
-  TextRequest: object(
-    fieldsOf<ReturnType<typeof presentTextUsage>>({
-      id: idOf('textRequest'),
-      object: exactly('text_request'),
-      created_at: unixSeconds('When it began'),
-      request_id: text('Correlates it with the answer’s `x-request-id`'),
-      api_key_id: idOf('apiKey'),
-      model: text('The model'),
-      format: text('The wire format'),
-      stream: boolean('Whether it was answered as a stream'),
-      outcome: oneOfTexts(
-        ['succeeded', 'disconnected', 'failed', 'abandoned'],
-        'A client that disconnects pays for what was produced; what failed or was abandoned is free',
-      ),
-      error_code: nullable(text('Of a failure')),
-      input_tokens: count('The whole prompt, cached or not'),
-      cache_read_tokens: count('The part of it that was read from a cache'),
-      cache_write_tokens: count('The part of it that was written to a cache'),
-      output_tokens: count('All that was generated, reasoning included'),
-      reasoning_tokens: nullable(count('The part of it that is reasoning, where reported')),
-      estimated: boolean('Whether the gateway counted because the upstream did not'),
-      price_modifiers: arrayOf(
-        object({ kind: oneOfTexts(['tier', 'peak']), factor: text('What every rate was multiplied by') }),
-      ),
-      charged_usd: usd('What was charged'),
-      latency_ms: nullable(count('Until the end')),
-      first_byte_ms: nullable(count('Until the first byte of the answer')),
-    }),
-    'A text request that ended.',
+  TextRequest: object(TEXT_REQUEST, 'A text request that ended.'),
+  AdminTextRequest: object(
+    {
+      ...TEXT_REQUEST,
+      ...fieldsOf<Omit<AdminTextRequest, keyof TextRequest>>({
+        account_id: idOf('account'),
+        upstream: nullable(text('The provider that it was sent to')),
+        upstream_format: nullable(text('The wire format that the provider speaks')),
+        held_usd: usd('What was held before the model was called'),
+        absorbed_usd: usd('What it cost beyond what the account had'),
+      }),
+    },
+    'A text request that ended, as operators see it.',
   ),
   Statement: object(
     fieldsOf<Statement>({
@@ -219,6 +234,14 @@ export const ACCOUNT_OPERATIONS: readonly Operation[] = [
   },
 ];
 
+/** Beside a page, all rows in the media types of exports. */
+const ALL_ROWS: JsonSchema = {
+  'text/csv': { schema: text('All rows, a line each after a header; amounts are exact') },
+  'application/x-ndjson': { schema: text('All rows, a JSON object a line') },
+};
+const EXPORTS =
+  'By `Accept: text/csv` or `application/x-ndjson` all rows are sent as they are read, without pages; amounts in CSV are exact.';
+
 export const FINANCE_OPERATIONS: readonly Operation[] = [
   {
     method: 'get',
@@ -226,17 +249,13 @@ export const FINANCE_OPERATIONS: readonly Operation[] = [
     id: 'listTransfers',
     tag: 'Administration',
     summary: 'List the transfers of an account',
-    description:
-      'As JSON a page, newest first. As CSV (by `Accept: text/csv`) all of the period, oldest first, with exact amounts.',
+    description: `As JSON a page, newest first; all rows together are sent oldest first. ${EXPORTS}`,
     access: 'admin',
     parameters: [...PERIOD, ...PAGE],
     answers: {
       200: {
         description: 'Transfers',
-        content: {
-          ...json(listOf(ref('Transfer'))),
-          'text/csv': { schema: text('One line a transfer, after a header') },
-        },
+        content: { ...json(listOf(ref('Transfer'))), ...ALL_ROWS },
       },
     },
     refusals: [400, 404],
@@ -247,9 +266,57 @@ export const FINANCE_OPERATIONS: readonly Operation[] = [
     id: 'getStatement',
     tag: 'Administration',
     summary: 'Get the statement of a day',
+    description: EXPORTS,
     access: 'admin',
-    parameters: [{ ...query('date', 'The day, in UTC', text(undefined, { format: 'date' })), required: true }],
-    answers: { 200: { description: 'The statement', content: json(envelopeOf(ref('Statement'))) } },
+    parameters: [
+      {
+        ...query('date', 'The day, in UTC', text(undefined, { format: 'date' })),
+        required: true,
+        allowEmptyValue: false,
+      },
+    ],
+    answers: {
+      200: { description: 'The statement', content: { ...json(envelopeOf(ref('Statement'))), ...ALL_ROWS } },
+    },
+    refusals: [400, 404],
+  },
+  {
+    method: 'get',
+    path: '/admin/v1/accounts/{account_id}/usage',
+    id: 'sumUsageOfAccount',
+    tag: 'Administration',
+    summary: 'Sum up what an account used, by day, model and key',
+    description: `The last 30 days where nothing else is asked for, and at most ${MAX_DAYS}. ${EXPORTS}`,
+    access: 'admin',
+    parameters: PERIOD,
+    answers: {
+      200: {
+        description: 'Newest day first',
+        content: { ...json(object({ data: arrayOf(ref('DailyUsage')) })), ...ALL_ROWS },
+      },
+    },
+    refusals: [400, 404],
+  },
+  {
+    method: 'get',
+    path: '/admin/v1/accounts/{account_id}/usage/requests',
+    id: 'listTextRequestsOfAccount',
+    tag: 'Administration',
+    summary: 'List the text requests of an account with their routes, tokens and charges, newest first',
+    description: EXPORTS,
+    access: 'admin',
+    parameters: [
+      query('api_key_id', 'Only requests of that key', text()),
+      query('model', 'Only requests to that model', text()),
+      ...PERIOD,
+      ...PAGE,
+    ],
+    answers: {
+      200: {
+        description: 'A page of text requests',
+        content: { ...json(listOf(ref('AdminTextRequest'))), ...ALL_ROWS },
+      },
+    },
     refusals: [400, 404],
   },
   {
@@ -259,8 +326,11 @@ export const FINANCE_OPERATIONS: readonly Operation[] = [
     tag: 'Administration',
     summary: 'List refunds with what they were for and why, newest first',
     access: 'admin',
+    description: EXPORTS,
     parameters: [query('account_id', 'Only refunds to that account', text()), ...PERIOD, ...PAGE],
-    answers: { 200: { description: 'A page of refunds', content: json(listOf(ref('Refund'))) } },
+    answers: {
+      200: { description: 'A page of refunds', content: { ...json(listOf(ref('Refund'))), ...ALL_ROWS } },
+    },
     refusals: [400],
   },
   {
@@ -292,7 +362,10 @@ export const FINANCE_OPERATIONS: readonly Operation[] = [
     tag: 'Administration',
     summary: 'Get the report of a reconciliation',
     access: 'admin',
-    answers: { 200: { description: 'The report', content: json(envelopeOf(ref('ReconciliationReport'))) } },
+    description: 'By `Accept: text/csv` or `application/x-ndjson` its findings, a line each.',
+    answers: {
+      200: { description: 'The report', content: { ...json(envelopeOf(ref('ReconciliationReport'))), ...ALL_ROWS } },
+    },
     refusals: [404],
   },
 ];

@@ -55,13 +55,17 @@ export function nullable(schema: JsonSchema): JsonSchema {
   const { type, enum: values, const: value, oneOf, $ref: reference, ...others } = schema;
   if (reference !== undefined) return { oneOf: [schema, NULL] };
   if (Array.isArray(oneOf)) return { ...others, oneOf: [...oneOf, NULL] };
-  if (type === undefined) return { oneOf: [schema, NULL] };
+  if (type === undefined) return takesAnything(schema) ? schema : { oneOf: [schema, NULL] };
   return {
     type: [type, 'null'].flat(),
     ...others,
     ...(Array.isArray(values) && { enum: [...values, null] }),
     ...(value !== undefined && { enum: [value, null] }),
   };
+}
+
+function takesAnything(schema: JsonSchema): boolean {
+  return Object.keys(schema).every((keyword) => keyword === 'description');
 }
 
 export const NULL: JsonSchema = { type: 'null' };

@@ -83,8 +83,9 @@ export const PERIOD: readonly JsonSchema[] = [
   query('to', 'Latest moment, exclusive: ISO 8601 or Unix seconds', MOMENT),
 ];
 
+/** An empty value counts as an absent one. */
 export function query(name: string, description: string, schema: JsonSchema): JsonSchema {
-  return { name, in: 'query', description, schema };
+  return { name, in: 'query', description, allowEmptyValue: true, schema };
 }
 
 /** A body `{data: …}`. */

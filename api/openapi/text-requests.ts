@@ -287,8 +287,7 @@ const MESSAGES_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 };
 
 function messagesRequest(model: JsonSchema): JsonSchema {
-  const serial = { disable_parallel_tool_use: maybe(boolean('One call in an answer')) };
-  return requestOf({
+  const request = requestOf({
     table: MESSAGES_FIELDS,
     types: {
       model,
@@ -310,11 +309,8 @@ function messagesRequest(model: JsonSchema): JsonSchema {
         }),
       ),
       tool_choice: {
-        description: 'Without tools of no effect, whatever it is',
-        oneOf: [
-          object({ type: oneOfTexts(['auto', 'any', 'none']), ...serial }),
-          object({ type: exactly('tool'), name, ...serial }),
-        ],
+        description:
+          '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; without tools of no effect, whatever it is',
       },
       output_config: object({
         effort: maybe(oneOfTexts(['low', 'medium', 'high', 'xhigh', 'max'])),
@@ -325,6 +321,19 @@ function messagesRequest(model: JsonSchema): JsonSchema {
     required: ['model', 'max_tokens', 'messages'],
     unknown: 'refuse',
   });
+  const serial = { disable_parallel_tool_use: maybe(boolean('One call in an answer')) };
+  const choice = {
+    oneOf: [
+      object({ type: oneOfTexts(['auto', 'any', 'none']), ...serial }),
+      object({ type: exactly('tool'), name, ...serial }),
+    ],
+  };
+  return {
+    ...request,
+    if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { properties: { tool_choice: nullable(choice) } },
+  };
 }
 
 const GENERATE_CONTENT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {

@@ -3,6 +3,7 @@ import type Router from '@koa/router';
 import { assertAllowedModel } from '../middlewares/authenticate.ts';
 import type { MediaRequestContext } from '../media-request.ts';
 import { idempotently } from '../services/idempotency.ts';
+import { assertToppedUp } from '../services/create-task.ts';
 import { callerOf, type RequestState } from '../state.ts';
 import type { ApiServices } from '../services/services.ts';
 import { createImageRequestParser } from './images/schema.ts';
@@ -24,6 +25,7 @@ export function createTaskRoutes(router: Router<RequestState>, services: ApiServ
         const caller = callerOf(context);
         const request = parse(context.state.body);
         assertAllowedModel(caller.key, request.model.id);
+        assertToppedUp(caller, request.model.id);
         await checkInputs?.(request.render.images ?? []);
         await services.moderate(request.render);
         const created = await services.createTask(caller, request, context.state.requestId, claim);

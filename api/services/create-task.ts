@@ -77,6 +77,16 @@ export function createTaskCreator({
   };
 }
 
+/** Tells before inputs are fetched what the transaction would tell at last. @throws ServiceError 403 `forbidden` */
+export function assertToppedUp({ account }: Caller, model: string): void {
+  if (account.toppedUpAt === null) throw neverToppedUp(model);
+}
+
+function neverToppedUp(model: string): ServiceError {
+  const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
+  return new ServiceError('forbidden', message);
+}
+
 type NewTaskWithoutClaim = Omit<NewTask, 'idempotency'>;
 
 function newTask(
@@ -134,11 +144,7 @@ const REFUSALS: Readonly<Record<Refusal, (task: NewTaskWithoutClaim) => ServiceE
       'insufficient_credits',
       `This request costs ${formatUsd(price)} USD, which is more than is left of the key's usage limit. Raise the limit.`,
     ),
-  never_topped_up: ({ model }) =>
-    new ServiceError(
-      'forbidden',
-      `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`,
-    ),
+  never_topped_up: ({ model }) => neverToppedUp(model),
   insufficient_credits: ({ price }) =>
     new ServiceError(
       'insufficient_credits',

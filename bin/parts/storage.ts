@@ -1,11 +1,15 @@
+import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import { createLocalStorage } from '../../storage/local.ts';
+import { createLocalStorage, sweepUnfinished } from '../../storage/local.ts';
 import { createS3Storage } from '../../storage/s3.ts';
 import type { Storage } from '../../storage/storage.ts';
 
-/** The place that the configuration chose for results and uploads. */
-export function openStorage({ storage, api }: Config): Storage {
+/** The place that the configuration chose for results and uploads; on disk, cleared of what a killed process left unfinished. */
+export function openStorage({ storage, api }: Config, log: Logger): Storage {
   if (storage.kind === 'local') {
+    sweepUnfinished(storage.folder).catch((error: unknown) =>
+      log.warn({ err: error }, 'files that were left unfinished could not be removed'),
+    );
     return createLocalStorage({ directory: storage.folder, publicUrl: `${api.publicUrl}/files` });
   }
   const { endpoint, credentials, ...rest } = storage;

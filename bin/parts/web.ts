@@ -42,7 +42,7 @@ export function openWeb(config: Config, log: Logger): Web {
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
     workflows: createWorkflowAccess(client),
-    storage: openStorage(config),
+    storage: openStorage(config, log),
     moderator,
     providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { mkdtemp, readFile, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLocalStorage } from '../../storage/local.ts';
+import { createLocalStorage, sweepUnfinished } from '../../storage/local.ts';
 import { holdsTheStorageContract } from './contract.ts';
 
 describe('storage/local', () => {
@@ -26,5 +26,35 @@ describe('storage/local', () => {
   it('makes links below the public one', () => {
     const storage = createLocalStorage({ directory, publicUrl: 'https://files.example.com/files/' });
     expect(storage.urlOf('results/task_1/0.mp4')).to.equal('https://files.example.com/files/results/task_1/0.mp4');
+  });
+
+  describe('the sweep of unfinished files', () => {
+    const now = Date.now();
+    const minutesOld = async (path: string, minutes: number): Promise<void> => {
+      await writeFile(join(directory, path), 'x');
+      await utimes(join(directory, path), new Date(), new Date(now - minutes * 60_000));
+    };
+
+    it('removes those that nobody has written to for an hour, and no others', async () => {
+      await mkdir(join(directory, '.unfinished'));
+      await mkdir(join(directory, 'results'));
+      await minutesOld('.unfinished/abandoned', 61);
+      await minutesOld('.unfinished/being-written', 59);
+      await minutesOld('results/0.mp4', 10_000);
+      expect(await sweepUnfinished(directory, now)).to.equal(1);
+      expect(await readdir(join(directory, '.unfinished'))).to.deep.equal(['being-written']);
+      expect(await readdir(join(directory, 'results'))).to.deep.equal(['0.mp4']);
+    });
+
+    it('may be done by several processes at once', async () => {
+      await mkdir(join(directory, '.unfinished'));
+      for (let file = 0; file < 20; file++) await minutesOld(`.unfinished/${file}`, 61);
+      await Promise.all(Array.from({ length: 4 }, () => sweepUnfinished(directory, now)));
+      expect(await readdir(join(directory, '.unfinished'))).to.deep.equal([]);
+    });
+
+    it('has nothing to do where nothing was ever stored', async () => {
+      expect(await sweepUnfinished(join(directory, 'none'))).to.equal(0);
+    });
   });
 });

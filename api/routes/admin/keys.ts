@@ -19,7 +19,7 @@ export function adminKeyRoutes(router: Router<RequestState>, services: ApiServic
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
       throw new ServiceError('not_found', 'There is no such account. Check the id.');
     }
-    const settings = toSettings(parseCreateKey(context.state.body ?? {}));
+    const settings = toSettings(parseCreateKey(bodyOrNothing(context)));
     const secret = newApiKey();
     const key = await insertApiKey(database, {
       id: newId('apiKey'),
@@ -33,7 +33,7 @@ export function adminKeyRoutes(router: Router<RequestState>, services: ApiServic
   });
 
   router.patch('/admin/v1/keys/:keyId', services.requireAdmin, services.jsonBody, async (context) => {
-    const settings = toSettings(parseUpdateKey(context.state.body ?? {}));
+    const settings = toSettings(parseUpdateKey(bodyOrNothing(context)));
     const key = await updateApiKey(database, keyIdOf(context), settings);
     if (!key) throw noSuchKey();
     context.body = { data: presentKey(key) };
@@ -44,6 +44,11 @@ export function adminKeyRoutes(router: Router<RequestState>, services: ApiServic
     if (!(await deleteApiKey(database, keyId))) throw noSuchKey();
     context.body = { data: { id: keyId, object: 'api_key', deleted: true } };
   });
+}
+
+/** Without a body nothing is set; the JSON value null is no object. */
+function bodyOrNothing({ state }: Context): unknown {
+  return state.body === undefined ? {} : state.body;
 }
 
 function toSettings(body: UpdateKeyBody): KeySettings {

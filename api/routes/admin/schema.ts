@@ -138,8 +138,9 @@ const keyFields = {
     .description('Addresses and CIDR ranges the key may be used from; null for all'),
   expires_at: Joi.string()
     .isoDate()
+    .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
     .allow(null)
-    .messages({ '*': '{{#label}} must be an ISO 8601 time' })
+    .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' })
     .description('When the key stops working; null for never'),
   rate_limit_rpm: Joi.number()
     .integer()
@@ -148,6 +149,11 @@ const keyFields = {
     .allow(null)
     .description('Requests a minute; null for the default'),
 };
+
+/** Times are shown in Unix seconds; years beyond 9999 may be more than the database can keep. */
+function isInUnixTime(text: string): boolean {
+  return /^\d/.test(text) && new Date(text).getTime() >= 0;
+}
 
 export const createKeySchema = Joi.object<KeyBody>(keyFields);
 export const updateKeySchema = Joi.object<UpdateKeyBody>({

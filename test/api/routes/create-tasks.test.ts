@@ -206,6 +206,17 @@ describe('a create call', () => {
       });
     }
 
+    it('is 403 forbidden before any link is asked, on an account that never topped up', async () => {
+      const free = await app.createAccount({ signupUsd: 5 });
+      const { status, body } = await create('images', { ...IMAGE, images: [`${server.url}/missing.png`] }, free);
+      expect([status, body.error.code]).to.deep.equal([403, 'forbidden']);
+    });
+
+    it('is 400 before it is 403 when a field is wrong', async () => {
+      const free = await app.createAccount({ signupUsd: 5 });
+      expect((await create('images', { ...IMAGE, images: [] }, free)).status).to.equal(400);
+    });
+
     it('is refused when nothing listens at a link', async () => {
       const { status } = await create('images', { ...IMAGE, images: ['http://127.0.0.1:1/a.png'] });
       expect(status).to.equal(400);
@@ -270,6 +281,14 @@ describe('a create call that is moderated', () => {
   it('is not judged when it is not valid', async () => {
     const before = asked.length;
     expect((await create({ prompt: 'flag me', duration: 99 })).body.error.code).to.equal('bad_request');
+    expect(asked).to.have.length(before);
+  });
+
+  it('is not judged when the account never topped up', async () => {
+    const before = asked.length;
+    const { apiKey } = await app.createAccount({ signupUsd: 5 });
+    const { body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO });
+    expect(body.error.code).to.equal('forbidden');
     expect(asked).to.have.length(before);
   });
 });
