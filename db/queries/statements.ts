@@ -1,6 +1,7 @@
 /** What finance reads: daily statements, and the refunds of all accounts. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { streamPages } from '../stream-pages.ts';
 
 export interface BooksOfAccount {
   readonly available: PicoUsd;
@@ -100,7 +101,20 @@ interface RefundRow {
   request_id: string | null;
 }
 
-/** Refunds of all accounts or of one, newest first. @param before the id of the last one of the previous page */
+export interface RefundFilter {
+  readonly accountId?: string | undefined;
+  /** Inclusive. */
+  readonly from?: Date | undefined;
+  /** Exclusive. */
+  readonly to?: Date | undefined;
+}
+
+/** All refunds, newest first; read as they are taken. */
+export function streamRefunds(database: Database, filter: RefundFilter): AsyncIterable<Refund> {
+  return streamPages((after, limit) => listRefunds(database, { ...filter, before: after?.id, limit }));
+}
+
+/** A page of the refunds of all accounts or of one, newest first. @param before the id of the last one of the previous page */
 export async function listRefunds(
   database: Database,
   {
@@ -109,13 +123,7 @@ export async function listRefunds(
     to,
     before,
     limit,
-  }: {
-    accountId?: string | undefined;
-    from?: Date | undefined;
-    to?: Date | undefined;
-    before?: string | undefined;
-    limit: number;
-  },
+  }: RefundFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly Refund[]> {
   const refunds = database('transfers').where('kind', 'refund').orderBy('id', 'desc').limit(limit);
   if (accountId !== undefined) void refunds.where('account_id', accountId);

@@ -1,6 +1,7 @@
 /** The ledger's rows. The database moves the balances as each row is inserted; see migration 0003. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { streamPages } from '../stream-pages.ts';
 
 export type TransferKind =
   'topup' | 'signup_grant' | 'reservation' | 'settlement' | 'refund' | 'excess' | 'absorbed_loss' | 'adjustment';
@@ -142,30 +143,23 @@ export async function listTransfers(
   return rows.map(toTransfer);
 }
 
-const STREAM_PAGE_SIZE = 1_000;
-
 /**
- * All transfers of an account in a period, oldest first and in a stable order; read page by page as they are taken.
+ * All transfers of an account in a period, oldest first and in a stable order; read as they are taken.
  *
  * @param from inclusive
  * @param to exclusive
  */
-export async function* streamTransfers(
+export function streamTransfers(
   database: Database,
   { accountId, from, to }: { accountId: string; from?: Date | undefined; to?: Date | undefined },
 ): AsyncIterable<Transfer> {
-  let after: Transfer | undefined;
-  for (;;) {
+  return streamPages(async (after: Transfer | undefined, limit) => {
     const query = database<TransferRow>('transfers').where({ account_id: accountId });
     if (from) void query.where('created_at', '>=', from);
     if (to) void query.where('created_at', '<', to);
     if (after) void query.whereRaw('(created_at, id) > (?, ?)', [after.createdAt, after.id]);
-    const rows = await query.orderBy(['created_at', 'id']).limit(STREAM_PAGE_SIZE);
-    const page = rows.map(toTransfer);
-    yield* page;
-    after = page.at(-1);
-    if (page.length < STREAM_PAGE_SIZE) return;
-  }
+    return (await query.orderBy(['created_at', 'id']).limit(limit)).map(toTransfer);
+  });
 }
 
 function toTransfer(row: TransferRow): Transfer {

@@ -2,6 +2,7 @@
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { streamPages } from '../stream-pages.ts';
 
 /** What one key used of one model on one day, in UTC. */
 export interface DailyUsage {
@@ -25,13 +26,19 @@ export interface DailyUsage {
 export interface TextUsage {
   readonly id: string;
   readonly createdAt: Date;
+  readonly accountId: string;
   readonly apiKeyId: string;
   readonly requestId: string;
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
+  /** Where it was sent: a provider and the format that it speaks; null when it was sent nowhere. */
+  readonly upstream: string | null;
+  readonly upstreamFormat: string | null;
   readonly outcome: string;
   readonly errorCode: string | null;
+  /** The version of the catalogue that it was priced by. */
+  readonly catalogueVersion: string;
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
   readonly cacheWriteTokens: number;
@@ -39,8 +46,11 @@ export interface TextUsage {
   readonly reasoningTokens: number | null;
   readonly estimated: boolean;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
+  readonly held: PicoUsd;
   /** What the account paid. */
   readonly charged: PicoUsd;
+  /** What it would have paid beyond that, had it had more. */
+  readonly absorbed: PicoUsd;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
 }
@@ -63,13 +73,17 @@ interface DailyRow {
 interface TextRow {
   id: string;
   created_at: Date;
+  account_id: string;
   api_key_id: string;
   request_id: string;
   model: string;
   format: string;
   streamed: boolean;
+  upstream: string | null;
+  upstream_format: string | null;
   outcome: string;
   error_code: string | null;
+  catalogue_version: string;
   input_tokens: string;
   cache_read_tokens: string;
   cache_write_tokens: string;
@@ -77,6 +91,7 @@ interface TextRow {
   reasoning_tokens: string | null;
   estimated: boolean;
   modifiers: TextUsage['modifiers'] | null;
+  held: string;
   charge: string;
   absorbed: string;
   latency_ms: number | null;
@@ -130,6 +145,21 @@ export async function sumDailyUsage(
   }));
 }
 
+export interface TextUsageFilter {
+  readonly accountId: string;
+  readonly apiKeyId?: string | undefined;
+  readonly model?: string | undefined;
+  /** Inclusive. */
+  readonly from?: Date | undefined;
+  /** Exclusive. */
+  readonly to?: Date | undefined;
+}
+
+/** All text requests of an account, newest first; read as they are taken. */
+export function streamTextUsage(database: Database, filter: TextUsageFilter): AsyncIterable<TextUsage> {
+  return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
+}
+
 /**
  * A page of an account's text requests, newest first.
  *
@@ -145,15 +175,7 @@ export async function listTextUsage(
     to,
     before,
     limit,
-  }: {
-    accountId: string;
-    apiKeyId?: string | undefined;
-    model?: string | undefined;
-    from?: Date | undefined;
-    to?: Date | undefined;
-    before?: string | undefined;
-    limit: number;
-  },
+  }: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly TextUsage[]> {
   const query = database<TextRow>('text_requests').where('account_id', accountId);
   if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
@@ -174,13 +196,17 @@ export async function listTextUsage(
   return rows.map((row) => ({
     id: row.id,
     createdAt: row.created_at,
+    accountId: row.account_id,
     apiKeyId: row.api_key_id,
     requestId: row.request_id,
     model: row.model,
     format: row.format,
     streamed: row.streamed,
+    upstream: row.upstream,
+    upstreamFormat: row.upstream_format,
     outcome: row.outcome,
     errorCode: row.error_code,
+    catalogueVersion: row.catalogue_version,
     inputTokens: Number(row.input_tokens),
     cacheReadTokens: Number(row.cache_read_tokens),
     cacheWriteTokens: Number(row.cache_write_tokens),
@@ -188,7 +214,9 @@ export async function listTextUsage(
     reasoningTokens: row.reasoning_tokens === null ? null : Number(row.reasoning_tokens),
     estimated: row.estimated,
     modifiers: row.modifiers ?? [],
+    held: picoUsd(row.held),
     charged: picoUsd(row.charge) - picoUsd(row.absorbed),
+    absorbed: picoUsd(row.absorbed),
     latencyMs: row.latency_ms,
     firstByteMs: row.first_byte_ms,
   }));

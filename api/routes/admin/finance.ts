@@ -1,17 +1,32 @@
-/** What finance reads: the ledger of an account, its daily statements, and every refund. */
-import { Readable } from 'node:stream';
+/** What finance reads: the ledger of an account, its daily statements and its usage, and every refund. */
 import type Router from '@koa/router';
 import type { Database } from '../../../db/database.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
-import { listRefunds, readStatement } from '../../../db/queries/statements.ts';
-import { listTransfers, streamTransfers, type Transfer } from '../../../db/queries/transfers.ts';
+import { listRefunds, readStatement, streamRefunds } from '../../../db/queries/statements.ts';
+import { listTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
+import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
+import { sendAll } from '../../exports.ts';
 import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { Context, RequestState } from '../../state.ts';
+import { presentDailyUsage } from '../usage/present.ts';
+import { usagePeriodOf } from '../usage/routes.ts';
 import { idCursor, queryId } from '../webhooks/query.ts';
-import { presentRefund, presentStatement, presentTransfer, TRANSFER_COLUMNS } from './present-finance.ts';
+import {
+  DAILY_USAGE_COLUMNS,
+  linesOf,
+  presentAdminTextUsage,
+  presentRefund,
+  presentStatement,
+  presentStatementLine,
+  presentTransfer,
+  refundColumns,
+  STATEMENT_COLUMNS,
+  TEXT_USAGE_COLUMNS,
+  TRANSFER_COLUMNS,
+} from './present-finance.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
@@ -22,15 +37,11 @@ export function adminFinanceRoutes(
   router.get('/admin/v1/accounts/:accountId/ledger', requireAdmin, async (context) => {
     const accountId = await existingAccount(database, context);
     const period = { accountId, from: queryTime(context, 'from'), to: queryTime(context, 'to') };
-    if (context.accepts('json', 'csv') === 'csv') {
-      context.type = 'text/csv; charset=utf-8; header=present';
-      context.body = Readable.from(toCsv(streamTransfers(database, period)));
-      return;
-    }
+    const rows = () => streamTransfers(database, period);
+    if (sendAll(context, { rows, columns: TRANSFER_COLUMNS, present: presentTransfer })) return;
     const { limit, after } = pageOf(context, 2);
-    const before = ledgerCursor(after);
-    const rows = await listTransfers(database, { ...period, before, limit: limit + 1 });
-    context.body = presentPage(rows, limit, presentTransfer, (row) => [row.createdAt.toISOString(), row.id]);
+    const page = await listTransfers(database, { ...period, before: ledgerCursor(after), limit: limit + 1 });
+    context.body = presentPage(page, limit, presentTransfer, (row) => [row.createdAt.toISOString(), row.id]);
   });
 
   router.get('/admin/v1/accounts/:accountId/statements', requireAdmin, async (context) => {
@@ -38,24 +49,45 @@ export function adminFinanceRoutes(
     const date = queryDate(context);
     const from = new Date(date);
     const statement = await readStatement(database, { accountId, from, to: new Date(from.getTime() + MS_PER_DAY) });
+    const rows = () => linesOf(statement);
+    if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return;
     context.body = { data: presentStatement(statement, { accountId, date }) };
   });
 
-  router.get('/admin/v1/refunds', requireAdmin, async (context) => {
+  router.get('/admin/v1/accounts/:accountId/usage', requireAdmin, async (context) => {
+    const accountId = await existingAccount(database, context);
+    const days = await sumDailyUsage(database, { accountId, ...usagePeriodOf(context) });
+    if (sendAll(context, { rows: () => days, columns: DAILY_USAGE_COLUMNS, present: presentDailyUsage })) return;
+    context.body = { data: days.map(presentDailyUsage) };
+  });
+
+  router.get('/admin/v1/accounts/:accountId/usage/requests', requireAdmin, async (context) => {
+    const filter = {
+      accountId: await existingAccount(database, context),
+      apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
+      model: queryValue(context, 'model'),
+      from: queryTime(context, 'from'),
+      to: queryTime(context, 'to'),
+    };
+    const rows = () => streamTextUsage(database, filter);
+    if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return;
     const { limit, after } = pageOf(context, 1);
-    const refunds = await listRefunds(database, {
+    const page = await listTextUsage(database, { ...filter, before: idCursor('textRequest', after), limit: limit + 1 });
+    context.body = presentPage(page, limit, presentAdminTextUsage, ({ id }) => [id]);
+  });
+
+  router.get('/admin/v1/refunds', requireAdmin, async (context) => {
+    const filter = {
       accountId: queryId(context, 'account_id', 'account'),
       from: queryTime(context, 'from'),
       to: queryTime(context, 'to'),
-      before: idCursor('transfer', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(
-      refunds,
-      limit,
-      (refund) => presentRefund(refund, temporal),
-      ({ id }) => [id],
-    );
+    };
+    const present = (refund: Parameters<typeof presentRefund>[0]) => presentRefund(refund, temporal);
+    const rows = () => streamRefunds(database, filter);
+    if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return;
+    const { limit, after } = pageOf(context, 1);
+    const page = await listRefunds(database, { ...filter, before: idCursor('transfer', after), limit: limit + 1 });
+    context.body = presentPage(page, limit, present, ({ id }) => [id]);
   });
 }
 
@@ -86,20 +118,4 @@ function queryDate(context: Context): string {
   // A day that no month has is read as one of the next month.
   if (!isDay || moment.toISOString().slice(0, 10) !== date) throw badRequest('"date" must be a day such as 2026-11-30');
   return date;
-}
-
-/** RFC 4180, line by line: https://www.rfc-editor.org/rfc/rfc4180 */
-async function* toCsv(transfers: AsyncIterable<Transfer>): AsyncIterable<string> {
-  yield toLine(TRANSFER_COLUMNS.map(([name]) => name));
-  for await (const transfer of transfers) yield toLine(TRANSFER_COLUMNS.map(([, column]) => column(transfer)));
-}
-
-function toLine(values: readonly (string | null)[]): string {
-  return `${values.map((value) => quoted(value ?? '')).join(',')}\r\n`;
-}
-
-/** What a spreadsheet would take for a formula is made text. */
-function quoted(value: string): string {
-  const text = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,12 +1,15 @@
 /** What finance sees. */
 import type { Activity, BooksOfAccount, Refund, Statement } from '../../../db/queries/statements.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
+import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
+import type { Finding } from '../../../db/reconciliation/check.ts';
 import { formatUsd, toUsdNumber } from '../../../domain/money.ts';
+import type { Column } from '../../exports.ts';
+import { presentTextUsage } from '../usage/present.ts';
 
 export { presentTransfer } from './present.ts';
 
-/** The columns of the ledger as CSV; amounts are exact decimals. */
-export const TRANSFER_COLUMNS: readonly (readonly [name: string, (transfer: Transfer) => string | null])[] = [
+export const TRANSFER_COLUMNS: readonly Column<Transfer>[] = [
   ['created_at', ({ createdAt }) => createdAt.toISOString()],
   ['id', ({ id }) => id],
   ['kind', ({ kind }) => kind],
@@ -25,6 +28,28 @@ export const TRANSFER_COLUMNS: readonly (readonly [name: string, (transfer: Tran
   ['reason', ({ reason }) => reason],
 ];
 
+/** A line of a statement: the opening, what each kind of transfer changed, and the closing. */
+export interface StatementLine extends BooksOfAccount {
+  readonly line: string;
+  readonly transfers: number | null;
+}
+
+export function linesOf({ opening, activity, closing }: Statement): readonly StatementLine[] {
+  return [
+    { line: 'opening', transfers: null, ...opening },
+    ...activity.map(({ kind, ...change }) => ({ line: kind, ...change })),
+    { line: 'closing', transfers: null, ...closing },
+  ];
+}
+
+export const STATEMENT_COLUMNS: readonly Column<StatementLine>[] = [
+  ['line', ({ line }) => line],
+  ['transfers', ({ transfers }) => transfers],
+  ['available_usd', ({ available }) => formatUsd(available)],
+  ['reserved_usd', ({ reserved }) => formatUsd(reserved)],
+  ['total_usd', ({ available, reserved }) => formatUsd(available + reserved)],
+];
+
 /** Amounts are decimals in texts, so that opening and activity add up to closing for whoever adds them. */
 export function presentStatement(statement: Statement, { accountId, date }: { accountId: string; date: string }) {
   return {
@@ -35,6 +60,10 @@ export function presentStatement(statement: Statement, { accountId, date }: { ac
     activity: statement.activity.map(presentActivity),
     closing: presentBooks(statement.closing),
   };
+}
+
+export function presentStatementLine({ line, transfers, ...books }: StatementLine) {
+  return { line, transfers, ...presentBooks(books) };
 }
 
 function presentActivity({ kind, transfers, ...books }: Activity) {
@@ -49,7 +78,13 @@ function presentBooks({ available, reserved }: BooksOfAccount) {
   };
 }
 
-export function presentRefund(refund: Refund, temporal: { readonly uiUrl: string; readonly namespace: string }) {
+/** Where operators look at histories. */
+export interface HistoryLinks {
+  readonly uiUrl: string;
+  readonly namespace: string;
+}
+
+export function presentRefund(refund: Refund, temporal: HistoryLinks) {
   return {
     id: refund.id,
     object: 'refund',
@@ -64,8 +99,88 @@ export function presentRefund(refund: Refund, temporal: { readonly uiUrl: string
     cause: refund.cause,
     message: refund.message,
     request_id: refund.requestId,
-    history_url:
-      refund.taskId &&
-      `${temporal.uiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${refund.taskId}`,
+    history_url: historyUrl(refund, temporal),
   };
 }
+
+/** Text requests have no history. */
+function historyUrl({ taskId }: Refund, { uiUrl, namespace }: HistoryLinks): string | null {
+  return taskId && `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${taskId}`;
+}
+
+export const refundColumns = (temporal: HistoryLinks): readonly Column<Refund>[] => [
+  ['created_at', ({ createdAt }) => createdAt.toISOString()],
+  ['id', ({ id }) => id],
+  ['account_id', ({ accountId }) => accountId],
+  ['api_key_id', ({ apiKeyId }) => apiKeyId],
+  ['amount_usd', ({ amount }) => formatUsd(amount)],
+  ['reservation_id', ({ reservationId }) => reservationId],
+  ['task_id', ({ taskId }) => taskId],
+  ['text_request_id', ({ textRequestId }) => textRequestId],
+  ['model', ({ model }) => model],
+  ['cause', ({ cause }) => cause],
+  ['message', ({ message }) => message],
+  ['request_id', ({ requestId }) => requestId],
+  ['history_url', (refund) => historyUrl(refund, temporal)],
+];
+
+export const DAILY_USAGE_COLUMNS: readonly Column<DailyUsage>[] = [
+  ['date', ({ date }) => date],
+  ['kind', ({ kind }) => kind],
+  ['model', ({ model }) => model],
+  ['api_key_id', ({ apiKeyId }) => apiKeyId],
+  ['requests', ({ requests }) => requests],
+  ['failed', ({ failed }) => failed],
+  ['input_tokens', ({ inputTokens }) => inputTokens],
+  ['cache_read_tokens', ({ cacheReadTokens }) => cacheReadTokens],
+  ['cache_write_tokens', ({ cacheWriteTokens }) => cacheWriteTokens],
+  ['output_tokens', ({ outputTokens }) => outputTokens],
+  ['billable_duration_seconds', ({ billableSeconds }) => billableSeconds],
+  ['charged_usd', ({ charged }) => formatUsd(charged)],
+];
+
+/** A text request as its account sees it, and what only operators see: the route, what was held and who bore what. */
+export function presentAdminTextUsage(usage: TextUsage) {
+  return {
+    ...presentTextUsage(usage),
+    account_id: usage.accountId,
+    upstream: usage.upstream,
+    upstream_format: usage.upstreamFormat,
+    held_usd: toUsdNumber(usage.held),
+    absorbed_usd: toUsdNumber(usage.absorbed),
+  };
+}
+
+export const TEXT_USAGE_COLUMNS: readonly Column<TextUsage>[] = [
+  ['created_at', ({ createdAt }) => createdAt.toISOString()],
+  ['id', ({ id }) => id],
+  ['request_id', ({ requestId }) => requestId],
+  ['api_key_id', ({ apiKeyId }) => apiKeyId],
+  ['model', ({ model }) => model],
+  ['format', ({ format }) => format],
+  ['stream', ({ streamed }) => streamed],
+  ['upstream', ({ upstream }) => upstream],
+  ['upstream_format', ({ upstreamFormat }) => upstreamFormat],
+  ['outcome', ({ outcome }) => outcome],
+  ['error_code', ({ errorCode }) => errorCode],
+  ['rates_version', ({ catalogueVersion }) => catalogueVersion],
+  ['price_modifiers', ({ modifiers }) => modifiers.map(({ kind, factor }) => `${kind} ${factor}`).join(' ')],
+  ['input_tokens', ({ inputTokens }) => inputTokens],
+  ['cache_read_tokens', ({ cacheReadTokens }) => cacheReadTokens],
+  ['cache_write_tokens', ({ cacheWriteTokens }) => cacheWriteTokens],
+  ['output_tokens', ({ outputTokens }) => outputTokens],
+  ['reasoning_tokens', ({ reasoningTokens }) => reasoningTokens],
+  ['estimated', ({ estimated }) => estimated],
+  ['held_usd', ({ held }) => formatUsd(held)],
+  ['charged_usd', ({ charged }) => formatUsd(charged)],
+  ['absorbed_usd', ({ absorbed }) => formatUsd(absorbed)],
+  ['latency_ms', ({ latencyMs }) => latencyMs],
+  ['first_byte_ms', ({ firstByteMs }) => firstByteMs],
+];
+
+export const FINDING_COLUMNS: readonly Column<Finding>[] = [
+  ['check', ({ check }) => check],
+  ['subject', ({ subject }) => subject],
+  ['detail', ({ detail }) => detail],
+  ['remedy', ({ remedy }) => remedy],
+];

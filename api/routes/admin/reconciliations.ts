@@ -8,10 +8,12 @@ import {
 } from '../../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
+import { sendAll } from '../../exports.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { RequestState } from '../../state.ts';
 import { idCursor } from '../webhooks/query.ts';
+import { FINDING_COLUMNS } from './present-finance.ts';
 
 export function adminReconciliationRoutes(
   router: Router<RequestState>,
@@ -28,6 +30,8 @@ export function adminReconciliationRoutes(
 
   router.get('/admin/v1/reconciliations/:reconciliationId', requireAdmin, async (context) => {
     const reconciliation = await existing(context.params['reconciliationId'] ?? '');
+    const rows = () => reconciliation.report?.findings ?? [];
+    if (sendAll(context, { rows, columns: FINDING_COLUMNS, present: (finding) => finding })) return;
     context.body = { data: presentReconciliationWithFindings(reconciliation) };
   });
 

@@ -31,6 +31,7 @@ export function presentTextUsage(usage: TextUsage) {
     stream: usage.streamed,
     outcome: usage.outcome,
     error_code: usage.errorCode,
+    rates_version: usage.catalogueVersion,
     input_tokens: usage.inputTokens,
     cache_read_tokens: usage.cacheReadTokens,
     cache_write_tokens: usage.cacheWriteTokens,

@@ -17,7 +17,7 @@ export function usageRoutes(
   { database, authenticate, limitRequests }: ApiServices,
 ): void {
   router.get('/v1/usage', authenticate, limitRequests, async (context) => {
-    const { from, to } = periodOf(context);
+    const { from, to } = usagePeriodOf(context);
     const days = await sumDailyUsage(database, { accountId: callerOf(context).account.id, from, to });
     context.body = { data: days.map(presentDailyUsage) };
   });
@@ -38,7 +38,7 @@ export function usageRoutes(
 }
 
 /** The last days, today included, where nothing else is asked for. @throws ServiceError `bad_request` */
-function periodOf(context: Context): { from: Date; to: Date } {
+export function usagePeriodOf(context: Context): { from: Date; to: Date } {
   const to = queryTime(context, 'to') ?? new Date();
   const from = queryTime(context, 'from') ?? startOfDay(new Date(to.getTime() - (DEFAULT_DAYS - 1) * MS_PER_DAY));
   if (from >= to) throw badRequest('"from" must be before "to"');

@@ -82,6 +82,29 @@ describe('finance', () => {
       expect(lineOf('adjustment')).to.include(`"jo, ""the admin""",'=1+1`);
     });
 
+    it('is a JSON object a line, oldest first, for programs', async () => {
+      const response = await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'application/x-ndjson' });
+      const kinds = (await response.text())
+        .trimEnd()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line).kind);
+      expect(kinds).to.have.length(10);
+      expect(kinds.slice(0, 2)).to.have.members(['signup_grant', 'topup']);
+    });
+
+    it('has each of thousands of transfers once, also those of one moment', async () => {
+      const { accountId } = await app.createAccount();
+      await app.database.raw(MANY_ADJUSTMENTS, { accountId, count: 2_500 });
+      const csv = await (await ask(`/accounts/${accountId}/ledger`, { accept: 'text/csv' })).text();
+      const ids = csv
+        .trimEnd()
+        .split('\r\n')
+        .slice(1)
+        .map((line) => line.split(',')[1]);
+      expect(ids).to.have.length(2_500);
+      expect(ids).to.deep.equal([...new Set(ids)].toSorted());
+    });
+
     it('is the same CSV each time', async () => {
       const csv = async (): Promise<string> =>
         (await ask(`/accounts/${caller.accountId}/ledger`, { accept: 'text/csv' })).text();
@@ -122,6 +145,22 @@ describe('finance', () => {
       expect(data['opening']).to.include({ available_usd: '8.999999999999' });
     });
 
+    it('is CSV from opening to closing', async () => {
+      const response = await ask(`/accounts/${caller.accountId}/statements?date=${today}`, { accept: 'text/csv' });
+      const lines = (await response.text()).trimEnd().split('\r\n');
+      expect(lines).to.deep.equal([
+        'line,transfers,available_usd,reserved_usd,total_usd',
+        'opening,,0,0,0',
+        'adjustment,1,-0.000000000001,0,-0.000000000001',
+        'refund,2,1.000000001,-1.000000001,0',
+        'reservation,4,-3.000000001,3.000000001,0',
+        'settlement,1,0,-1,-1',
+        'signup_grant,1,1,0,1',
+        'topup,1,10,0,10',
+        'closing,,8.999999999999,1,9.999999999999',
+      ]);
+    });
+
     for (const date of ['', 'today', '2026-02-30', '2026-2-3']) {
       it(`refuses the date "${date}"`, async () => {
         expect((await ask(`/accounts/${caller.accountId}/statements?date=${date}`)).status).to.equal(400);
@@ -144,8 +183,57 @@ describe('finance', () => {
     });
   });
 
+  it('exports refunds with exact amounts', async () => {
+    const csv = await (await ask(`/refunds?account_id=${caller.accountId}`, { accept: 'text/csv' })).text();
+    const [header, ...lines] = csv.trimEnd().split('\r\n');
+    expect(header).to.match(/^created_at,id,account_id,api_key_id,amount_usd,reservation_id,task_id/);
+    expect(lines).to.have.length(2);
+    expect(lines[0]).to.include(',0.000000001,').and.to.include(',processing_failed,');
+    expect(lines[1]).to.include(`/namespaces/default/workflows/${failedTaskId}`);
+  });
+
+  describe('the usage of an account', () => {
+    it('is summed up by day, model and key, as JSON and as CSV', async () => {
+      const { data } = await read(`/accounts/${caller.accountId}/usage`);
+      expect(
+        data.map(({ kind, requests, failed, charged_usd }) => [kind, requests, failed, charged_usd]),
+      ).to.deep.equal([
+        ['text', 0, 1, 0],
+        ['video', 1, 1, 1],
+      ]);
+      const csv = await (await ask(`/accounts/${caller.accountId}/usage`, { accept: 'text/csv' })).text();
+      expect(csv.trimEnd().split('\r\n')).to.deep.equal([
+        'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,billable_duration_seconds,charged_usd',
+        `${today},text,textc-M3,${caller.keyId},0,1,10,0,0,20,0,0`,
+        `${today},video,vidone-3.0,${caller.keyId},1,1,0,0,0,0,5,1`,
+      ]);
+    });
+
+    it('names of each text request its route, its rates, what was held and who bore what', async () => {
+      const { data } = await read(`/accounts/${caller.accountId}/usage/requests`);
+      expect(data).to.have.length(1);
+      expect(data[0]).to.deep.include({
+        account_id: caller.accountId,
+        model: 'textc-M3',
+        format: 'chat-completions',
+        upstream: 'simulator',
+        upstream_format: 'chat-completions',
+        rates_version: 'test',
+        price_modifiers: [],
+        outcome: 'failed',
+        estimated: false,
+        held_usd: 1e-9,
+        charged_usd: 0,
+        absorbed_usd: 0,
+        latency_ms: 12,
+      });
+      const csv = await (await ask(`/accounts/${caller.accountId}/usage/requests`, { accept: 'text/csv' })).text();
+      expect(csv.trimEnd().split('\r\n')[1]).to.include(',simulator,chat-completions,failed,processing_failed,test,');
+    });
+  });
+
   it('knows no account that is not there', async () => {
-    for (const path of ['ledger', `statements?date=${today}`]) {
+    for (const path of ['ledger', `statements?date=${today}`, 'usage', 'usage/requests']) {
       expect((await ask(`/accounts/acc_1/${path}`)).status).to.equal(404);
     }
   });
@@ -155,3 +243,10 @@ describe('finance', () => {
     expect((await ask('/refunds', headers)).status).to.equal(401);
   });
 });
+
+/** Of one moment, so that only their ids tell them apart. */
+const MANY_ADJUSTMENTS = /* sql */ `
+  INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, author, reason)
+  SELECT 'tr_' || lpad(number::text, 32, '0'), now(), now(), 'adjustment', 'adjustments', 'available', 1, :accountId,
+    'tester', 'a test'
+  FROM generate_series(1, :count) AS number`;

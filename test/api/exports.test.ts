@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import Koa from 'koa';
+import { type Export, NDJSON, sendAll } from '../../api/exports.ts';
+import type { RequestState } from '../../api/state.ts';
+import { listen } from '../../bin/parts/http-server.ts';
+
+interface Row {
+  readonly name: string | null;
+  readonly amount: string;
+}
+
+const FORMAT: Omit<Export<Row>, 'rows'> = {
+  columns: [
+    ['name', ({ name }) => name],
+    ['amount', ({ amount }) => amount],
+  ],
+  present: ({ name, amount }) => ({ name, amount }),
+};
+
+describe('an export', () => {
+  /** What a client gets that asks for such rows. */
+  async function ask(accept: string, rows: Export<Row>['rows']): Promise<{ type: string | null; text: string }> {
+    const app = new Koa<RequestState>();
+    app.silent = true;
+    app.use((context) => {
+      if (!sendAll(context, { rows, ...FORMAT })) context.body = 'a page';
+    });
+    const server = await listen(app.callback(), '127.0.0.1', 0);
+    try {
+      const response = await fetch(`http://127.0.0.1:${server.port}/`, { headers: { accept } });
+      return { type: response.headers.get('content-type'), text: await response.text() };
+    } finally {
+      await server.stop(0);
+    }
+  }
+
+  const rowsNamed =
+    (...names: (string | null)[]): Export<Row>['rows'] =>
+    () =>
+      names.map((name) => ({ name, amount: '-0.000000000001' }));
+
+  it('is CSV with a header, whose commas, quotes and line breaks are quoted', async () => {
+    const { type, text } = await ask('text/csv', rowsNamed('a', 'b,"c"\n', null));
+    expect(type).to.match(/^text\/csv/);
+    expect(text).to.equal('name,amount\r\na,-0.000000000001\r\n"b,""c""\n",-0.000000000001\r\n,-0.000000000001\r\n');
+  });
+
+  for (const formula of ['=1+1', '+1', '-1+1', '@SUM(A1)', '\tx']) {
+    it(`is harmless in a spreadsheet: ${JSON.stringify(formula)} is text`, async () => {
+      const { text } = await ask('text/csv', rowsNamed(formula));
+      expect(text.split('\r\n')[1]).to.equal(`'${formula},-0.000000000001`);
+    });
+  }
+
+  it('is a JSON object a line', async () => {
+    const { type, text } = await ask(NDJSON, rowsNamed('a', null));
+    expect(type).to.equal(NDJSON);
+    expect(
+      text
+        .trimEnd()
+        .split('\n')
+        .map((line): unknown => JSON.parse(line)),
+    ).to.deep.equal([
+      { name: 'a', amount: '-0.000000000001' },
+      { name: null, amount: '-0.000000000001' },
+    ]);
+  });
+
+  for (const accept of ['application/json', '*/*']) {
+    it(`is not sent to a client that takes ${accept}`, async () => {
+      expect((await ask(accept, rowsNamed('a'))).text).to.equal('a page');
+    });
+  }
+
+  it('that fails halfway is cut off, so that nobody takes it for the whole', async () => {
+    const failing = async function* (): AsyncIterable<Row> {
+      yield { name: 'a', amount: '1' };
+      await Promise.resolve();
+      throw new Error('the database is gone');
+    };
+    const outcome = await ask('text/csv', failing).then(
+      () => 'whole',
+      () => 'cut off',
+    );
+    expect(outcome).to.equal('cut off');
+  });
+});
