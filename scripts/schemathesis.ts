@@ -5,20 +5,16 @@
  * Usage: npm run schemathesis [options of `schemathesis run`…]
  *        npm run schemathesis -- --demo .genway/demo.json [options…]    against the stack that wrote that file
  */
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { homedir, tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { type RunningProcess, startProcess } from '../bin/stack/child-process.ts';
-import { findFreePort } from '../bin/stack/ports.ts';
-import { waitUntil } from '../bin/stack/wait-until.ts';
+import { readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { startProcess } from '../bin/stack/child-process.ts';
 import { childEnvironment } from '../config.ts';
+import { startOwnStack, STOP_GRACE_MS } from './own-stack.ts';
 
 const VERSION = '4.32.5';
 const PYTHON = join(homedir(), '.cache/genway/schemathesis');
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
-const ROOT = resolve(import.meta.dirname, '..');
-const READY_TIMEOUT_MS = 10 * 60_000;
-const STOP_GRACE_MS = 30_000;
 /** Schemathesis goes on until then, or until it has nothing new to try. */
 const MAX_SECONDS = 240;
 
@@ -38,7 +34,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 
 try {
   await installSchemathesis();
-  process.exitCode = await tryApi(await readStack(isGiven ? demoFile : await startStack()));
+  process.exitCode = await tryApi(isGiven ? await readStack(demoFile) : await startStack());
 } finally {
   await cleanUp();
 }
@@ -85,53 +81,13 @@ async function run(
   return typeof exit === 'number' ? exit : 1;
 }
 
-/** Starts everything on free ports, with an empty state. @returns the file in which it tells its addresses and keys */
-async function startStack(): Promise<string> {
-  const home = await mkdtemp(join(tmpdir(), 'genway-schemathesis-'));
-  cleanUps.push(() => rm(home, { recursive: true, force: true }));
-  const log: string[] = [];
-  const stack = await startProcess({
-    command: process.execPath,
-    args: [join(ROOT, 'bin/bootstrap.mjs'), 'start'],
-    env: await stackEnvironment(home),
-    stopSignal: 'SIGINT',
-    output: (line) => void log.push(line),
-  });
-  cleanUps.push(() => stack.stop(STOP_GRACE_MS));
-  const demo = join(home, 'demo.json');
-  await ready(stack, demo).catch((error: unknown) => {
-    console.error(log.join('\n'));
-    throw error;
-  });
-  return demo;
+async function startStack(): Promise<Stack> {
+  const { description, stop } = await startOwnStack();
+  cleanUps.push(stop);
+  return description;
 }
 
-async function stackEnvironment(home: string): Promise<NodeJS.ProcessEnv> {
-  const [api, text, simulator, postgres, temporal, temporalUi] = await Promise.all(
-    Array.from({ length: 6 }, async () => String(await findFreePort())),
-  );
-  return childEnvironment({
-    GENWAY_HOME: home,
-    GENWAY_API_PORT: api ?? '',
-    GENWAY_TEXT_PORT: text ?? '',
-    GENWAY_SIMULATOR_PORT: simulator ?? '',
-    GENWAY_POSTGRES_PORT: postgres ?? '',
-    TEMPORAL_PORT: temporal ?? '',
-    TEMPORAL_UI_PORT: temporalUi ?? '',
-    GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
-    GENWAY_RATE_LIMIT_RPM: '1000000',
-    GENWAY_MAX_CONCURRENT_TASKS: '100000',
-  });
-}
-
-async function ready(stack: RunningProcess, demo: string): Promise<void> {
-  const ended = stack.exited.then((exit) =>
-    Promise.reject(new Error(`the stack ended with ${exit} before it was ready`)),
-  );
-  const written = waitUntil(() => readFile(demo), { timeoutMs: READY_TIMEOUT_MS });
-  await Promise.race([ended, written]);
-}
-
+/** @param demo the file in which a stack tells its addresses and keys */
 async function readStack(demo: string): Promise<Stack> {
   return JSON.parse(await readFile(demo, 'utf8'));
 }

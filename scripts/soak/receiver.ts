@@ -1,0 +1,70 @@
+/** A webhook receiver that takes everything at once and remembers what it was sent. */
+import { createServer, type IncomingMessage } from 'node:http';
+import Joi from 'joi';
+import { verifySignature } from '../../webhooks/signature.ts';
+
+export interface ReceivedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly taskId: string;
+  /** The last part of the address that it was sent to. */
+  readonly path: string;
+  readonly isSigned: boolean;
+}
+
+export interface SoakReceiver {
+  /** Addresses of endpoints are this, a slash and a path. */
+  readonly url: string;
+  /** Every delivery, in the order in which they came. */
+  readonly events: readonly ReceivedEvent[];
+  /** The secret of the endpoint under a path, known when it has been made. */
+  setSecret(path: string, secret: string): void;
+  close(): Promise<void>;
+}
+
+const eventSchema = Joi.object<{ id: string; type: string; data: { id: string } }>({
+  id: Joi.string().required(),
+  type: Joi.string().required(),
+  data: Joi.object({ id: Joi.string().required() }).unknown(true).required(),
+}).unknown(true);
+
+export async function startSoakReceiver(): Promise<SoakReceiver> {
+  const events: ReceivedEvent[] = [];
+  const secrets = new Map<string, string>();
+
+  async function receive(incoming: IncomingMessage): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of incoming) chunks.push(Buffer.from(chunk));
+    const body = Buffer.concat(chunks);
+    const path = (incoming.url ?? '').slice(1);
+    const isSigned = verifySignature({
+      secret: secrets.get(path) ?? '',
+      timestamp: String(incoming.headers['x-svc-timestamp']),
+      signature: String(incoming.headers['x-svc-signature']),
+      body,
+      nowSeconds: Math.floor(Date.now() / 1000),
+    });
+    const { id, type, data } = Joi.attempt(JSON.parse(body.toString('utf8')), eventSchema.required());
+    events.push({ id, type, taskId: data.id, path, isSigned });
+  }
+
+  const server = createServer((incoming, response) => {
+    receive(incoming).then(
+      () => response.writeHead(204).end(),
+      () => response.destroy(),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    events,
+    setSecret: (path, secret) => void secrets.set(path, secret),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,174 @@
+/**
+ * Many media tasks of accounts with one webhook endpoint each, some of which fail: in the end every task must have been told of
+ * once and paid or refunded once. Sees of Genway only what its clients, receivers and operators see.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { type Client, createClient } from './client.ts';
+import { type ReceivedEvent, startSoakReceiver, type SoakReceiver } from './receiver.ts';
+
+export interface SoakOptions {
+  readonly baseUrl: string;
+  readonly adminToken: string;
+  readonly tasks: number;
+  /** Over how many accounts the tasks are spread. */
+  readonly accounts: number;
+  /** How long all tasks together may take. */
+  readonly timeoutMs: number;
+  /** How long nothing more may arrive after the last event. */
+  readonly quietMs: number;
+}
+
+/** Something that must be so many times. */
+export interface Count {
+  readonly what: string;
+  readonly expected: number;
+  readonly found: number;
+}
+
+interface Account {
+  readonly id: string;
+  readonly apiKey: string;
+  readonly webhookId: string;
+  /** What its endpoint is called at the receiver. */
+  readonly path: string;
+}
+
+interface OrderedTask {
+  readonly id: string;
+  readonly account: Account;
+  readonly status: 'succeeded' | 'failed';
+}
+
+const CREATES_AT_ONCE = 16;
+const TOP_UP_USD = 10_000;
+/** One of so many tasks fails, so that there are refunds among the resolutions and both events among the deliveries. */
+const FAILING = 10;
+const PROMPTS = {
+  succeeded: 'A lighthouse [sim:render_ms=10]',
+  failed: 'A lighthouse [sim:render_ms=10,fail=processing_failed]',
+};
+
+/** @throws Error when a call is refused, or the tasks do not become final in time */
+export async function soakWebhooks(options: SoakOptions): Promise<readonly Count[]> {
+  const client = createClient(options.baseUrl);
+  const receiver = await startSoakReceiver();
+  try {
+    const numbers = Array.from({ length: options.accounts }, (_, number) => number);
+    const accounts = await Promise.all(numbers.map((number) => openAccount(client, receiver, number, options)));
+    const tasks = await createTasks(client, accounts, options.tasks);
+    await waitForEvents(receiver, tasks.length, options.timeoutMs);
+    await sleep(options.quietMs);
+    return await count(client, { tasks, accounts, events: receiver.events, adminToken: options.adminToken });
+  } finally {
+    await receiver.close();
+    await client.close();
+  }
+}
+
+async function openAccount(
+  { post }: Client,
+  receiver: SoakReceiver,
+  number: number,
+  { adminToken }: SoakOptions,
+): Promise<Account> {
+  const { id } = await post('/admin/v1/accounts', adminToken, { name: `soak ${number}` });
+  const account = `/admin/v1/accounts/${id}`;
+  await post(`${account}/topups`, adminToken, { amount_usd: TOP_UP_USD, reference: `soak ${id}` });
+  const { api_key: apiKey } = await post(`${account}/keys`, adminToken, {});
+  const path = `account-${number}`;
+  const { id: webhookId, secret } = await post('/v1/webhooks', apiKey, { url: `${receiver.url}/${path}` });
+  receiver.setSecret(path, secret);
+  return { id, apiKey, webhookId, path };
+}
+
+async function createTasks({ post }: Client, accounts: readonly Account[], count: number): Promise<OrderedTask[]> {
+  const tasks: OrderedTask[] = [];
+  let ordered = 0;
+  const order = async (): Promise<void> => {
+    while (ordered < count) {
+      const number = (ordered += 1);
+      const account = accounts[number % accounts.length];
+      if (!account) throw new Error('there must be an account');
+      const status = number % FAILING === 0 ? 'failed' : 'succeeded';
+      const body = { model: 'vidone-3.0', prompt: PROMPTS[status], duration: 2 };
+      const { id } = await post('/v1/videos/tasks', account.apiKey, body);
+      tasks.push({ id, account, status });
+    }
+  };
+  await Promise.all(Array.from({ length: CREATES_AT_ONCE }, order));
+  return tasks;
+}
+
+/** Ends early when it takes too long: then the counts tell what is missing. */
+async function waitForEvents({ events }: SoakReceiver, count: number, timeoutMs: number): Promise<void> {
+  const allArrived = async (): Promise<void> => {
+    if (events.length < count) throw new Error(`${events.length} of ${count} events have arrived`);
+  };
+  await waitUntil(allArrived, { timeoutMs, pauseMs: 200 }).catch(() => undefined);
+}
+
+interface Findings {
+  readonly tasks: readonly OrderedTask[];
+  readonly accounts: readonly Account[];
+  readonly events: readonly ReceivedEvent[];
+  readonly adminToken: string;
+}
+
+async function count({ list }: Client, { tasks, accounts, events, adminToken }: Findings): Promise<readonly Count[]> {
+  const perAccount = await Promise.all(
+    accounts.map(async ({ id, apiKey, webhookId }) => ({
+      shown: await list('/v1/tasks', apiKey),
+      deliveries: await list(`/v1/webhooks/${webhookId}/deliveries`, apiKey),
+      transfers: await list(`/admin/v1/accounts/${id}/ledger`, adminToken),
+    })),
+  );
+  const shown = new Map(perAccount.flatMap((account) => account.shown).map((task) => [task['id'], task]));
+  const deliveries = perAccount.flatMap((account) => account.deliveries);
+  const transfers = perAccount.flatMap((account) => account.transfers);
+  const resolutions = transfers.filter(({ kind }) => kind === 'settlement' || kind === 'refund');
+  const told = new Map(events.map((event) => [event.taskId, event]));
+  const failing = tasks.filter(({ status }) => status === 'failed').length;
+  const all = tasks.length;
+  return [
+    { what: 'tasks created', expected: all, found: new Set(tasks.map(({ id }) => id)).size },
+    {
+      what: 'tasks that ended as they should',
+      expected: all,
+      found: tasks.filter(({ id, status }) => shown.get(id)?.['status'] === status).length,
+    },
+    { what: 'deliveries received', expected: all, found: events.length },
+    { what: 'different events among them', expected: all, found: new Set(events.map(({ id }) => id)).size },
+    {
+      what: 'tasks told of, to their own account',
+      expected: all,
+      found: tasks.filter(({ id, account }) => told.get(id)?.path === account.path).length,
+    },
+    {
+      what: 'events of the right type',
+      expected: all,
+      found: tasks.filter(({ id, status }) => told.get(id)?.type === `task.${status}`).length,
+    },
+    { what: 'valid signatures', expected: all, found: events.filter(({ isSigned }) => isSigned).length },
+    {
+      what: 'deliveries logged with one attempt',
+      expected: all,
+      found: deliveries.filter(({ status, attempts }) => status === 'delivered' && lengthOf(attempts) === 1).length,
+    },
+    { what: 'ledger resolutions', expected: all, found: resolutions.length },
+    {
+      what: 'tasks resolved among them',
+      expected: all,
+      found: new Set(resolutions.map((resolution) => resolution['task_id'])).size,
+    },
+    {
+      what: 'refunds among them',
+      expected: failing,
+      found: resolutions.filter(({ kind }) => kind === 'refund').length,
+    },
+  ];
+}
+
+function lengthOf(value: unknown): number {
+  return Array.isArray(value) ? value.length : 0;
+}
