@@ -49,8 +49,10 @@ function install() {
   const command = ['install', '--no-save', '--no-audit', '--no-fund'];
   try {
     execFileSync('npm', command, { stdio: 'inherit', shell: process.platform === 'win32' });
-  } catch {
-    fail(`npm ${command.join(' ')} failed; see above`);
+  } catch (error) {
+    if (error.code === 'ENOENT')
+      fail('npm, which installs the dependencies, is not on the PATH; it comes with Node: https://nodejs.org');
+    fail(`npm ${command.join(' ')} failed; see above. Once that is mended, run the same command again.`);
   }
   writeFileSync(stampFile, lockDigest());
 }

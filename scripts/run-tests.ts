@@ -1,16 +1,21 @@
 /**
- * `npm test`: starts PostgreSQL and Temporal, runs mocha on the files and folders that are named, or on all tests, and stops
- * the servers again however the run ends. The last line of the output is `N passed, N failed`.
+ * `npm test`: starts PostgreSQL and Temporal, runs the tests of the files and folders that are named, or all of them, in
+ * several processes of mocha's, and stops the servers again however the run ends. The last line of the output is
+ * `N passed, N failed`.
  */
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { startProcess, type RunningProcess } from '../bin/stack/child-process.ts';
 import { childEnvironment } from '../config.ts';
-import { createServices } from '../test/support/servers.ts';
+import { createServices, MAX_TEST_PROCESSES } from '../test/support/servers.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough for what the running test has started to be stopped after it. */
 const STOP_GRACE_MS = 30_000;
+const ALL_TESTS = 'test';
+/** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
+const LONG_TESTS = ['test/source', 'test/workflows/', 'test/stack/', 'test/api/', 'test/db/', 'test/storage/'];
 const mocha = join(import.meta.dirname, '../node_modules/mocha/bin/mocha.js');
 
 const services = createServices(console.log);
@@ -35,22 +40,34 @@ async function stopEarly(): Promise<void> {
   process.exit(130);
 }
 
-/** The environment that leads the tests to the servers. */
+/** The environment that leads the tests to what all of them share. */
 async function startServers(): Promise<NodeJS.ProcessEnv> {
-  const [databaseUrl, temporalAddress] = await Promise.all([services.database(), services.temporal()]);
+  const [databaseUrl, temporalAddress, workflowBundle] = await Promise.all([
+    services.database(),
+    services.temporal(),
+    services.workflowBundle(),
+  ]);
   return {
     ...childEnvironment({}),
     GENWAY_TEST_DATABASE_URL: databaseUrl,
     GENWAY_TEST_TEMPORAL_ADDRESS: temporalAddress,
+    GENWAY_TEST_WORKFLOW_BUNDLE: workflowBundle,
   };
 }
 
 async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
-  const named = process.argv.slice(2);
+  const jobs = Math.min(availableParallelism(), MAX_TEST_PROCESSES);
   child = await startProcess({
     command: process.execPath,
-    // Something that is still open after the last test must not keep the run from ending.
-    args: [mocha, '--exit', ...(process.stdout.isTTY ? ['--color'] : []), ...patterns(named)],
+    args: [
+      mocha,
+      '--parallel',
+      `--jobs=${jobs}`,
+      // Something that is still open after the last test must not keep the run from ending.
+      '--exit',
+      ...(process.stdout.isTTY ? ['--color'] : []),
+      ...mochaArguments(process.argv.slice(2)),
+    ],
     env,
     // The signal that mocha passes on to the process that runs the tests.
     stopSignal: 'SIGINT',
@@ -62,12 +79,21 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
-/** Mocha's arguments: options and files as they are, folders as the tests in them. */
-function patterns(named: readonly string[]): string[] {
-  if (named.length === 0) return ['test/**/*.test.ts'];
-  return named.map((name) => (isFolder(name) ? join(name, '**/*.test.ts') : name));
+/** What follows the first option is for mocha; what stands before it are files and folders. */
+function mochaArguments(given: readonly string[]): string[] {
+  const firstOption = given.findIndex((argument) => argument.startsWith('-'));
+  const paths = firstOption === -1 ? given : given.slice(0, firstOption);
+  const files = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
+  return [...given.slice(paths.length), ...[...files].sort((one, other) => rank(one) - rank(other))];
 }
 
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+function testFiles(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return files.flatMap((file) => (file.endsWith('.test.ts') ? [join(path, file)] : []));
+}
+
+function rank(file: string): number {
+  const rank = LONG_TESTS.findIndex((path) => file.startsWith(path));
+  return rank === -1 ? LONG_TESTS.length : rank;
 }

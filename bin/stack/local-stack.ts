@@ -1,5 +1,5 @@
 /** Everything that `npm start` runs, started in order and stopped in order. */
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
@@ -65,7 +65,6 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
   };
 
   const start = async (): Promise<StackDescription> => {
-    await mkdir(config.home, { recursive: true });
     pidFile = await claimHome(config.home, report);
     await rm(demoFile, { force: true });
     await checkPorts(portsToOpen(config));

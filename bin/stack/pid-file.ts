@@ -1,5 +1,5 @@
 /** `pids.json` in the state folder: which processes belong to the stack, so that what a crash left behind can be found. */
-import { rm } from 'node:fs/promises';
+import { access, constants, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Joi from 'joi';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
@@ -26,11 +26,13 @@ const schema = Joi.object<Record<string, ProcessRecord>>().pattern(
 );
 
 /**
- * Claims the state folder for this process, and stops the processes of a stack that ended without stopping them.
+ * Claims the state folder, which is made if need be, for this process, and stops the processes of a stack that ended without
+ * stopping them.
  *
- * @throws Error when another stack is running on the folder
+ * @throws Error when another stack is running on the folder, or this user may not write to it
  */
 export async function claimHome(home: string, report: (line: string) => void): Promise<PidFile> {
+  await ensureWritable(home);
   const file = join(home, 'pids.json');
   await stopLeftovers(file, home, report);
   const records: Record<string, ProcessRecord> = {};
@@ -45,6 +47,18 @@ export async function claimHome(home: string, report: (line: string) => void): P
   };
   await record(SUPERVISOR, process.pid);
   return { record, remove: () => rm(file, { force: true }) };
+}
+
+async function ensureWritable(home: string): Promise<void> {
+  try {
+    await mkdir(home, { recursive: true });
+    await access(home, constants.W_OK);
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new Error(`The state cannot be kept in ${home}: ${reason}. Set GENWAY_HOME to a folder of yours.`, {
+      cause: error,
+    });
+  }
 }
 
 async function stopLeftovers(file: string, home: string, report: (line: string) => void): Promise<void> {

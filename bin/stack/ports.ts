@@ -1,21 +1,25 @@
 /** TCP ports on this machine. */
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** A port that was free a moment ago. */
-export async function findFreePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer().listen(0, host);
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('a TCP server has no port');
-  return address.port;
+/**
+ * Below the ports that systems give to outgoing connections and to servers that take any (32768 and up on Linux, 49152 and up
+ * elsewhere), so that none of these takes a port between its choice and its use.
+ */
+const FREE_PORTS = { from: 20_000, to: 32_000 };
+
+/** A port, chosen at random, on which nothing listens. */
+export async function findFreePort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(FREE_PORTS.from, FREE_PORTS.to);
+    if (await isPortFree(port)) return port;
+  }
 }
 
 /** Whether nothing listens on the port, so that a server could. */
-async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
-  const server = createServer().listen(port, host);
+async function isPortFree(port: number): Promise<boolean> {
+  const server = createServer().listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');
   } catch {

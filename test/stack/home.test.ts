@@ -45,6 +45,17 @@ describe('the state folder', () => {
       .and.contains('GENWAY_HOME');
   });
 
+  it('that cannot be written to is refused by the name of the variable', async () => {
+    const file = join(home, 'file');
+    await writeFile(file, '');
+    for (const folder of [file, join(file, 'below')]) {
+      expect(await rejectionOf(claimHome(folder, () => {})))
+        .to.have.property('message')
+        .that.contains(`cannot be kept in ${folder}`)
+        .and.contains('GENWAY_HOME');
+    }
+  });
+
   it('is free again when its stack was ended without a word', async () => {
     const gone = spawn(process.execPath, ['--eval', '']);
     const pid = gone.pid ?? 0;
@@ -92,6 +103,10 @@ describe('the ports', () => {
       `Port ${port} is taken. Stop what listens there, or set GENWAY_API_PORT to another port.`,
     );
     server.close();
+  });
+
+  it('that are free are not among those that outgoing connections may take', async () => {
+    expect(await findFreePort()).to.be.below(32_768);
   });
 
   it('of a stack are refused when two are the same', async () => {

@@ -1,8 +1,10 @@
-/** PostgreSQL and Temporal for one run of the tests, in a folder that is removed with them. */
+/** What one run of the tests shares: PostgreSQL, Temporal and the bundled workflows, in a folder that is removed with them. */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DefaultLogger } from '@temporalio/worker';
+import { bundleWorkflows } from '../../bin/parts/workflow-bundle.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { startPostgres } from '../../bin/stack/postgres.ts';
 import { findTemporalServer, startTemporalServer } from '../../bin/stack/temporal-server.ts';
@@ -13,31 +15,41 @@ interface Service {
   stop(): Promise<void>;
 }
 
-/** The servers of one run. */
 export interface Services {
   /** Connection URL of PostgreSQL. */
   database(): Promise<string>;
   /** host:port of Temporal. */
   temporal(): Promise<string>;
+  /** The file with the bundled workflows. */
+  workflowBundle(): Promise<string>;
   stop(): Promise<void>;
 }
 
-/** The namespaces that suites with a worker of their own may claim. */
-export const TEST_NAMESPACES = Array.from({ length: 20 }, (_, index) => `test-${index}`);
+/** As many processes as may run tests side by side. */
+export const MAX_TEST_PROCESSES = 4;
+const NAMESPACES_OF_A_PROCESS = 10;
 
-/** Servers that are each started when first asked for. */
+/** The namespaces that the suites of one process may claim, so that processes need not agree on them. */
+export function testNamespaces(process: number): string[] {
+  return Array.from({ length: NAMESPACES_OF_A_PROCESS }, (_, index) => `test-${process}-${index}`);
+}
+
+/** Services that are each started, or made, when first asked for. */
 export function createServices(report: (line: string) => void = () => {}): Services {
   let folder: Promise<string> | undefined;
   let database: Promise<Service> | undefined;
   let temporal: Promise<Service> | undefined;
+  let bundle: Promise<string> | undefined;
   const stateFolder = (): Promise<string> => (folder ??= mkdtemp(join(tmpdir(), 'genway-test-')));
   return {
     database: async () => (await (database ??= stateFolder().then(startTestPostgres))).address,
     temporal: async () => (await (temporal ??= stateFolder().then((home) => startTestTemporal(home, report)))).address,
+    workflowBundle: () => (bundle ??= stateFolder().then(writeWorkflowBundle)),
     stop: async () => {
       for (const started of await Promise.allSettled([database, temporal])) {
         if (started.status === 'fulfilled') await started.value?.stop();
       }
+      await bundle?.catch(() => {});
       if (folder) await rm(await folder, { recursive: true, force: true });
     },
   };
@@ -59,8 +71,15 @@ async function startTestTemporal(folder: string, report: (line: string) => void)
   const server = await startTemporalServer({
     binary,
     port: await findFreePort(),
-    moreNamespaces: TEST_NAMESPACES,
+    moreNamespaces: Array.from({ length: MAX_TEST_PROCESSES }, (_, process) => testNamespaces(process)).flat(),
     logFile: join(folder, 'temporal.log'),
   });
   return { address: server.address, stop: () => server.stop() };
+}
+
+async function writeWorkflowBundle(folder: string): Promise<string> {
+  const { code } = await bundleWorkflows(new DefaultLogger('ERROR'));
+  const file = join(folder, 'workflows.js');
+  await writeFile(file, code);
+  return file;
 }

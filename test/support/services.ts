@@ -1,11 +1,12 @@
 /**
- * The PostgreSQL and Temporal servers that tests use: those of the whole run when `npm test` started them, otherwise ones
- * that are started when a test first asks, and stopped after the last test.
+ * The servers, and the bundle of workflows, that tests use: those of the whole run when `npm test` started them, otherwise
+ * ones that are started when a test first asks, and stopped after the last test.
  */
-import { createServices, TEST_NAMESPACES } from './servers.ts';
+import { createServices, MAX_TEST_PROCESSES, testNamespaces } from './servers.ts';
 
 const services = createServices();
-const unclaimedNamespaces = [...TEST_NAMESPACES];
+// Mocha counts the processes that it runs tests in, a replacement for one that died included; a lone one has no number.
+const unclaimedNamespaces = testNamespaces(Number(process.env['MOCHA_WORKER_ID'] ?? 0) % MAX_TEST_PROCESSES);
 
 /** Connection URL of a PostgreSQL server on which tests may create databases. */
 export async function testDatabaseUrl(): Promise<string> {
@@ -17,6 +18,11 @@ export async function testTemporalAddress(): Promise<string> {
   return process.env['GENWAY_TEST_TEMPORAL_ADDRESS'] ?? (await services.temporal());
 }
 
+/** The file with the workflows, bundled once for all the workers of a run. */
+export async function testWorkflowBundle(): Promise<string> {
+  return process.env['GENWAY_TEST_WORKFLOW_BUNDLE'] ?? (await services.workflowBundle());
+}
+
 /** A Temporal namespace that no other suite uses, so that no other suite's worker takes its tasks. */
 export function claimTestNamespace(): string {
   const namespace = unclaimedNamespaces.shift();
@@ -24,7 +30,7 @@ export function claimTestNamespace(): string {
   return namespace;
 }
 
-/** Stops what {@link testDatabaseUrl} and {@link testTemporalAddress} started. */
+/** Stops what was started here. */
 export async function stopTestServices(): Promise<void> {
   await services.stop();
 }

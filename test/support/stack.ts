@@ -8,14 +8,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import { bundleWorkflowCode } from '@temporalio/worker';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
-import { claimTestNamespace, testTemporalAddress } from './services.ts';
+import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
   /** Configuration beside the usual, e.g. `GENWAY_TASK_DEADLINE_S`. */
@@ -60,8 +59,6 @@ const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 const READY_TIMEOUT_MS = 60_000;
 
-let bundle: Promise<string> | undefined;
-
 export async function startTestStack({ env = {}, temporalAddress }: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
   const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
@@ -92,7 +89,7 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
     GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
     GENWAY_POLL_MS: '200',
     GENWAY_RATE_LIMIT_RPM: '100000',
-    GENWAY_WORKFLOW_BUNDLE: await workflowBundleFile(),
+    GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
     ...env,
   };
   const launch = (name: string, ready: () => Promise<unknown>): StackProcess =>
@@ -212,19 +209,4 @@ function createProcess({
 
 async function expectInLog(logFile: string, words: string): Promise<void> {
   if (!(await readFile(logFile, 'utf8')).includes(words)) throw new Error(`the log does not say ${words} yet`);
-}
-
-/** The file with the workflows, bundled once for all the workers of a run. */
-export function workflowBundleFile(): Promise<string> {
-  return (bundle ??= bundleWorkflows());
-}
-
-async function bundleWorkflows(): Promise<string> {
-  const { code } = await bundleWorkflowCode({
-    workflowsPath: join(ROOT, 'workflows/index.ts'),
-    logger: { log: () => {}, trace: () => {}, debug: () => {}, info: () => {}, warn: () => {}, error: () => {} },
-  });
-  const file = join(await mkdtemp(join(tmpdir(), 'genway-bundle-')), 'workflows.js');
-  await writeFile(file, code);
-  return file;
 }

@@ -5,7 +5,7 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect } from 'chai';
 import { parseHistory, type Replay, replayHistories, replayHistoryFile, type SavedHistory } from '../../bin/replay.ts';
 import { rejectionOf } from '../support/rejection.ts';
-import { workflowBundleFile } from '../support/stack.ts';
+import { testWorkflowBundle } from '../support/services.ts';
 
 const FOLDER = join(import.meta.dirname, '../histories');
 
@@ -23,7 +23,7 @@ describe('the workflows', function () {
         return { ...parseHistory(file, text), text };
       }),
     );
-    current = { codePath: await workflowBundleFile() };
+    current = { codePath: await testWorkflowBundle() };
     folder = await mkdtemp(join(tmpdir(), 'genway-replay-'));
   });
   after(() => rm(folder, { recursive: true }));
