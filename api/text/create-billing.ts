@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
-import { createBatcher } from '../../db/batcher.ts';
+import { createBatcher, createTurns } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { createTextLedger, type NewTextHold, type RefusedHold, type TextSettlement } from '../../db/text-ledger.ts';
@@ -56,10 +56,12 @@ export function createTextBilling({
     catalogueVersion: catalogue.version,
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
+  const turns = createTurns();
   const holds = createBatcher<NewTextHold, RefusedHold | null>((batch) => ledger.hold(batch), {
     maxItems: MAX_HELD_AT_ONCE,
+    turns,
   });
-  const settlements = createSettlements(ledger, log);
+  const settlements = createSettlements(ledger, turns, log);
   const presence = keepProcessKnown({ database, ledger, processId, log });
   let recorded: Promise<void> | undefined;
 

@@ -1,7 +1,7 @@
 /** Writes settlements, many at a time, and each until it is written. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createBatcher } from '../../db/batcher.ts';
+import { createBatcher, type Turns } from '../../db/batcher.ts';
 import type { TextLedger, TextSettlement } from '../../db/text-ledger.ts';
 
 export interface Settlements {
@@ -18,10 +18,11 @@ const MAX_WAITING = 20_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
-export function createSettlements(ledger: TextLedger, log: Logger): Settlements {
+/** @param turns in which settlements are written */
+export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger): Settlements {
   const waiting = new Set<Promise<void>>();
   const stopped = new AbortController();
-  const batcher = createBatcher<TextSettlement, null>(settle, { maxItems: MAX_SETTLED_AT_ONCE });
+  const batcher = createBatcher<TextSettlement, null>(settle, { maxItems: MAX_SETTLED_AT_ONCE, turns });
 
   async function settle(settlements: readonly TextSettlement[]): Promise<readonly null[]> {
     const withoutHold = await ledger.settle(settlements);

@@ -17,7 +17,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE transfers (
-      id text COLLATE "C" NOT NULL CHECK (id ~ '^tr_[0-9a-z]{32}$'),
+      id text COLLATE "C" NOT NULL CHECK (length(id) = 35 AND id ~ '^tr_[0-9a-z]+$'),
       opened_at timestamptz(3) NOT NULL,
       created_at timestamptz(3) NOT NULL,
       kind text NOT NULL,

@@ -8,7 +8,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE tasks (
-      id text COLLATE "C" NOT NULL CHECK (id ~ '^task_[0-9a-z]{32}$'),
+      id text COLLATE "C" NOT NULL CHECK (length(id) = 37 AND id ~ '^task_[0-9a-z]+$'),
       created_at timestamptz(3) NOT NULL,
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       api_key_id text COLLATE "C" NOT NULL REFERENCES api_keys,

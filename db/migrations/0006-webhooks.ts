@@ -8,7 +8,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE webhook_endpoints (
-      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^we_[0-9a-z]{32}$'),
+      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 35 AND id ~ '^we_[0-9a-z]+$'),
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       url text NOT NULL CHECK (length(url) <= 2048),
       description text CHECK (length(description) <= 1000),
@@ -30,7 +30,7 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX webhook_endpoints_by_account ON webhook_endpoints (account_id, id) WHERE deleted_at IS NULL;
 
     CREATE TABLE events (
-      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^evt_[0-9a-z]{32}$'),
+      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^evt_[0-9a-z]+$'),
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       type text NOT NULL CHECK (type IN ('task.succeeded', 'task.failed', 'endpoint.test')),
       task_id text COLLATE "C",
@@ -42,7 +42,7 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX events_by_account ON events (account_id, id);
 
     CREATE TABLE deliveries (
-      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^del_[0-9a-z]{32}$'),
+      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^del_[0-9a-z]+$'),
       event_id text COLLATE "C" NOT NULL REFERENCES events,
       endpoint_id text COLLATE "C" NOT NULL REFERENCES webhook_endpoints,
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,

@@ -62,7 +62,7 @@ export async function up(knex: Knex): Promise<void> {
     );
 
     CREATE TABLE text_requests (
-      id text COLLATE "C" NOT NULL CHECK (id ~ '^txt_[0-9a-z]{32}$'),
+      id text COLLATE "C" NOT NULL CHECK (length(id) = 36 AND id ~ '^txt_[0-9a-z]+$'),
       created_at timestamptz(3) NOT NULL,
       account_id text COLLATE "C" NOT NULL,
       api_key_id text COLLATE "C" NOT NULL,

@@ -4,7 +4,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE reconciliations (
-      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^rec_[0-9a-z]{32}$'),
+      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^rec_[0-9a-z]+$'),
       requested_by text NOT NULL CHECK (requested_by IN ('schedule', 'operator')),
       created_at timestamptz(3) NOT NULL DEFAULT now(),
       finished_at timestamptz(3),

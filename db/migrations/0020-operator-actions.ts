@@ -7,7 +7,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE operator_actions (
-      id text COLLATE "C" PRIMARY KEY CHECK (id ~ '^act_[0-9a-z]{32}$'),
+      id text COLLATE "C" PRIMARY KEY CHECK (length(id) = 36 AND id ~ '^act_[0-9a-z]+$'),
       task_id text COLLATE "C" NOT NULL,
       task_created_at timestamptz(3) NOT NULL,
       kind text NOT NULL CHECK (kind IN ('cancel', 'redeliver')),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { array, assert, asyncProperty, integer, nat } from 'fast-check';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import { createBatcher } from '../../db/batcher.ts';
+import { createBatcher, createTurns, type Turns } from '../../db/batcher.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 interface Flush {
@@ -14,7 +14,7 @@ interface Flush {
 const refusal = new DatabaseError('refused', 0, 'error');
 
 /** A batcher whose flushes end when the test says so. */
-function createManualBatcher(options: { maxItems: number; concurrency?: number }) {
+function createManualBatcher(options: { maxItems: number; turns?: Turns }) {
   const flushes: Flush[] = [];
   const batcher = createBatcher<number, string>(
     (items) =>
@@ -24,9 +24,11 @@ function createManualBatcher(options: { maxItems: number; concurrency?: number }
           answer: async (results) => {
             resolve(results);
             await turn();
+            await turn();
           },
           fail: async (error) => {
             reject(error);
+            await turn();
             await turn();
           },
         });
@@ -41,9 +43,10 @@ function createManualBatcher(options: { maxItems: number; concurrency?: number }
 }
 
 describe('db/batcher', () => {
-  it('flushes a single call at once', async () => {
+  it('flushes what one turn of the event loop brings at once', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
     const result = batcher.add(1);
+    await turn();
     expect(batches()).to.deep.equal([[1]]);
     await succeed(0);
     expect(await result).to.equal('1');
@@ -51,80 +54,101 @@ describe('db/batcher', () => {
 
   it('gathers what comes during a flush, and takes all of it in the next', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10 });
-    const results = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
+    const first = batcher.add(1);
+    await turn();
+    const others = Promise.all([2, 3, 4].map((item) => batcher.add(item)));
+    await turn();
     expect(batches()).to.deep.equal([[1]]);
     await succeed(0);
     expect(batches()).to.deep.equal([[1], [2, 3, 4]]);
     await succeed(1);
-    expect(await results).to.deep.equal(['1', '2', '3', '4']);
+    expect([await first, ...(await others)]).to.deep.equal(['1', '2', '3', '4']);
   });
 
   it('takes no more items at once than it may, in their order', async () => {
     const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2 });
-    const results = Promise.all([1, 2, 3, 4, 5, 6].map((item) => batcher.add(item)));
-    for (const number of [0, 1, 2, 3]) await succeed(number);
-    expect(batches()).to.deep.equal([[1], [2, 3], [4, 5], [6]]);
+    const results = Promise.all([1, 2, 3, 4, 5].map((item) => batcher.add(item)));
+    await turn();
+    for (const number of [0, 1, 2]) await succeed(number);
+    expect(batches()).to.deep.equal([[1, 2], [3, 4], [5]]);
     await results;
   });
 
-  it('has no more flushes in flight than it may', async () => {
-    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 10, concurrency: 2 });
-    const results = Promise.all([1, 2, 3, 4].map((item) => batcher.add(item)));
-    expect(batches()).to.deep.equal([[1], [2]]);
+  it('has no more flushes in flight than its turns allow', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2, turns: createTurns(2) });
+    const results = Promise.all([1, 2, 3, 4, 5].map((item) => batcher.add(item)));
+    await turn();
+    await turn();
+    expect(batches()).to.deep.equal([
+      [1, 2],
+      [3, 4],
+    ]);
     await succeed(1);
-    expect(batches()).to.deep.equal([[1], [2], [3, 4]]);
+    expect(batches()).to.deep.equal([[1, 2], [3, 4], [5]]);
     await succeed(2);
     await succeed(0);
     await results;
   });
 
+  it('flushes together with those it shares its turns with, and again when all of them are done', async () => {
+    const turns = createTurns();
+    const one = createManualBatcher({ maxItems: 10, turns });
+    const other = createManualBatcher({ maxItems: 10, turns });
+    const results = [one.batcher.add(1), other.batcher.add(2)];
+    await turn();
+    results.push(one.batcher.add(3));
+    await one.succeed(0);
+    expect([one.batches(), other.batches()], 'the other is not done').to.deep.equal([[[1]], [[2]]]);
+    await other.succeed(0);
+    expect([one.batches(), other.batches()]).to.deep.equal([[[1], [3]], [[2]]]);
+    await one.succeed(1);
+    expect(await Promise.all(results)).to.deep.equal(['1', '2', '3']);
+  });
+
   it('rejects a single call with what its flush threw, and goes on', async () => {
     const { batcher, flushes, succeed } = createManualBatcher({ maxItems: 10 });
     const failed = rejectionOf(batcher.add(1));
+    await turn();
     await flushes[0]?.fail(refusal);
     expect(await failed).to.equal(refusal);
     const next = batcher.add(2);
+    await turn();
     await succeed(1);
     expect(await next).to.equal('2');
   });
 
   it('tries each item of a refused batch alone, so that one bad item fails only itself', async () => {
     const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
-    const results = Promise.allSettled([1, 2, 3, 4].map((item) => batcher.add(item)));
-    await succeed(0);
-    await flushes[1]?.fail(refusal);
-    await succeed(2);
-    await flushes[3]?.fail(refusal);
-    await succeed(4);
-    expect(batches()).to.deep.equal([[1], [2, 3, 4], [2], [3], [4]]);
-    expect((await results).map(({ status }) => status)).to.deep.equal([
-      'fulfilled',
-      'fulfilled',
-      'rejected',
-      'fulfilled',
-    ]);
+    const results = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
+    await turn();
+    await flushes[0]?.fail(refusal);
+    await succeed(1);
+    await flushes[2]?.fail(refusal);
+    await succeed(3);
+    expect(batches()).to.deep.equal([[1, 2, 3], [1], [2], [3]]);
+    expect((await results).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
   it('fails a whole batch at once when the database is out of reach: each alone would wait in vain', async () => {
-    const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
-    const results = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
-    await succeed(0);
-    await flushes[1]?.fail(new Error('connect ECONNREFUSED'));
-    expect((await results).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected']);
-    expect(batches()).to.deep.equal([[1], [2, 3]]);
+    const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
+    const results = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+    await turn();
+    await flushes[0]?.fail(new Error('connect ECONNREFUSED'));
+    expect((await results).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+    expect(batches()).to.deep.equal([[1, 2]]);
   });
 
   for (const [what, results] of [
-    ['too few', ['2']],
-    ['too many', ['2', '3', '4']],
+    ['too few', ['1']],
+    ['too many', ['1', '2', '3']],
   ] as const) {
     it(`repeats nothing when a flush did its work and returned ${what} results`, async () => {
-      const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
-      const settled = Promise.allSettled([1, 2, 3].map((item) => batcher.add(item)));
-      await succeed(0);
-      await flushes[1]?.answer(results);
-      expect((await settled).map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'rejected']);
-      expect(batches()).to.deep.equal([[1], [2, 3]]);
+      const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
+      const settled = Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+      await turn();
+      await flushes[0]?.answer(results);
+      expect((await settled).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
+      expect(batches()).to.deep.equal([[1, 2]]);
     });
   }
 
@@ -134,6 +158,7 @@ describe('db/batcher', () => {
     const results = Promise.all([batcher.add(1), batcher.add(2)]);
     let idle = false;
     const waiting = batcher.idle().then(() => (idle = true));
+    await turn();
     await succeed(0);
     expect(idle, 'the second call is in flight').to.equal(false);
     await succeed(1);
@@ -155,7 +180,7 @@ describe('db/batcher', () => {
               if (batch.includes(badItem)) throw refusal;
               return batch.map(String);
             },
-            { maxItems, concurrency },
+            { maxItems, turns: createTurns(concurrency) },
           );
           const results = await Promise.allSettled(items.map((item) => batcher.add(item)));
           for (const [index, item] of items.entries()) {
