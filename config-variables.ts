@@ -69,6 +69,12 @@ const KINDS = {
     parse: toNumber,
     schema: Joi.number().positive().max(604_800).required(),
   },
+  share: {
+    form: 'a number from 0 to 1',
+
+    parse: toNumber,
+    schema: Joi.number().min(0).max(1).required(),
+  },
   secondsList: {
     form: 'seconds from 0 upwards, separated by commas',
 
@@ -280,6 +286,21 @@ export const VARIABLE_GROUPS = {
       '',
       KINDS.textList,
       'Clients whose User-Agent holds one of these, in any case, are refused with `error code: 1010`.',
+    ),
+  },
+  Tracing: {
+    OTEL_EXPORTER_OTLP_ENDPOINT: optional(
+      KINDS.webUrl,
+      'OpenTelemetry collector that takes OTLP over HTTP, such as http://collector:4318; nothing is traced when not set.',
+    ),
+    OTEL_EXPORTER_OTLP_HEADERS: optional(
+      anySecret,
+      'Headers for that collector, such as `authorization=Bearer%20abc`, separated by commas.',
+    ),
+    OTEL_TRACES_SAMPLER_ARG: byDefault(
+      '1',
+      KINDS.share,
+      'The part of all requests that is traced; a client that sends `traceparent` decides for its own.',
     ),
   },
   Running: {

@@ -53,6 +53,8 @@ export interface Config {
     readonly allowPrivateAddresses: boolean;
     readonly rejectedUserAgents: readonly string[];
   };
+  /** Where traces go; an endpoint of undefined turns them off. */
+  readonly tracing: { readonly endpoint: string | undefined; readonly ratio: number };
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly shutdownGraceMs: number;
 }
@@ -162,6 +164,7 @@ export function loadConfig(env: Environment = process.env): Config {
       allowPrivateAddresses: values.GENWAY_ALLOW_PRIVATE_ADDRESSES,
       rejectedUserAgents: values.GENWAY_REJECTED_USER_AGENTS,
     },
+    tracing: { endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT, ratio: values.OTEL_TRACES_SAMPLER_ARG },
     logLevel: values.GENWAY_LOG_LEVEL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
   };

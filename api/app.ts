@@ -9,6 +9,7 @@ import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import type { Tracing } from '../telemetry/tracing.ts';
 import type { Storage } from '../storage/storage.ts';
 import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../webhooks/address-guard.ts';
 import { requireAdmin } from './middlewares/admin.ts';
@@ -66,6 +67,7 @@ export interface AppDependencies {
   readonly guardedClient: GuardedClient;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly settings: AppSettings;
 }
 
@@ -123,7 +125,7 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log, metrics, database, workflows }: AppDependencies,
+  { settings, log, metrics, tracing, database, workflows }: AppDependencies,
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
   healthRoutes(router, { database, isTemporalReachable: () => workflows.isReachable() });
@@ -135,7 +137,7 @@ function createFrame(
   });
   app.silent = true;
   app.use(requestId);
-  app.use(observe({ metrics, log }));
+  app.use(observe({ metrics, tracing, log }));
   app.use(rejectUserAgent(settings.rejectedUserAgents));
   app.use(errors(log));
   app.use(requestTarget);

@@ -2,6 +2,7 @@
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import { NO_TRACING } from '../telemetry/tracing.ts';
 import { errors } from './middlewares/errors.ts';
 import { observe } from './middlewares/observe.ts';
 import { requestId } from './middlewares/request-id.ts';
@@ -21,7 +22,7 @@ export function createStatusApp({ log, ...dependencies }: StatusDependencies): K
   const app = new Koa<RequestState>();
   app.silent = true;
   app.use(requestId);
-  app.use(observe({ metrics: dependencies.metrics, log }));
+  app.use(observe({ metrics: dependencies.metrics, tracing: NO_TRACING, log }));
   app.use(errors(log));
   app.use(router.routes());
   app.use(unmatched(router));

@@ -3,6 +3,7 @@ import { createApp } from '../api/app.ts';
 import { startRelay } from '../api/relay.ts';
 import { loadConfig } from '../config.ts';
 import { watchBacklog } from '../telemetry/database-gauges.ts';
+import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
@@ -10,11 +11,12 @@ import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
 const log = createLog('api', config);
-const web = openWeb(config, log);
+const tracing = await openTracing('api', config.tracing);
+const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, config.text.cutoffMs);
 watchBacklog(web.dependencies.metrics.registry, web.dependencies.database);
 const handler = text.handler.before(createApp(web.dependencies).callback());
-const server = await listen(handler, config.host, config.api.port);
+const server = await listen(tracing.serve(handler), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');
 

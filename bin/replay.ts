@@ -4,9 +4,10 @@
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { bundleWorkflowCode, DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
+import { DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { IGNORED_WORKFLOW_SPANS } from '../telemetry/tracing.ts';
+import { bundleWorkflows } from './parts/workflow-bundle.ts';
 
 /** What became of one history. */
 export interface Replay {
@@ -28,7 +29,8 @@ export type WorkflowCode = NonNullable<WorkerOptions['workflowBundle']>;
  */
 export async function replayHistoryFile(path: string, code?: WorkflowCode): Promise<Replay> {
   const history = parseHistory(basename(path), await readFile(path, 'utf8'));
-  for await (const replay of replayHistories([history], code ?? (await bundleWorkflows()))) return replay;
+  for await (const replay of replayHistories([history], code ?? (await bundleWorkflows(new DefaultLogger('ERROR')))))
+    return replay;
   throw new Error(`${path} was not replayed`);
 }
 
@@ -63,17 +65,15 @@ export function parseHistory(name: string, text: string): SavedHistory {
 export async function* replayHistories(histories: readonly SavedHistory[], code: WorkflowCode): AsyncGenerator<Replay> {
   installQuietRuntime();
   let index = 0;
-  for await (const { error } of Worker.runReplayHistories({ workflowBundle: code }, histories)) {
+  for await (const { error } of Worker.runReplayHistories(
+    { workflowBundle: code, sinks: IGNORED_WORKFLOW_SPANS },
+    histories,
+  )) {
     const saved = histories[index++];
     if (!saved) throw new Error('there is one result for each history');
     const { workflowId, workflowType, history } = saved;
     yield { workflowId, workflowType, events: history.events?.length ?? 0, difference: error?.message ?? null };
   }
-}
-
-async function bundleWorkflows(): Promise<WorkflowCode> {
-  const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  return bundleWorkflowCode({ workflowsPath, logger: new DefaultLogger('ERROR') });
 }
 
 let isInstalled = false;

@@ -1,6 +1,7 @@
 /** The text process: everything under `{text_base_url}`. */
 import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
+import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
@@ -8,10 +9,11 @@ import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
 const log = createLog('text', config);
-const web = openWeb(config, log);
+const tracing = await openTracing('text', config.tracing);
+const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, null);
 const handler = text.handler.before(createTextApp(web.dependencies).callback());
-const server = await listen(handler, config.host, config.text.port);
+const server = await listen(tracing.serve(handler), config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {

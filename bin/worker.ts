@@ -1,7 +1,6 @@
 /** The worker process: runs the workflows and their activities. */
-import { fileURLToPath } from 'node:url';
 import { Client } from '@temporalio/client';
-import { bundleWorkflowCode, NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
+import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
 import { createReconciliationActivities } from '../activities/reconciliation.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
@@ -14,6 +13,7 @@ import { createSealer } from '../db/sealing.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
+import { openTracing } from '../telemetry/tracing.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
@@ -22,12 +22,14 @@ import { ensureSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
+import { bundleWorkflows } from './parts/workflow-bundle.ts';
 
 const config = loadConfig();
 const log = createLog('worker', config);
 const metrics = createMetrics();
 metrics.addSource(await installTemporalRuntime(log));
 
+const tracing = await openTracing('worker', config.tracing);
 const database = createDatabase(config.database.url, config.database.poolSize);
 watchPool(metrics.registry, database);
 const client = createGuardedClient(config.edge);
@@ -37,6 +39,7 @@ const common = {
   connection,
   namespace: config.temporal.namespace,
   ...(await workflows()),
+  ...tracing.workerOptions,
   shutdownGraceTime: config.shutdownGraceMs,
 };
 const workers = await Promise.all([
@@ -45,7 +48,7 @@ const workers = await Promise.all([
     taskQueue: TASK_QUEUES.media,
     activities: createMediaTaskActivities({
       database,
-      providers: openMediaProviders(config),
+      providers: openMediaProviders(config, tracing),
       storage: openStorage(config, log),
       pollIntervalMs: config.tasks.pollIntervalMs,
       callbackUrl: callbackUrls(config),
@@ -89,6 +92,7 @@ stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
   await client.close();
   await connection.close();
   await database.destroy();
+  await tracing.close();
 });
 await running;
 
@@ -107,6 +111,5 @@ async function openStatus(port: number): Promise<RunningServer> {
 
 async function workflows(): Promise<Pick<WorkerOptions, 'workflowBundle'>> {
   if (config.worker.workflowBundle !== undefined) return { workflowBundle: { codePath: config.worker.workflowBundle } };
-  const workflowsPath = fileURLToPath(new URL('../workflows/index.ts', import.meta.url));
-  return { workflowBundle: await bundleWorkflowCode({ workflowsPath, logger: temporalLogger(log) }) };
+  return { workflowBundle: await bundleWorkflows(temporalLogger(log)) };
 }

@@ -5,12 +5,12 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { bundleWorkflowCode } from '@temporalio/worker';
+import { bundleWorkflows } from '../bin/parts/workflow-bundle.ts';
 
 const root = join(import.meta.dirname, '..');
 const file = resolve(process.argv[2] ?? join(root, 'dist/workflow-bundle.js'));
 
-const { code } = await bundleWorkflowCode({ workflowsPath: join(root, 'workflows/index.ts') });
+const { code } = await bundleWorkflows();
 mkdirSync(dirname(file), { recursive: true });
 writeFileSync(file, code);
 console.log(`${file}: ${Math.round(code.length / 1024)} KiB`);

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { isId } from '../../domain/ids.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import type { AppContext } from '../state.ts';
 
 /** Asked every few seconds by machines; their lines would hide the others. */
@@ -12,7 +13,7 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
  * Measures each request, and writes one line about it when it has ended: who asked, for what, and how it went. Bodies,
  * prompts, headers and query strings are left out, since any of them may hold a secret or a person's words.
  */
-export function observe({ metrics, log }: { metrics: Metrics; log: Logger }) {
+export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: Tracing; log: Logger }) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
     const startedAtMs = performance.now();
     context.res.once('close', () => {
@@ -20,14 +21,18 @@ export function observe({ metrics, log }: { metrics: Metrics; log: Logger }) {
       const method = METHODS.has(context.method) ? context.method : 'other';
       const route = routeOf(context);
       const { statusCode: status, writableFinished } = context.res;
+      const { requestId } = context.state;
+      const accountId = context.state.caller?.account.id;
+      const taskId = taskIdOf(context);
       metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
+      tracing.describeRequest(context.res, { route, requestId, accountId, taskId });
       const level = UNREMARKABLE.has(route) ? 'debug' : 'info';
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {
-          request_id: context.state.requestId,
-          account_id: context.state.caller?.account.id,
-          task_id: taskIdOf(context),
+          request_id: requestId,
+          account_id: accountId,
+          task_id: taskId,
           method,
           route,
           status,

@@ -5,7 +5,10 @@ import type { TextServices } from './services.ts';
  * Measures a call when it has ended. Served ones are in the usage table with all that is known of them, so only the others
  * get a line in the log by default.
  */
-export function observe({ target, request, response, requestId }: TextCall, { metrics, log }: TextServices): void {
+export function observe(
+  { target, request, response, requestId }: TextCall,
+  { metrics, tracing, log }: TextServices,
+): void {
   const startedAtMs = performance.now();
   const { route } = target.endpoint;
   response.once('close', () => {
@@ -13,6 +16,7 @@ export function observe({ target, request, response, requestId }: TextCall, { me
     const { statusCode: status, writableFinished } = response;
     const method = request.method === 'POST' ? 'POST' : 'other';
     metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
+    tracing.describeRequest(response, { route, requestId });
     const level = status < 400 ? 'debug' : 'info';
     if (!log.isLevelEnabled(level)) return;
     log[level](

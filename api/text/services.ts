@@ -5,6 +5,7 @@ import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { CountRequest } from '../middlewares/limit-requests.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import type { TextBilling } from './billing.ts';
 
 export interface TextServices {
@@ -16,6 +17,7 @@ export interface TextServices {
   readonly countRequest: CountRequest;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing;
   readonly settings: TextSettings;
 }
 

@@ -6,6 +6,7 @@ import { createLog, stopOnSignal } from '../../bin/parts/process.ts';
 import { openText } from '../../bin/parts/text.ts';
 import { openWeb } from '../../bin/parts/web.ts';
 import { loadConfig } from '../../config.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
 
 const free: TextBillingService = {
   ready: async () => {},
@@ -15,7 +16,7 @@ const free: TextBillingService = {
 
 const config = loadConfig();
 const log = createLog('text', config);
-const web = openWeb(config, log);
+const web = openWeb(config, log, NO_TRACING);
 const text = openText(config, web.dependencies, null, free);
 const server = await listen(
   text.handler.before(createTextApp(web.dependencies).callback()),

@@ -1,18 +1,27 @@
 import { resolve } from 'node:path';
 import type { Config } from '../../config.ts';
 import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
-import { createTextUpstreams, type TextUpstreams } from '../../providers/text/text-upstreams.ts';
+import {
+  createTextUpstreams,
+  type TextUpstreams,
+  type TextUpstreamSettings,
+} from '../../providers/text/text-upstreams.ts';
 import { loadUpstreams, type MediaUpstream } from '../../providers/upstreams.ts';
 import type { MediaProvider } from '../../providers/media-provider.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 
 /** The upstreams that render media, by name; the simulator where no file names others. */
-export function openMediaProviders(config: Config): ReadonlyMap<string, MediaProvider> {
+export function openMediaProviders(config: Config, tracing: Tracing): ReadonlyMap<string, MediaProvider> {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   return new Map(
     mediaUpstreams(config).map((upstream) => [
       upstream.name,
-      createHttpJobsProvider({ ...upstream, externalDispatcher }),
+      createHttpJobsProvider({
+        ...upstream,
+        externalDispatcher,
+        traced: (dispatcher) => tracing.provider(upstream.name, dispatcher),
+      }),
     ]),
   );
 }
@@ -37,8 +46,10 @@ export function callbackUrls(config: Config): (provider: string, taskId: string)
 }
 
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
-export function openTextUpstreams({ providers, simulator }: Config): TextUpstreams {
-  if (providers.routesFile) return createTextUpstreams(loadUpstreams(resolve(providers.routesFile)).text);
+export function openTextUpstreams({ providers, simulator }: Config, tracing: Tracing): TextUpstreams {
+  const open = (upstreams: readonly TextUpstreamSettings[]): TextUpstreams =>
+    createTextUpstreams(upstreams, undefined, (name, dispatcher) => tracing.provider(name, dispatcher));
+  if (providers.routesFile) return open(loadUpstreams(resolve(providers.routesFile)).text);
   const v1 = `${simulator.url}/v1`;
   const baseUrls = {
     'chat-completions': v1,
@@ -46,7 +57,7 @@ export function openTextUpstreams({ providers, simulator }: Config): TextUpstrea
     messages: v1,
     'generate-content': `${simulator.url}/v1beta`,
   };
-  return createTextUpstreams([{ name: 'simulator', apiKey: simulator.key, baseUrls }]);
+  return open([{ name: 'simulator', apiKey: simulator.key, baseUrls }]);
 }
 
 function mediaUpstreams({ providers, simulator }: Config): readonly MediaUpstream[] {

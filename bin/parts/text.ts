@@ -27,8 +27,8 @@ export function openText(
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
-  const { database, catalogue, log, metrics, settings } = dependencies;
-  const upstreams = openTextUpstreams(config);
+  const { database, catalogue, log, metrics, tracing, settings } = dependencies;
+  const upstreams = openTextUpstreams(config, tracing);
   const handler = createTextHandler({
     catalogue,
     upstreams,
@@ -37,6 +37,7 @@ export function openText(
     countRequest: createRequestCounter(database, settings.requestsPerMinute),
     log,
     metrics,
+    tracing,
     settings: {
       cutoffMs,
       keepAliveMs: KEEP_ALIVE_MS,

@@ -14,6 +14,7 @@ import { createSealer } from '../../db/sealing.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { callbackSecrets } from './providers.ts';
 import { openStorage } from './storage.ts';
@@ -27,10 +28,14 @@ export interface Web {
 }
 
 /** Opens what the applications need. Temporal is connected to when it is first needed, so it may be down. */
-export function openWeb(config: Config, log: Logger): Web {
+export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const connection = Connection.lazy(connectionOptions(config.temporal));
-  const client = new Client({ connection, namespace: config.temporal.namespace });
+  const client = new Client({
+    connection,
+    namespace: config.temporal.namespace,
+    interceptors: { workflow: tracing.clientInterceptors },
+  });
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
   const metrics = createMetrics();
@@ -49,6 +54,7 @@ export function openWeb(config: Config, log: Logger): Web {
     guardedClient,
     log,
     metrics,
+    tracing,
     settings: {
       adminToken: config.secrets.adminToken,
       metricsToken: config.secrets.metricsToken,
@@ -71,6 +77,7 @@ export function openWeb(config: Config, log: Logger): Web {
       await moderator?.close();
       await connection.close();
       await database.destroy();
+      await tracing.close();
     },
   };
 }

@@ -24,6 +24,8 @@ export interface HttpJobsOptions {
   readonly dispatcher?: Dispatcher;
   /** Carries downloads from other origins, and decides which of them may be reached; without it there are none. */
   readonly externalDispatcher?: Dispatcher;
+  /** Sends the trace along with the requests. */
+  readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
   /** For each exchange except downloads. */
   readonly requestTimeoutMs?: number;
   /** How long a download may stand still. */
@@ -40,7 +42,8 @@ export interface HttpJobsProvider extends MediaProvider {
 /** @throws TypeError when `baseUrl` is not a URL */
 export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvider {
   const base = new URL(options.baseUrl.endsWith('/') ? options.baseUrl : `${options.baseUrl}/`);
-  const dispatcher = options.dispatcher ?? new Agent({ connections: CONNECTIONS, keepAliveTimeout: KEEP_ALIVE_MS });
+  const pool = options.dispatcher ?? new Agent({ connections: CONNECTIONS, keepAliveTimeout: KEEP_ALIVE_MS });
+  const dispatcher = options.traced?.(pool) ?? pool;
   const credential = { authorization: `Bearer ${options.apiKey}` };
 
   const call = (call: Call, signal: AbortSignal): Promise<Answer> =>
@@ -94,7 +97,7 @@ export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvid
     },
 
     async close() {
-      if (!options.dispatcher) await dispatcher.close();
+      if (!options.dispatcher) await pool.close();
     },
   };
 }

@@ -1,5 +1,5 @@
 /** An address at which an upstream serves one wire format: sends requests, and tells failures as a client may read them. */
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf, silenceOf } from './answer.ts';
@@ -24,6 +24,8 @@ export interface EndpointSettings {
   readonly apiKey: string;
   /** How long an upstream may be silent before its answer counts as lost. */
   readonly silenceTimeoutMs: number;
+  /** Sends the trace along with the requests. */
+  readonly traced: (dispatcher: Dispatcher) => Dispatcher;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -43,12 +45,13 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
     bodyTimeout: settings.silenceTimeoutMs,
     keepAliveTimeout: KEEP_ALIVE_MS,
   });
+  const dispatcher = settings.traced(pool);
   return {
     apiKey: settings.apiKey,
     health: new Health(),
     send: async ({ path, headers, body }, signal) => {
       const answer = new Answer(signal);
-      pool.dispatch(
+      dispatcher.dispatch(
         {
           method: 'POST',
           path: basePath + path,

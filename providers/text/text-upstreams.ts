@@ -1,4 +1,5 @@
 /** All upstreams of text models: which of them takes a request. */
+import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import type { UpstreamRequest, WireFormatName } from '../../text/wire-format.ts';
@@ -51,17 +52,27 @@ export interface TextUpstreams {
 
 const SILENCE_TIMEOUT_MS = 10 * 60_000;
 
-/** @param silenceTimeoutMs models may think for minutes before they say a word, and between two */
+/**
+ * @param silenceTimeoutMs models may think for minutes before they say a word, and between two
+ * @param traced sends the trace along with the requests to an upstream
+ */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
   silenceTimeoutMs: number = SILENCE_TIMEOUT_MS,
+  traced: (name: string, dispatcher: Dispatcher) => Dispatcher = (_name, dispatcher) => dispatcher,
 ): TextUpstreams {
   const endpoints = new Map<string, TextEndpoint>();
   for (const { name, apiKey, baseUrls } of settings) {
     for (const { name: format, upstream } of Object.values(FORMATS)) {
       const baseUrl = baseUrls[format];
       if (baseUrl === undefined) continue;
-      endpoints.set(keyOf(name, format), createTextEndpoint(upstream, { baseUrl, apiKey, silenceTimeoutMs }));
+      const settings = {
+        baseUrl,
+        apiKey,
+        silenceTimeoutMs,
+        traced: (dispatcher: Dispatcher) => traced(name, dispatcher),
+      };
+      endpoints.set(keyOf(name, format), createTextEndpoint(upstream, settings));
     }
   }
   const endpointOf = (route: TextRoute): TextEndpoint | undefined => endpoints.get(keyOf(route.provider, route.format));

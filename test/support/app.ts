@@ -15,6 +15,7 @@ import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
@@ -95,6 +96,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     startReconciliation: options.startReconciliation ?? (async () => {}),
     guardedClient,
     metrics: createMetrics(),
+    tracing: NO_TRACING,
     log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
     settings: {
       adminToken: ADMIN_TOKEN,

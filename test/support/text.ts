@@ -20,6 +20,7 @@ import type { JsonObject } from '../../text/canonical.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
 
@@ -102,6 +103,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     countRequest: createRequestCounter(database, options.requestsPerMinute ?? 1_000_000),
     log: logger,
     metrics,
+    tracing: NO_TRACING,
     settings: {
       cutoffMs: null,
       keepAliveMs: 15_000,
