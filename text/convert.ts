@@ -32,7 +32,8 @@ export function planConversion(
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
-  const between = chain(chain(normalize(), meter.stage()), cutAtStopSequences(cuts));
+  // Measured first: normalizing holds usage back until the end, which a client that leaves does not wait for.
+  const between = chain(chain(meter.stage(), normalize()), cutAtStopSequences(cuts));
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) =>

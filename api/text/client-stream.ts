@@ -1,8 +1,10 @@
 /** A streamed answer on its way to the client, at the client's pace. */
 import type { ServerResponse } from 'node:http';
 
-/** Whole events, as text or as bytes. */
+/** A whole event as text, or as the bytes of the upstream, which may also be a comment. */
 export type Piece = string | Uint8Array;
+
+const COLON = 0x3a;
 
 export interface ClientStreamOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -21,7 +23,7 @@ const EVENT_STREAM = {
 };
 
 export class ClientStream {
-  /** How many events were sent. */
+  /** How many events were sent; comments are none. */
   eventCount = 0;
   readonly #response: ServerResponse;
   readonly #options: ClientStreamOptions;
@@ -44,9 +46,11 @@ export class ClientStream {
   async send(pieces: readonly Piece[]): Promise<void> {
     this.#begin();
     this.#keepAlive?.refresh();
-    this.eventCount += pieces.length;
     let hasRoom = true;
-    for (const piece of pieces) hasRoom = this.#response.write(piece);
+    for (const piece of pieces) {
+      hasRoom = this.#response.write(piece);
+      if (piece[0] !== COLON) this.eventCount += 1;
+    }
     if (!hasRoom && !this.#response.destroyed) await this.#drained();
   }
 

@@ -116,7 +116,7 @@ function outcomeOf(
   return {
     ...endingOf(meter, route, failure),
     usage: usageOf(meter),
-    countedOutputTokens: (meter.usage.outputTotal ?? 0) + estimateOutputTokens(meter.unreportedLength),
+    countedOutputTokens: countOutputTokens(meter),
     upstream: isNamed ? { provider: route.provider, format: route.format } : null,
     latencyMs: Date.now() - startedAtMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
@@ -132,6 +132,12 @@ function endingOf(
   // A client may leave with the last byte of a whole answer, or before the model was even called.
   if (failure === null || meter.finished) return { status: 'succeeded', errorCode: null };
   return { status: route === null ? 'failed' : 'disconnected', errorCode: null };
+}
+
+/** What was reported so far and an estimate of what came since, but not less than one of all that was seen. */
+function countOutputTokens({ usage, outputLength, unreportedLength }: Meter): number {
+  const counted = (usage.outputTotal ?? 0) + estimateOutputTokens(unreportedLength);
+  return Math.max(counted, estimateOutputTokens(outputLength));
 }
 
 /** What was reported, without an output count that more output has overtaken since. */

@@ -1,4 +1,5 @@
 /** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
+import { callIdReplacements } from '../../text/call-ids.ts';
 import type { JsonObject, TextRequest } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -60,11 +61,14 @@ export function planExchange(
 }
 
 /**
- * Whether the answer is passed on as the upstream gives it. An answer names the model, so it is converted where the upstream
- * calls the model otherwise than the client does; on the responses format it is passed on all the same, as specified.
+ * Whether request and answer are passed on as they are. An answer names the model, so it is converted where the upstream
+ * calls the model otherwise than the client does, and a request where the upstream would refuse ids of tool calls that
+ * another one minted; upstreams of the native format refuse none. On the responses format all is passed on, as specified.
  */
-function isPassedOn({ name }: WireFormat, { model }: TextRequest, route: TextRoute): boolean {
-  return name === route.format && (name === 'responses' || model === route.model);
+function isPassedOn({ name }: WireFormat, { model, turns }: TextRequest, route: TextRoute): boolean {
+  if (name !== route.format) return false;
+  if (name === 'responses') return true;
+  return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }
 
 function parseAnswer(text: string): unknown {

@@ -13,6 +13,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
+import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
 import { compact } from '../read.ts';
 import { pairToolResults, textOf } from '../turns.ts';
@@ -28,7 +29,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { sampling } = request;
   const body = compact({
     model: options.model,
-    messages: pairToolResults(request.turns).flatMap(renderTurn),
+    messages: pairToolResults(withPortableCallIds(request.turns)).flatMap(renderTurn),
     stream: request.stream,
     stream_options: request.stream ? STREAM_OPTIONS : undefined,
     max_tokens: sampling.maxOutputTokens,

@@ -90,14 +90,18 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   takeResponse(response: JsonObject, emit: Emit<StreamEvent>): void {
     throwIfFailed(response);
+    const metadata = response['usageMetadata'];
+    const usage = isObject(metadata) ? usageOf(metadata) : null;
     if (!this.#started) {
       this.#started = true;
       const id = stringOf(response['responseId']) || null;
       emit({ type: 'response-start', id, model: stringOf(response['modelVersion']) || null });
+      // The formats that begin with the usage are to know the input's.
+      if (usage !== null) emit({ type: 'usage', usage });
     }
-    const usage = response['usageMetadata'];
-    if (isObject(usage)) emit({ type: 'usage', usage: usageOf(usage) });
     for (const item of arrayOf(response['candidates'])) this.#takeCandidate(objectOf(item), emit);
+    // The parts of this event are counted in it.
+    if (usage !== null) emit({ type: 'usage', usage });
   }
 
   #takeCandidate(candidate: JsonObject, emit: Emit<StreamEvent>): void {

@@ -13,6 +13,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
+import { withPortableCallIds } from '../call-ids.ts';
 import { compact } from '../read.ts';
 import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
@@ -89,7 +90,7 @@ interface Message {
 /** Messages whose roles alternate, with tool results at the beginning of the user message after their calls. */
 function renderMessages(turns: readonly Turn[]): JsonObject[] {
   const messages: Message[] = [];
-  for (const turn of pairToolResults(mergeNeighbours(turns))) {
+  for (const turn of pairToolResults(mergeNeighbours(withPortableCallIds(turns)))) {
     const message = renderTurn(turn);
     const last = messages.at(-1);
     if (message.content.length === 0) continue;
@@ -155,7 +156,7 @@ function renderFile(part: FilePart): JsonObject {
 function renderAnswerPart(part: AnswerPart): JsonObject[] {
   if (part.type === 'text') return renderText(part.text);
   if (part.type === 'tool-call') {
-    return [{ type: 'tool_use', id: toolUseId(part.callId), name: part.name, input: argumentsOf(part) }];
+    return [{ type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) }];
   }
   // Upstreams check the signature, so reasoning without one stays out.
   const { text, signature, redacted } = part;
@@ -167,15 +168,10 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
 function renderToolResult(result: ToolResultPart): JsonObject {
   return compact({
     type: 'tool_result',
-    tool_use_id: toolUseId(result.callId),
+    tool_use_id: result.callId,
     content: textOrBlocks(result.content.flatMap(renderInputPart)),
     is_error: result.isError,
   });
-}
-
-/** Ids of the format are letters, digits, `_` and `-`; those that other models made may hold anything. */
-function toolUseId(callId: string): string {
-  return callId.replaceAll(/[^A-Za-z0-9_-]/gu, (character) => `_${character.codePointAt(0)?.toString(16)}_`);
 }
 
 function renderTool({ name, description, parameters, strict }: Tool): JsonObject {

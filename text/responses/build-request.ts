@@ -10,6 +10,7 @@ import type {
   ToolChoice,
   Turn,
 } from '../canonical.ts';
+import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
 import { compact, isObject } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
@@ -34,7 +35,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const textConfig = renderTextConfig(request);
   const body = compact({
     model: options.model,
-    input: pairToolResults(request.turns).flatMap(renderTurn),
+    input: pairToolResults(withPortableCallIds(request.turns)).flatMap(renderTurn),
     stream: request.stream,
     store: false,
     max_output_tokens:
@@ -55,9 +56,12 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  * The client's body with the upstream's model name, and without what would make the upstream keep or look up state, or
  * serve the request at another price.
  */
-export function forwardRequest(body: JsonObject, _request: TextRequest, options: UpstreamOptions): ForwardedRequest {
+export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const { service_tier: _serviceTier, ...fields } = body;
-  const input = Array.isArray(body['input']) ? body['input'].filter(isSelfContained).map(withoutId) : body['input'];
+  const callIds = callIdReplacements(request.turns);
+  const input = Array.isArray(body['input'])
+    ? body['input'].filter(isSelfContained).map((item) => withKnownIds(item, callIds))
+    : body['input'];
   return {
     path: PATH,
     headers: headersOf(options),
@@ -72,11 +76,15 @@ function isSelfContained(item: unknown): boolean {
   return type === 'reasoning' ? typeof item['encrypted_content'] === 'string' : type !== 'item_reference';
 }
 
-/** An item's id is of an answer that no upstream has stored; one that is looked up in vain fails the request. */
-function withoutId(item: unknown): unknown {
+/**
+ * The item without its id, which is of an answer that no upstream has stored: one that is looked up in vain fails the
+ * request. The id of a call stays, or is replaced by one that the upstream takes.
+ */
+function withKnownIds(item: unknown, callIds: ReadonlyMap<string, string>): unknown {
   if (!isObject(item)) return item;
   const { id: _id, ...fields } = item;
-  return fields;
+  const callId = typeof item['call_id'] === 'string' ? callIds.get(item['call_id']) : undefined;
+  return callId === undefined ? fields : { ...fields, call_id: callId };
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {

@@ -18,16 +18,67 @@ import {
   type TestTextOptions,
 } from '../../support/text.ts';
 
+/** The beginnings of streams, and how many tokens their upstream had made by then. */
+const BEGINNINGS: readonly [TextFormat, string, readonly string[], number][] = [
+  [
+    'messages',
+    'said one token at the start',
+    [
+      '{"type":"message_start","message":{"usage":{"input_tokens":11,"output_tokens":1}}}',
+      '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+      `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${'x'.repeat(396)}LAST"}}`,
+    ],
+    101,
+  ],
+  [
+    'messages',
+    'counted on the way what it does not show',
+    [
+      '{"type":"message_start","message":{"usage":{"input_tokens":11,"output_tokens":1}}}',
+      '{"type":"message_delta","delta":{},"usage":{"output_tokens":250}}',
+      '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"LAST"}}',
+    ],
+    251,
+  ],
+  [
+    'generate-content',
+    'counts its thinking in every event',
+    [100, 300].map(
+      (thoughts) =>
+        `{"candidates":[{"content":{"parts":[{"text":"${thoughts === 300 ? 'LAST' : 'x'}"}]}}],"usageMetadata":` +
+        `{"promptTokenCount":11,"candidatesTokenCount":5,"thoughtsTokenCount":${thoughts},"totalTokenCount":${thoughts + 16}}}`,
+    ),
+    305,
+  ],
+  [
+    'chat-completions',
+    'counted in the first chunk only',
+    [
+      '{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":11,"completion_tokens":30}}',
+      `{"choices":[{"index":0,"delta":{"content":"${'x'.repeat(396)}LAST"}}]}`,
+    ],
+    130,
+  ],
+  [
+    'responses',
+    'counts at the end only',
+    [`{"type":"response.output_text.delta","output_index":0,"delta":"${'x'.repeat(396)}LAST"}`],
+    100,
+  ],
+];
+
 describe('text endpoints', () => {
   let text: TestText;
   let upstream: FakeUpstream;
   let script: RequestListener;
-  /** Answers that the upstream began. */
+  /** Answers that the upstream began, and what resolves when their connections close. */
   let answers: ServerResponse[] = [];
+  let closed: Promise<unknown>[] = [];
 
   async function start(options: TestTextOptions = {}): Promise<void> {
     upstream = await startUpstream((request, response) => {
       answers.push(response);
+      closed.push(once(response, 'close'));
       request.resume().once('end', () => script(request, response));
     });
     text = await startTestText({
@@ -44,6 +95,7 @@ describe('text endpoints', () => {
 
   beforeEach(() => {
     answers = [];
+    closed = [];
   });
 
   describe('when the client leaves', () => {
@@ -63,12 +115,43 @@ describe('text endpoints', () => {
           await eventually(() => answers.length === 1);
           leaving.abort();
           await asked.catch(() => {});
-          await eventually(() => answers[0]?.destroyed === true);
+          await closed[0];
           await text.idle();
           expect(text.outcomes.splice(0)).to.containSubset([
             { status: 'disconnected', upstream: null, usage: null, countedOutputTokens: 0, firstByteMs: null },
           ]);
           answers = [];
+          closed = [];
+        }
+      });
+
+      it(`by a socket that breaks in ${stream ? 'a stream' : 'a whole answer'}, abort the upstream that has begun`, async () => {
+        script = (_request, response) => response.writeHead(200).write(stream ? ': thinking\n\n' : '{"choices":');
+        const { path, body } = ASK.messages('texta-chat-completions', 'Hi', stream);
+        const payload = JSON.stringify(body);
+        const socket = await rawRequest(text, path, payload, { 'content-length': String(payload.length) });
+        await eventually(() => answers[0]?.headersSent === true);
+        socket.resetAndDestroy();
+        await closed[0];
+        await text.idle();
+        expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected', usage: null }]);
+      });
+    }
+
+    for (const [format, habit, events, produced] of BEGINNINGS) {
+      it(`charge what an upstream of ${format} had produced that ${habit}`, async () => {
+        const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
+        script = (_request, response) => response.writeHead(200).write(stream);
+        for (const client of TEXT_FORMATS) {
+          const leaving = new AbortController();
+          const response = await text.ask(client, `texta-${format}`, 'Hi', { stream: true, signal: leaving.signal });
+          await readUntil(response, 'LAST');
+          leaving.abort();
+          await closed.at(-1);
+          await text.idle();
+          const [outcome] = text.outcomes.splice(0);
+          expect(outcome).to.include({ status: 'disconnected', countedOutputTokens: produced });
+          expect(outcome?.usage?.inputTotal ?? null).to.equal(format === 'responses' ? null : 11);
         }
       });
     }
@@ -246,6 +329,17 @@ describe('text endpoints', () => {
     expect(outcomes).to.have.length(1);
   });
 });
+
+/** Reads a stream until it has told something. */
+async function readUntil(response: Response, sign: string): Promise<void> {
+  const reader = response.body?.getReader();
+  let told = '';
+  while (!told.includes(sign)) {
+    const { done = true, value } = (await reader?.read()) ?? {};
+    if (done) throw new Error(`the stream ended before ${sign}: ${told}`);
+    told += Buffer.from(value ?? []).toString();
+  }
+}
 
 /** A streaming request on a socket whose reading the test controls, after its answer has begun. */
 async function ask(text: TestText, format: TextFormat): Promise<Socket> {

@@ -1,6 +1,8 @@
 /** What clients are told when an upstream refuses, fails, breaks off or falls silent: specification sections 7.1 and 7.2. */
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import type { JsonObject } from '../../../text/canonical.ts';
+import { eventsOfText } from '../../text/support.ts';
 import {
   baseUrlsAt,
   modelVia,
@@ -61,15 +63,22 @@ describe('an upstream of a text model', () => {
   let dead: FakeUpstream;
   /** Answers as each test says. */
   let scripted: FakeUpstream;
+  /** The paths and bodies that it was sent. */
   let calls: string[] = [];
+  let bodies: string[] = [];
   let script: Parameters<typeof startUpstream>[0];
 
   before(async () => {
     dead = await startUpstream(() => {});
     await dead.stop();
     scripted = await startUpstream((request, response) => {
+      let body = '';
       calls.push(request.url ?? '');
-      request.resume().once('end', () => script(request, response));
+      request.on('data', (bytes: Buffer) => (body += bytes.toString()));
+      request.once('end', () => {
+        bodies.push(body);
+        script(request, response);
+      });
     });
     text = await startTestText({
       silenceTimeoutMs: 1_000,
@@ -82,6 +91,8 @@ describe('an upstream of a text model', () => {
         textModel('texta-dead', [{ format: 'messages', provider: 'dead' }]),
         textModel('texta-unknown', [{ format: 'messages', provider: 'nobody' }]),
         textModel('texta-scripted', [{ format: 'chat-completions', provider: 'scripted' }]),
+        textModel('texta-scripted-responses', [{ format: 'responses', provider: 'scripted' }]),
+        textModel('texta-scripted-messages', [{ format: 'messages', provider: 'scripted' }]),
         textModel('texta-failover', [
           { format: 'chat-completions', provider: 'scripted' },
           { format: 'chat-completions', provider: 'simulator' },
@@ -98,6 +109,7 @@ describe('an upstream of a text model', () => {
 
   beforeEach(() => {
     calls = [];
+    bodies = [];
     text.outcomes.length = 0;
   });
 
@@ -197,6 +209,47 @@ describe('an upstream of a text model', () => {
     script = (request) => request.socket.destroy();
     const response = await text.ask('messages', 'texta-scripted', 'Hi', { stream: true });
     await expectFailure(response, 'messages', 503, ['processing_failed']);
+  });
+
+  for (const ending of ['drop', 'event: error\ndata: {"type":"error","code":"server_error"}\n\n']) {
+    it(`that breaks off a response stream (${ending.slice(0, 5)}) leaves its numbering to the error that ends it`, async () => {
+      script = (_request, response) => {
+        const events = ['response.created', 'response.in_progress', 'response.output_text.delta'].map(
+          (type, index) =>
+            `event: ${type}\ndata: {"type":"${type}","sequence_number":${index},"delta":"Hi"}\n\n: still here\n\n`,
+        );
+        response.write(`: hello\n\n${events.join('')}`);
+        if (ending === 'drop') setTimeout(() => response.destroy(), 20);
+        else response.end(ending);
+      };
+      const response = await text.ask('responses', 'texta-scripted-responses', 'Hi', { stream: true });
+      const events = eventsOfText(await response.text()).map(({ data }) => JSON.parse(data) as JsonObject);
+      expect(events.map((event) => event['sequence_number'])).to.deep.equal([0, 1, 2, 3]);
+      expect(events.at(-1)).to.have.property('type', 'error');
+    });
+  }
+
+  it('is sent no tool call ids that it would refuse, also where requests are passed on', async () => {
+    const id = `call.${'x'.repeat(80)}`;
+    script = (_request, response) => response.end('{}');
+    await text.post('/v1/chat/completions', {
+      model: 'texta-scripted',
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'look', arguments: '{}' } }] },
+        { role: 'tool', tool_call_id: id, content: 'seen' },
+      ],
+    });
+    await text.post('/v1/messages', {
+      model: 'texta-scripted-messages',
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: 'Hi' },
+        { role: 'assistant', content: [{ type: 'tool_use', id, name: 'look', input: {} }] },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'seen' }] },
+      ],
+    });
+    expect(bodies.map((body) => body.match(/"call_x{59}"/g)?.length)).to.deep.equal([2, 2]);
   });
 
   it('that falls silent before or in its answer timed out', async () => {

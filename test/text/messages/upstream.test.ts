@@ -319,8 +319,8 @@ describe('messages upstream', () => {
     it('tool call ids in the letters that it takes, the same in call and result', () => {
       const turns: Turn[] = [{ role: 'assistant', parts: [call('functions.look:0')] }, result('functions.look:0')];
       const sent = built({ turns })['messages'];
-      expect(sent).to.have.nested.property('[0].content[0].id', 'functions_2e_look_3a_0');
-      expect(sent).to.have.nested.property('[1].content[0].tool_use_id', 'functions_2e_look_3a_0');
+      expect(sent).to.have.nested.property('[0].content[0].id', 'functions_look_0');
+      expect(sent).to.have.nested.property('[1].content[0].tool_use_id', 'functions_look_0');
     });
 
     it('images, also in tool results, and PDF documents', () => {

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { callIdReplacements, withPortableCallIds } from '../../text/call-ids.ts';
+import type { Turn } from '../../text/canonical.ts';
+import { FORMATS } from '../../text/formats.ts';
+import { packCallId } from '../../text/generate-content/thought-signatures.ts';
+import { textRequest } from './support.ts';
+
+const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
+
+function exchange(callId: string): Turn[] {
+  return [
+    { role: 'assistant', parts: [{ type: 'tool-call', callId, name: 'look', arguments: '{}' }] },
+    { role: 'tool', parts: [{ type: 'tool-result', callId, name: 'look', content: [{ type: 'text', text: callId }] }] },
+  ];
+}
+
+function idsOf(turns: readonly Turn[]): string[] {
+  return turns.flatMap(({ parts }) =>
+    parts.flatMap((part: Turn['parts'][number]) => ('callId' in part ? part.callId : [])),
+  );
+}
+
+/** Ids as they come: good, long, with other characters, alike in their beginnings, or looking like a replacement. */
+const id = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 6 }),
+  fc.constantFrom('call_1', 'a.b', 'a:b', 'a_b', 'a_b_2', '', 'x'.repeat(64)),
+  fc.stringMatching(/^x{60,70}[ab]{0,3}$/),
+);
+
+describe('ids of tool calls', () => {
+  it('become such as every upstream takes, different where they were different, in calls and results alike', () => {
+    fc.assert(
+      fc.property(fc.uniqueArray(id), (ids) => {
+        const renamed = idsOf(withPortableCallIds(ids.flatMap(exchange)));
+        expect(new Set(renamed).size).to.equal(ids.length);
+        for (const [index, given] of ids.entries()) {
+          const [call, result] = renamed.slice(index * 2);
+          expect(call).to.match(PORTABLE).and.to.equal(result);
+          if (PORTABLE.test(given)) expect(call).to.equal(given);
+        }
+      }),
+    );
+  });
+
+  it('stay as they are where all are taken, without a copy of the conversation', () => {
+    const turns = exchange('call_1');
+    expect(withPortableCallIds(turns)).to.equal(turns);
+  });
+
+  it('have the same replacements when the conversation has grown', () => {
+    const first = ['a.b', 'a:b', 'y'.repeat(70)].flatMap(exchange);
+    const later = [...first, ...exchange('a;b')];
+    expect([...callIdReplacements(later)].slice(0, 3)).to.deep.equal([...callIdReplacements(first)]);
+  });
+
+  it('are replaced in a time that grows with their number only', () => {
+    const turns = Array.from({ length: 50_000 }, (_, index) => exchange('x'.repeat(64) + String(index))).flat();
+    expect(callIdReplacements(turns).size).to.equal(50_000);
+  });
+
+  for (const format of ['chat-completions', 'responses', 'messages'] as const) {
+    it(`that carry a thought signature are short again for upstreams of ${format}`, () => {
+      const callId = packCallId({ id: 'call_abcdefghijklmnopqrstuvwx', signature: 'c2lnbmF0dXJl'.repeat(100) });
+      const turns: Turn[] = [{ role: 'user', parts: [{ type: 'text', text: 'Hi' }] }, ...exchange(callId)];
+      const { body } = FORMATS[format].upstream.buildRequest(textRequest({ turns }), { model: 'm', apiKey: 'secret' });
+      const sent = JSON.stringify(body).replace(JSON.stringify(callId), '""');
+      const ids = [...sent.matchAll(/"(?:id|call_id|tool_call_id|tool_use_id)":"([^"]*)"/g)].map(([, value]) => value);
+      expect(ids).to.have.length(2);
+      expect(ids[0]).to.match(PORTABLE).and.to.equal(ids[1]);
+    });
+  }
+
+  it('of a conversation that another upstream began are replaced in a response request that is passed on', () => {
+    const callId = `${'x'.repeat(64)}.y`;
+    const input = [
+      { role: 'user', content: 'Hi' },
+      { type: 'function_call', id: 'fc_1', call_id: callId, name: 'look', arguments: '{}' },
+      { type: 'function_call_output', call_id: callId, output: 'seen' },
+    ];
+    const body = { model: 'm', input };
+    const { client, upstream } = FORMATS.responses;
+    const sent = upstream.forwardRequest(body, client.parseRequest(body, {}), { model: 'm', apiKey: 'secret' });
+    expect(sent.body['input']).to.deep.equal([
+      input[0],
+      { type: 'function_call', call_id: 'x'.repeat(64), name: 'look', arguments: '{}' },
+      { ...input[2], call_id: 'x'.repeat(64) },
+    ]);
+  });
+});

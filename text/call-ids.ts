@@ -1,0 +1,57 @@
+/**
+ * Ids of tool calls that upstreams take. Each format lets its own upstreams mint what they like, and refuses what others
+ * minted: ids are to be at most 64 letters, digits, `_` and `-`.
+ */
+import type { Turn } from './canonical.ts';
+
+const MAXIMUM_LENGTH = 64;
+const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * The ids in a conversation that some upstream would refuse, each with another in its place. It is the same again when the
+ * conversation has grown, so that what upstreams have cached of it stays of use.
+ */
+export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, string> {
+  const ids = new Set(turns.flatMap(callIdsOf));
+  const replacements = new Map<string, string>();
+  const counts = new Map<string, number>();
+  for (const id of ids) {
+    if (PORTABLE.test(id)) continue;
+    const base = id.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAXIMUM_LENGTH) || 'call';
+    let count = counts.get(base) ?? 0;
+    let replacement: string;
+    do {
+      count += 1;
+      replacement = count === 1 ? base : numbered(base, count);
+    } while (ids.has(replacement));
+    counts.set(base, count);
+    ids.add(replacement);
+    replacements.set(id, replacement);
+  }
+  return replacements;
+}
+
+/** The turns with ids that every upstream takes. */
+export function withPortableCallIds(turns: readonly Turn[]): readonly Turn[] {
+  const replacements = callIdReplacements(turns);
+  if (replacements.size === 0) return turns;
+  const rename = <Part extends { readonly callId: string }>(part: Part): Part => ({
+    ...part,
+    callId: replacements.get(part.callId) ?? part.callId,
+  });
+  return turns.map((turn): Turn => {
+    if (turn.role === 'tool') return { ...turn, parts: turn.parts.map(rename) };
+    if (turn.role !== 'assistant') return turn;
+    return { ...turn, parts: turn.parts.map((part) => (part.type === 'tool-call' ? rename(part) : part)) };
+  });
+}
+
+function callIdsOf({ role, parts }: Turn): string[] {
+  if (role !== 'assistant' && role !== 'tool') return [];
+  return parts.flatMap((part) => ('callId' in part ? part.callId : []));
+}
+
+function numbered(base: string, count: number): string {
+  const suffix = `_${count}`;
+  return base.slice(0, MAXIMUM_LENGTH - suffix.length) + suffix;
+}
