@@ -104,6 +104,10 @@ export async function up(knex: Knex): Promise<void> {
     DECLARE
       wrong record;
     BEGIN
+      -- Preparing the search in every partition costs more than this look, and half of all statements only reserve.
+      IF NOT EXISTS (SELECT FROM inserted WHERE pending_id IS NOT NULL) THEN
+        RETURN NULL;
+      END IF;
       SELECT resolution.id, resolution.pending_id, held.id IS NOT NULL AS has_reservation INTO wrong
       FROM inserted AS resolution
       LEFT JOIN LATERAL (
