@@ -1,4 +1,5 @@
 /** The `genway` command: what operators and finance do with a running Genway. */
+import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
 import { ConfigurationError, loadCommandConfig } from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
@@ -8,11 +9,17 @@ const program = new Command('genway')
   .description('Administer a running Genway')
   .option('--json', 'print the answers as they come')
   .showHelpAfterError();
-addCommands(
-  program,
-  () => connectAdmin(loadCommandConfig()),
-  (text) => console.log(text),
-);
+addCommands(program, () => connectAdmin(loadCommandConfig()), {
+  print: (text) => console.log(text),
+  pipe: async (chunks) => {
+    try {
+      await pipeline(chunks, process.stdout, { end: false });
+    } catch (error) {
+      // Whoever reads has seen enough, as `head` does.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
+    }
+  },
+});
 program
   .command('replay <file>')
   .description('whether the workflows of this version would decide as a saved history records')

@@ -12,6 +12,8 @@ export interface AdminClient {
   call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<JsonObject>;
   /** The answer as text, in the media type that is asked for. */
   text(path: string, accept: string): Promise<string>;
+  /** The answer as it arrives, in the media type that is asked for. */
+  stream(path: string, accept: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
 /** A refusal or mistake that is told in one line and ends the command with code 1. */
@@ -29,12 +31,7 @@ const demoSchema = Joi.object({ base_url: Joi.string().required(), admin_token: 
 /** Where GENWAY_ADMIN_TOKEN is not set, the local stack that is running is meant. */
 export async function connectAdmin(config: CommandConfig): Promise<AdminClient> {
   const { baseUrl, adminToken } = await addressOf(config);
-  const send = async (
-    method: string,
-    path: string,
-    headers: Record<string, string>,
-    body?: object,
-  ): Promise<string> => {
+  const send = async (method: string, path: string, headers: Record<string, string>, body?: object) => {
     const response = await request(`${baseUrl}/admin/v1${path}`, {
       method,
       headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json', ...headers },
@@ -42,14 +39,24 @@ export async function connectAdmin(config: CommandConfig): Promise<AdminClient> 
     }).catch((error: Error) => {
       throw new CommandError(`${baseUrl} cannot be reached (${error.message}). Is Genway running?`);
     });
+    if (response.statusCode < 400) return response.body;
     const text = await response.body.text();
-    if (response.statusCode >= 400) throw new CommandError(refusalIn(text) ?? `${response.statusCode}: ${text}`);
-    return text;
+    throw new CommandError(refusalIn(text) ?? `${response.statusCode}: ${text}`);
   };
   return {
-    call: async (method, path, body) => parseObject(await send(method, path, {}, body)),
-    text: (path, accept) => send('GET', path, { accept }),
+    call: async (method, path, body) => parseObject(await (await send(method, path, {}, body)).text()),
+    text: async (path, accept) => (await send('GET', path, { accept })).text(),
+    stream: async (path, accept) => received(await send('GET', path, { accept })),
   };
+}
+
+async function* received(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  try {
+    yield* body;
+  } catch (error) {
+    const cause = error instanceof Error ? error.message : String(error);
+    throw new CommandError(`The answer was cut off (${cause}): what was printed is not the whole. Ask again.`);
+  }
 }
 
 async function addressOf({ baseUrl, adminToken, home }: CommandConfig): Promise<Address> {

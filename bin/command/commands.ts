@@ -1,22 +1,13 @@
-/** What the `genway` command can do. Every command is one call of the administration endpoints. */
+/** What the `genway` command can do. Every command is made of calls of the administration endpoints. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
-import type { JsonObject } from './json.ts';
-import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
-
-type Options = Readonly<Record<string, string | boolean | undefined>>;
+import { addFinanceCommands } from './finance.ts';
+import { createReport, given, LIST_FILTERS, listOptions, type Options, query, type Terminal } from './report.ts';
 
 /** @param connect is called when a command runs, so that `--help` needs no running Genway */
-export function addCommands(
-  program: Command,
-  connect: () => Promise<AdminClient>,
-  print: (text: string) => void,
-): void {
-  const show = (answer: JsonObject): void => print(isJson(program) ? json(answer) : describe(dataOf(answer)));
-  const showList = (list: JsonObject, columns: readonly string[]): void => {
-    print(isJson(program) ? json(list) : table(rowsOf(list), columns));
-    if (!isJson(program) && list['next_cursor']) print(`more: --cursor ${textOf(list['next_cursor'])}`);
-  };
+export function addCommands(program: Command, connect: () => Promise<AdminClient>, terminal: Terminal): void {
+  const report = createReport(terminal, () => program.opts<{ json?: boolean }>().json === true);
+  const { show, showList, showText } = report;
 
   const accounts = program.command('accounts').description('accounts and their money');
   accounts
@@ -28,34 +19,7 @@ export function addCommands(
         await (await connect()).call('POST', '/accounts', given({ name, signup_credit_usd: options['signupCredit'] })),
       );
     });
-  accounts
-    .command('show <account>')
-    .description('balances and totals')
-    .action(async (account: string) => show(await (await connect()).call('GET', `/accounts/${account}`)));
-  accounts
-    .command('top-up <account> <usd>')
-    .description('credit money, once for each reference')
-    .requiredOption('--reference <text>', 'names the payment')
-    .action(async (account: string, usd: string, { reference }: Options) => {
-      show(await (await connect()).call('POST', `/accounts/${account}/topups`, { amount_usd: usd, reference }));
-    });
-  accounts
-    .command('adjust <account> <usd>')
-    .description('correct a balance by a new transfer; a negative amount takes')
-    .requiredOption('--reason <text>', 'why')
-    .option('--author <name>', 'who')
-    .action(async (account: string, usd: string, { reason, author }: Options) => {
-      const body = given({ amount_usd: usd, reason, author });
-      show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, body));
-    });
-  listOptions(accounts.command('ledger <account>').description('transfers, newest first'))
-    .option('--csv', 'for a spreadsheet')
-    .action(async (account: string, options: Options) => {
-      const path = `/accounts/${account}/ledger${query(options, LIST_FILTERS)}`;
-      const admin = await connect();
-      if (options['csv']) print((await admin.text(path, 'text/csv')).trimEnd());
-      else showList(await admin.call('GET', path), LEDGER_COLUMNS);
-    });
+  addFinanceCommands(program, accounts, connect, report);
 
   const keys = program.command('keys').description('API keys');
   keyOptions(keys.command('create <account>').description('make a key; it is shown once')).action(
@@ -92,9 +56,7 @@ export function addCommands(
     .command('explain <task>')
     .description('the story of one task, from its row, the ledger, its deliveries and its workflow')
     .action(async (task: string) => {
-      const path = `/tasks/${task}/explanation`;
-      const admin = await connect();
-      print(isJson(program) ? json(await admin.call('GET', path)) : (await admin.text(path, 'text/plain')).trimEnd());
+      await showText(await connect(), `/tasks/${task}/explanation`);
     });
   for (const [action, description] of Object.entries(TASK_ACTIONS)) {
     tasks
@@ -113,28 +75,7 @@ const TASK_ACTIONS: Readonly<Record<string, string>> = {
   redeliver: 'send the events of a task again',
 };
 
-const LEDGER_COLUMNS = [
-  'created_at',
-  'kind',
-  'amount_usd',
-  'released_usd',
-  'task_id',
-  'text_request_id',
-  'reference',
-  'id',
-];
 const TASK_COLUMNS = ['id', 'account_id', 'model', 'status', 'usage.credits_charged', 'error_code'];
-
-/** The query parameter of each option. */
-const LIST_FILTERS: Readonly<Record<string, string>> = { from: 'from', to: 'to', limit: 'limit', cursor: 'cursor' };
-
-function listOptions(command: Command): Command {
-  return command
-    .option('--from <time>', 'from this time on')
-    .option('--to <time>', 'before this time')
-    .option('--limit <count>', 'how many at most')
-    .option('--cursor <cursor>', 'continue after an earlier page');
-}
 
 function keyOptions(command: Command): Command {
   return command
@@ -156,25 +97,4 @@ function keySettings(options: Options): object {
     expires_at: expiresAt,
     rate_limit_rpm: rateLimit === undefined ? undefined : Number(rateLimit),
   });
-}
-
-function query(options: Options, names: Readonly<Record<string, string>>): string {
-  const parameters = new URLSearchParams();
-  for (const [option, name] of Object.entries(names)) {
-    const value = options[option];
-    if (typeof value === 'string') parameters.set(name, value);
-  }
-  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
-}
-
-function given(fields: Readonly<Record<string, unknown>>): object {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
-}
-
-function isJson(program: Command): boolean {
-  return program.opts<{ json?: boolean }>().json === true;
-}
-
-function json(value: JsonObject): string {
-  return JSON.stringify(value, null, 2);
 }

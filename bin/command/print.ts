@@ -8,18 +8,26 @@ export function describe(thing: JsonObject): string {
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** Many things of one kind: a column for each named field. */
+/** Many things of one kind: a column for each named field; numbers stand below each other by their last digits. */
 export function table(rows: readonly JsonObject[], columns: readonly string[]): string {
   const cells = [columns, ...rows.map((row) => columns.map((column) => textOf(at(row, column))))];
   const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  const areNumbers = columns.map((_, column) => holdsNumbers(cells.slice(1).map((line) => line[column] ?? '')));
   return cells
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map((cell, column) =>
+          areNumbers[column] ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
+        )
         .join('  ')
         .trimEnd(),
     )
     .join('\n');
+}
+
+function holdsNumbers(cells: readonly string[]): boolean {
+  const given = cells.filter((cell) => cell !== NOTHING);
+  return given.length > 0 && given.every((cell) => /^-?\d+(\.\d+)?$/.test(cell));
 }
 
 /** The objects in a list answer. */
@@ -44,8 +52,14 @@ function at(row: JsonObject, path: string): Json | undefined {
   return path.split('.').reduce<Json | undefined>((value, name) => (isObject(value) ? value[name] : undefined), row);
 }
 
+const NOTHING = '-';
+
 /** One value in words; `-` where there is none. */
 export function textOf(value: Json | undefined): string {
-  if (value === null || value === undefined) return '-';
+  if (value === null || value === undefined) return NOTHING;
+  if (typeof value === 'number') return DECIMAL.format(value);
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
+
+/** Small amounts are written out: 0.000000001, not 1e-9. */
+const DECIMAL = new Intl.NumberFormat('en-US', { useGrouping: false, maximumFractionDigits: 12 });

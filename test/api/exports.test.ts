@@ -1,3 +1,4 @@
+import { Router } from '@koa/router';
 import { expect } from 'chai';
 import Koa from 'koa';
 import { type Export, NDJSON, sendAll } from '../../api/exports.ts';
@@ -22,9 +23,11 @@ describe('an export', () => {
   async function ask(accept: string, rows: Export<Row>['rows']): Promise<{ type: string | null; text: string }> {
     const app = new Koa<RequestState>();
     app.silent = true;
-    app.use((context) => {
+    const router = new Router<RequestState>();
+    router.get('/', (context) => {
       if (!sendAll(context, { rows, ...FORMAT })) context.body = 'a page';
     });
+    app.use(router.routes());
     const server = await listen(app.callback(), '127.0.0.1', 0);
     try {
       const response = await fetch(`http://127.0.0.1:${server.port}/`, { headers: { accept } });

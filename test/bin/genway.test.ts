@@ -3,7 +3,6 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
-import { call } from '../support/stack.ts';
 
 const run = promisify(execFile);
 
@@ -24,50 +23,16 @@ describe('the genway command', function () {
     return stdout;
   }
 
-  it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
-    const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit', '5'), 'id');
-    expect(account).to.match(/^acc_/);
-    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
-    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
-    await genway('accounts', 'adjust', account, '-2.5', '--reason', 'double payment');
-    const shown = await genway('accounts', 'show', account);
-    expect(field(shown, 'balances.funded_usd')).to.equal('10');
-    expect(field(shown, 'balances.signup_usd')).to.equal('5');
-    const ledger = await genway('accounts', 'ledger', account);
-    expect(ledger.match(/topup/g)).to.have.length(1);
-    expect(ledger).to.contain('adjustment').and.to.contain('signup_grant');
-  });
-
-  it('makes, changes and deletes a key', async () => {
-    const account = field(await genway('accounts', 'create', 'Acme'), 'id');
-    const key = await genway('keys', 'create', account, '--name', 'server', '--usage-limit', '3', '--models', 'a,b');
-    expect(field(key, 'api_key')).to.match(/^sk-/);
-    const changed = await genway('keys', 'update', field(key, 'id'), '--disable');
-    expect(field(changed, 'disabled')).to.equal('true');
-    expect(field(changed, 'usage_limit_usd')).to.equal('3');
-    expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
-  });
-
-  it('cancels a task, and tells its story', async () => {
-    const { apiKey } = await app.createAccount({ fundedUsd: 10 });
-    const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
-      key: apiKey,
-      body: { model: 'vidone-3.0', prompt: 'x' },
-    });
-    const { id } = body.data;
-    const cancelled = await genway('tasks', 'cancel', id, '--reason', 'a test', '--author', 'Ada');
-    expect(field(cancelled, 'task.status')).to.equal('failed');
-    const story = await genway('tasks', 'explain', id);
-    expect(story)
-      .to.match(new RegExp(`^${id}: failed with processing_failed`))
-      .and.include('cancel by Ada: a test');
-    const data: unknown = JSON.parse(await genway('--json', 'tasks', 'explain', id));
-    expect(data).to.have.nested.property('data.object', 'task_explanation');
-  });
-
   it('replays a saved history', async () => {
     const output = await genway('replay', 'test/histories/task-succeeded.json');
     expect(output).to.match(/^mediaTask task_\w+ replays: 31 events\n$/);
+  });
+
+  it('writes an export to its output, to the last line', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 3 });
+    const lines = (await genway('accounts', 'ledger', accountId, '--csv')).split('\r\n');
+    expect(lines).to.have.length(3);
+    expect(lines[1]).to.include(',topup,payments,available,3,');
   });
 
   it('tells a refusal in one line and ends with code 1', async () => {
@@ -78,8 +43,3 @@ describe('the genway command', function () {
     expect(failure).to.have.property('stderr', 'There is no such account. Check the id. (not_found)\n');
   });
 });
-
-/** The value that an answer shows under a name. */
-function field(output: string, name: string): string {
-  return new RegExp(`^${name.replaceAll('.', '\\.')} +(.+)$`, 'm').exec(output)?.[1] ?? '';
-}

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { startTestApp, type TestApp } from '../../support/app.ts';
+import { connectGenway, field, type Genway } from '../../support/genway.ts';
+import { call } from '../../support/stack.ts';
+
+describe('the commands for accounts, keys and tasks', () => {
+  let app: TestApp;
+  let genway: Genway;
+
+  before(async () => {
+    app = await startTestApp();
+    genway = await connectGenway(app);
+  });
+
+  after(() => app.stop());
+
+  it('makes an account, tops it up once for each reference, and shows its balances and ledger', async () => {
+    const account = field(await genway('accounts', 'create', 'Acme', '--signup-credit', '5'), 'id');
+    expect(account).to.match(/^acc_/);
+    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
+    await genway('accounts', 'top-up', account, '12.5', '--reference', 'invoice-1');
+    await genway('accounts', 'adjust', account, '-2.5', '--reason', 'double payment', '--author', 'Ada');
+    const shown = await genway('accounts', 'show', account);
+    expect(field(shown, 'balances.funded_usd')).to.equal('10');
+    expect(field(shown, 'balances.signup_usd')).to.equal('5');
+    const ledger = await genway('accounts', 'ledger', account);
+    expect(ledger.match(/topup/g)).to.have.length(1);
+    expect(ledger).to.contain('adjustment').and.to.contain('signup_grant');
+  });
+
+  it('makes, changes and deletes a key', async () => {
+    const account = field(await genway('accounts', 'create', 'Acme'), 'id');
+    const key = await genway('keys', 'create', account, '--name', 'server', '--usage-limit', '3', '--models', 'a,b');
+    expect(field(key, 'api_key')).to.match(/^sk-/);
+    const changed = await genway('keys', 'update', field(key, 'id'), '--disable');
+    expect(field(changed, 'disabled')).to.equal('true');
+    expect(field(changed, 'usage_limit_usd')).to.equal('3');
+    expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
+  });
+
+  it('cancels a task, and tells its story', async () => {
+    const { apiKey } = await app.createAccount({ fundedUsd: 10 });
+    const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidone-3.0', prompt: 'x' },
+    });
+    const { id } = body.data;
+    const cancelled = await genway('tasks', 'cancel', id, '--reason', 'a test', '--author', 'Ada');
+    expect(field(cancelled, 'task.status')).to.equal('failed');
+    const story = await genway('tasks', 'explain', id);
+    expect(story)
+      .to.match(new RegExp(`^${id}: failed with processing_failed`))
+      .and.include('cancel by Ada: a test');
+    const data: unknown = JSON.parse(await genway('--json', 'tasks', 'explain', id));
+    expect(data).to.have.nested.property('data.object', 'task_explanation');
+  });
+});
