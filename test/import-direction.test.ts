@@ -34,6 +34,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   workflows: { imports: ['domain'], types: ['activities'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', ...adapters], types: ['workflows'] },
   simulator: { imports: ['domain', 'text'] },
+  drill: { imports: ['bin', 'config.ts', 'db', 'simulator', 'webhooks'] },
 };
 
 const importStatement = /^(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;

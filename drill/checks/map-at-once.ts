@@ -1,0 +1,19 @@
+/**
+ * Maps items, so many at a time.
+ *
+ * @returns the results in the order of the items
+ * @throws what the mapping throws
+ */
+export async function mapAtOnce<Item, Result>(
+  atOnce: number,
+  items: readonly Item[],
+  map: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const left = items.entries();
+  const takeTurns = async (): Promise<void> => {
+    for (const [index, item] of left) results[index] = await map(item);
+  };
+  await Promise.all(Array.from({ length: atOnce }, takeTurns));
+  return results;
+}

@@ -1,0 +1,159 @@
+/** Did every order become one task, one render, one charge or refund? */
+import Joi from 'joi';
+import { ask } from '../client.ts';
+import type { MediaOrder } from '../load/media.ts';
+import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
+import { mapAtOnce } from './map-at-once.ts';
+
+interface Task {
+  readonly id: string;
+  readonly status: string;
+  readonly error_code: string | null;
+  readonly output: { readonly media: readonly { readonly url: string }[] } | null;
+}
+
+interface Job {
+  readonly id: string;
+  readonly key: string;
+}
+
+const taskSchema = Joi.object<{ data: Task }>({
+  data: Joi.object({
+    id: Joi.string().required(),
+    status: Joi.string().required(),
+    error_code: Joi.string().allow(null).required(),
+    output: Joi.object().allow(null).required(),
+  })
+    .unknown(true)
+    .required(),
+}).required();
+const jobsSchema = Joi.object<{ data: Job[] }>({
+  data: Joi.array()
+    .items(Joi.object({ id: Joi.string().required(), key: Joi.string().required() }).unknown(true))
+    .required(),
+}).required();
+
+const ASKED_AT_ONCE = 8;
+/** The simulator lists no more at a time. */
+const MOST_JOBS = 2_000;
+
+async function checkAnswers({ orders }: Evidence): Promise<CheckResult> {
+  const unanswered = orders.filter(({ taskId }) => taskId === null);
+  return {
+    promise: 'every create call was answered 201 in the end',
+    failures: unanswered.map(({ calls, refusal }) =>
+      refusal ? `answered ${refusal.status}: ${refusal.text}` : `no answer to ${calls} calls`,
+    ),
+  };
+}
+
+async function checkKeys({ orders, database }: Evidence): Promise<CheckResult> {
+  const answered = new Set(orders.flatMap(({ taskId }) => taskId ?? []));
+  const rows = await database<{ id: string }>('tasks').select('id');
+  const unknown = rows.filter(({ id }) => !answered.has(id));
+  // A call that was never answered may have made its task.
+  const unanswered = orders.filter(({ taskId }) => taskId === null).length;
+  return {
+    promise: 'no idempotency key made two tasks, and none was lost',
+    failures: [
+      ...(unknown.length > unanswered ? unknown.map(({ id }) => `${id} was made, but no client was told`) : []),
+      ...(answered.size < orders.length - unanswered ? ['two keys were answered with the same task'] : []),
+      ...(rows.length < answered.size ? ['a task that was answered with 201 is not in the database'] : []),
+    ],
+  };
+}
+
+/** The tasks as the API shows them now: final, as they were seen before, with results that can be fetched. */
+async function checkTasks({ orders, stack }: Evidence): Promise<CheckResult> {
+  const failures = await mapAtOnce(ASKED_AT_ONCE, orders, async ({ taskId, customer, final }) => {
+    if (taskId === null) return [];
+    const { status, text } = await ask(`${stack.apiUrls[0]}/v1/tasks/${taskId}`, { token: customer.apiKey });
+    if (status !== 200) return [`${taskId} answers ${status}`];
+    const { data } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false });
+    if (data.status !== 'succeeded' && data.status !== 'failed') return [`${taskId} is ${data.status}`];
+    if (final !== null && final !== text) return [`${taskId} was final and has changed: ${final} became ${text}`];
+    return unfetchable(data);
+  });
+  return {
+    promise: 'every 201 has a final task that never changed, and its results are there',
+    failures: failures.flat(),
+  };
+}
+
+async function unfetchable({ id, status, output }: Task): Promise<string[]> {
+  if (status === 'failed') return [];
+  const media = output?.media ?? [];
+  const failures = media.length === 0 ? [`${id} has no result`] : [];
+  for (const { url } of media) {
+    const response = await fetch(url);
+    const { byteLength } = await response.arrayBuffer();
+    if (response.status !== 200 || byteLength === 0) failures.push(`${url} answers ${response.status}`);
+  }
+  return failures;
+}
+
+/** A task may also run out of time, when what it needs is killed again and again; then its deadline has passed. */
+async function checkEndings({ orders, database }: Evidence): Promise<CheckResult> {
+  const rows = await database<{
+    id: string;
+    status: string;
+    error_code: string | null;
+    completed_at: Date | null;
+    deadline_at: Date;
+  }>('tasks').select('id', 'status', 'error_code', 'completed_at', 'deadline_at');
+  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const failures = orders.flatMap(({ taskId, ending }: MediaOrder) => {
+    const task = tasks.get(taskId ?? '');
+    if (!task) return [];
+    const actual = task.error_code ?? task.status;
+    const isLate = actual === 'processing_timeout' && (task.completed_at ?? 0) >= task.deadline_at;
+    return actual === ending || isLate ? [] : [`${taskId} should have ended with ${ending}, but it is ${actual}`];
+  });
+  return { promise: 'every task ended as its provider said, or at its deadline', failures };
+}
+
+const checkResolutions = sqlCheck(
+  'every task has one resolution in the ledger: what it cost if it succeeded, a full refund if it failed',
+  /* sql */ `
+  SELECT format('%s is %s, resolved by %s', task.id, task.status,
+      coalesce(string_agg(format('%s of %s', transfers.kind, amount), ' and '), 'nothing')) AS failure
+  FROM tasks AS task LEFT JOIN transfers ON transfers.task_id = task.id AND transfers.kind <> 'reservation'
+  GROUP BY task.id, task.status, task.price
+  HAVING array_agg((transfers.kind, amount)::text) IS DISTINCT FROM
+    ARRAY[(CASE task.status WHEN 'succeeded' THEN 'settlement' WHEN 'failed' THEN 'refund' END, task.price)::text]`,
+);
+
+async function checkRenders({ stack, database }: Evidence): Promise<CheckResult> {
+  const { text } = await ask(`${stack.simulatorUrl}/_sim/jobs?limit=${MOST_JOBS}`, { token: '' });
+  const { data: jobs } = Joi.attempt(JSON.parse(text), jobsSchema, { convert: false });
+  const rows = await database<{ id: string; status: string; provider_job_id: string | null }>('tasks').select(
+    'id',
+    'status',
+    'provider_job_id',
+  );
+  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const rendered = new Map<string, string>();
+  const failures = jobs.length === MOST_JOBS ? ['there are more jobs than the simulator lists'] : [];
+  for (const { id, key } of jobs) {
+    const task = tasks.get(key);
+    if (!task) failures.push(`${id} was rendered for ${key}, which is no task`);
+    else if (rendered.has(key)) failures.push(`${key} was rendered as ${rendered.get(key)} and as ${id}`);
+    else if (task.provider_job_id !== null && task.provider_job_id !== id) {
+      failures.push(`${key} was rendered as ${id}, but its job is ${task.provider_job_id}`);
+    }
+    rendered.set(key, id);
+  }
+  for (const { id, status } of rows) {
+    if (status === 'succeeded' && !rendered.has(id)) failures.push(`${id} succeeded without a render`);
+  }
+  return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
+}
+
+export const MEDIA_CHECKS: readonly Check[] = [
+  checkAnswers,
+  checkKeys,
+  checkTasks,
+  checkEndings,
+  checkResolutions,
+  checkRenders,
+];

@@ -1,0 +1,80 @@
+/** Did every event that was due arrive, and none that was not? */
+import Joi from 'joi';
+import type { ReceivedEvent } from '../receiver.ts';
+import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
+
+interface EndedTask {
+  readonly id: string;
+  readonly account_id: string;
+  readonly status: string;
+  readonly error_code: string | null;
+}
+
+const eventSchema = Joi.object<{ id: string; type: string; data: { id: string; status: string } }>({
+  id: Joi.string().required(),
+  type: Joi.string().required(),
+  data: Joi.object({ id: Joi.string().required(), status: Joi.string().required() }).unknown(true).required(),
+})
+  .unknown(true)
+  .required();
+
+/** A task at an endpoint, as one word. */
+function about(path: string, taskId: string, type: string): string {
+  return `${type} of ${taskId} at ${path}`;
+}
+
+/** What each endpoint should hear of. */
+async function dueEvents({ customers, database }: Evidence): Promise<Set<string>> {
+  const tasks = await database<EndedTask>('tasks').select('id', 'account_id', 'status', 'error_code');
+  const customersById = new Map(customers.map((customer) => [customer.accountId, customer]));
+  return new Set(
+    tasks
+      .filter(({ error_code }) => error_code !== 'processing_timeout')
+      .flatMap(({ id, account_id, status }) => {
+        const type = `task.${status}`;
+        const endpoints = customersById.get(account_id)?.endpoints ?? [];
+        return endpoints.filter(({ events }) => events.includes(type)).map(({ path }) => about(path, id, type));
+      }),
+  );
+}
+
+function subjectOf({ path, body }: ReceivedEvent): string {
+  const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
+  return about(path, data.id, type);
+}
+
+async function checkDue(evidence: Evidence): Promise<CheckResult> {
+  const received = [...evidence.receiver.events.values()];
+  const accepted = new Set(received.filter(({ accepted }) => accepted > 0).map(subjectOf));
+  const missing = [...(await dueEvents(evidence))].filter((subject) => !accepted.has(subject));
+  return {
+    promise: 'every event that was due was delivered',
+    failures: missing.map((subject) => `${subject} is missing`),
+  };
+}
+
+async function checkNotDue(evidence: Evidence): Promise<CheckResult> {
+  const due = await dueEvents(evidence);
+  const subjects = [...evidence.receiver.events.values()].map(subjectOf);
+  return {
+    promise: 'no event came that was not due, none of a timeout, and each under one id',
+    failures: [
+      ...subjects.filter((subject) => !due.has(subject)).map((subject) => `${subject} was not due`),
+      ...subjects
+        .filter((subject, index) => subjects.indexOf(subject) !== index)
+        .map((subject) => `${subject} came under two ids`),
+    ],
+  };
+}
+
+async function checkSignatures({ receiver }: Evidence): Promise<CheckResult> {
+  return { promise: 'every delivery was signed, and repeats were the same to the byte', failures: receiver.complaints };
+}
+
+const checkDeliveries = sqlCheck(
+  'every delivery is on record as delivered',
+  /* sql */ `
+  SELECT format('%s is %s after %s attempts', id, status, attempts) AS failure FROM deliveries WHERE status <> 'delivered'`,
+);
+
+export const WEBHOOK_CHECKS: readonly Check[] = [checkDue, checkNotDue, checkSignatures, checkDeliveries];

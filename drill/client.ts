@@ -1,0 +1,52 @@
+/** HTTP as the drill's clients speak it. */
+import { Agent, request } from 'undici';
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+  /** When the last byte had come, in milliseconds since 1970. */
+  readonly endedAtMs: number;
+}
+
+export interface Question {
+  /** Of an API key, or the administrator's. */
+  readonly token: string;
+  /** Sent as JSON; a POST. */
+  readonly body?: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const TIMEOUT_MS = 30_000;
+
+const agent = new Agent({ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+
+/**
+ * Asks, and reads the answer to its end.
+ *
+ * @throws Error when there was no whole answer
+ */
+export async function ask(url: string, { token, body, headers = {} }: Question): Promise<Answer> {
+  const response = await request(url, {
+    method: body === undefined ? 'GET' : 'POST',
+    dispatcher: agent,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.body.text();
+  return { status: response.statusCode, headers: response.headers, text, endedAtMs: Date.now() };
+}
+
+/** As {@link ask}; null when there was no whole answer. */
+export async function tryToAsk(url: string, question: Question): Promise<Answer | null> {
+  return ask(url, question).catch(() => null);
+}
+
+/** Closes the connections that wait for the next question. */
+export async function closeConnections(): Promise<void> {
+  await agent.close();
+}

@@ -1,0 +1,34 @@
+/** Work at a steady mean rate, whoever answers or not. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Random } from '../random.ts';
+
+export interface Pace {
+  readonly perSecond: number;
+  /** More than that are never under way at once. */
+  readonly mostAtOnce: number;
+  /** How often at most. */
+  readonly mostInAll: number;
+}
+
+/**
+ * Begins a piece of work at random moments until the signal is aborted.
+ *
+ * @param work never rejects
+ * @returns resolves when all that was begun has ended
+ */
+export async function atPace(
+  random: Random,
+  { perSecond, mostAtOnce, mostInAll }: Pace,
+  ended: AbortSignal,
+  work: () => Promise<void>,
+): Promise<void> {
+  const underWay = new Set<Promise<void>>();
+  for (let begun = 0; begun < mostInAll && !ended.aborted; begun += 1) {
+    const one = work().finally(() => underWay.delete(one));
+    underWay.add(one);
+    // Twice the mean at most, so that requests come in at odd moments and yet all through the drill.
+    await sleep((random.next() * 2_000) / perSecond, undefined, { signal: ended }).catch(() => undefined);
+    while (underWay.size >= mostAtOnce) await Promise.race(underWay);
+  }
+  await Promise.all(underWay);
+}

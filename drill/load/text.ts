@@ -1,0 +1,144 @@
+/** Clients that ask for text in every format, whole and streamed. An answer that breaks off is not asked for again. */
+import { tryToAsk } from '../client.ts';
+import type { Customer } from '../customers.ts';
+import type { Random } from '../random.ts';
+import { atPace } from './pace.ts';
+
+/** One request that was answered to its end. */
+export interface TextAnswer {
+  /** As the gateway names it. */
+  readonly requestId: string;
+  /** The process that answered. */
+  readonly process: string;
+  readonly status: number;
+  /** Whether it is an answer of the model with nothing missing. */
+  readonly isWhole: boolean;
+  /** The input and output tokens that the upstream reported; null where it reported none. */
+  readonly usage: { readonly input: number; readonly output: number } | null;
+  /** When the last byte had come, in milliseconds since 1970. */
+  readonly endedAtMs: number;
+}
+
+export interface TextLoad {
+  readonly answers: readonly TextAnswer[];
+  /** Requests whose answer did not come or broke off. */
+  cutOff(): number;
+  /** Resolves when every request has ended. */
+  readonly done: Promise<void>;
+}
+
+interface Scenario {
+  readonly weight: number;
+  /** For the simulator, beside the tokens. */
+  readonly directive: string;
+  readonly isUsageReported: boolean;
+}
+
+const SCENARIOS: readonly Scenario[] = [
+  { weight: 12, directive: '', isUsageReported: true },
+  { weight: 6, directive: 'chunk_ms=40', isUsageReported: true },
+  { weight: 2, directive: 'delay_ms=1500', isUsageReported: true },
+  { weight: 2, directive: 'no_usage', isUsageReported: false },
+  { weight: 1, directive: 'fail=processing_failed', isUsageReported: true },
+  { weight: 1, directive: 'status=500', isUsageReported: true },
+  { weight: 1, directive: 'drop_after=3', isUsageReported: true },
+  { weight: 1, directive: 'malformed_after=2', isUsageReported: true },
+];
+
+interface Format {
+  readonly models: readonly string[];
+  readonly path: (model: string, streamed: boolean) => string;
+  readonly body: (model: string, prompt: string, streamed: boolean) => object;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Stands in a stream that has come to its end, and nowhere else. */
+  readonly endOfStream: string;
+}
+
+const messages = (prompt: string): object[] => [{ role: 'user', content: prompt }];
+
+const FORMATS: readonly Format[] = [
+  {
+    models: ['textc-M3', 'textd-v2.5', 'texth-3.8-flash'],
+    path: () => '/v1/chat/completions',
+    body: (model, prompt, stream) => ({
+      model,
+      stream,
+      messages: messages(prompt),
+      ...(stream && { stream_options: { include_usage: true } }),
+    }),
+    endOfStream: 'data: [DONE]',
+  },
+  {
+    models: ['textg-6-luna', 'texte-3'],
+    path: () => '/v1/responses',
+    body: (model, prompt, stream) => ({ model, stream, input: prompt }),
+    endOfStream: 'event: response.completed',
+  },
+  {
+    models: ['textj-4.7', 'textf3.8-max'],
+    path: () => '/v1/messages',
+    body: (model, prompt, stream) => ({ model, stream, max_tokens: 1_000, messages: messages(prompt) }),
+    headers: { 'msgfmt-version': '2023-06-01' },
+    endOfStream: 'event: message_stop',
+  },
+  {
+    models: ['texth-3.8-flash', 'texth-3.1-pro-preview'],
+    path: (model, streamed) =>
+      `/v1beta/models/${model}:${streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'}`,
+    body: (_model, prompt) => ({ contents: [{ role: 'user', parts: [{ text: prompt }] }] }),
+    endOfStream: '"finishReason":"STOP"',
+  },
+];
+
+const MOST_AT_ONCE = 60;
+
+/** @param ended aborted when nothing new is to be asked */
+export function startTextLoad({
+  random,
+  perSecond,
+  textUrls,
+  customers,
+  ended,
+}: {
+  random: Random;
+  perSecond: number;
+  /** By the name of the process. */
+  textUrls: ReadonlyMap<string, string>;
+  customers: readonly Customer[];
+  ended: AbortSignal;
+}): TextLoad {
+  const answers: TextAnswer[] = [];
+  const processes = [...textUrls];
+  let cutOff = 0;
+
+  async function askOnce(): Promise<void> {
+    const format = random.pick(FORMATS);
+    const model = random.pick(format.models);
+    const { directive, isUsageReported } = random.weighted(SCENARIOS);
+    const streamed = random.next() < 0.5;
+    const usage = { input: random.integer(5, 400), output: random.integer(5, 60) };
+    const prompt = `Tell a story. [sim:tokens=${usage.output},prompt=${usage.input},cached=0,${directive}]`;
+    const [process, url] = random.pick(processes);
+    const { apiKey } = random.pick(customers);
+    const answer = await tryToAsk(url + format.path(model, streamed), {
+      token: apiKey,
+      body: format.body(model, prompt, streamed),
+      ...(format.headers && { headers: format.headers }),
+    });
+    if (!answer) {
+      cutOff += 1;
+      return;
+    }
+    answers.push({
+      requestId: String(answer.headers['x-request-id']),
+      process,
+      status: answer.status,
+      isWhole: answer.status === 200 && (!streamed || answer.text.includes(format.endOfStream)),
+      usage: isUsageReported ? usage : null,
+      endedAtMs: answer.endedAtMs,
+    });
+  }
+
+  const pace = { perSecond, mostAtOnce: MOST_AT_ONCE, mostInAll: Number.POSITIVE_INFINITY };
+  return { answers, cutOff: () => cutOff, done: atPace(random, pace, ended, askOnce) };
+}

@@ -1,0 +1,86 @@
+/** What is asked of a drill on the command line. */
+import { parseArgs } from 'node:util';
+import { ROLES, type Role } from './plan.ts';
+
+export interface DrillOptions {
+  /** How long there is load. */
+  readonly durationMs: number;
+  readonly seed: number;
+  readonly kills: number;
+  /** Who is killed. */
+  readonly roles: readonly Role[];
+  /** How many processes of each kind there are that can be many. */
+  readonly copies: number;
+  /** A second, on average. */
+  readonly createsPerSecond: number;
+  readonly textRequestsPerSecond: number;
+  /** How long a task may take. */
+  readonly taskDeadlineMs: number;
+  /** How long all that was begun may take to end once the load has. */
+  readonly quietMs: number;
+}
+
+export const USAGE = `usage: npm run drill -- [options]
+  --minutes N     how long there is load (10)
+  --seed N        repeats the chances of an earlier drill (a new one)
+  --kills N       how many processes are killed (8 a minute)
+  --only ROLES    who is killed, with commas: ${ROLES.join(',')} (all of them)`;
+
+const KILLS_PER_MINUTE = 8;
+
+const WHOLE = /^\d+$/;
+const DECIMAL = /^\d+(\.\d+)?$/;
+
+const DEFAULTS = {
+  copies: 2,
+  createsPerSecond: 1.5,
+  textRequestsPerSecond: 4,
+  taskDeadlineMs: 90_000,
+  quietMs: 240_000,
+} as const;
+
+/**
+ * @param args the words after the command
+ * @param newSeed used where the words give none
+ * @throws Error that says which word is wrong
+ */
+export function parseOptions(args: readonly string[], newSeed: number): DrillOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      minutes: { type: 'string', default: '10' },
+      seed: { type: 'string', default: String(newSeed) },
+      kills: { type: 'string' },
+      only: { type: 'string', default: ROLES.join(',') },
+    },
+  });
+  const minutes = number('minutes', values.minutes, { form: DECIMAL, from: 0.1, to: 120 });
+  return {
+    ...DEFAULTS,
+    durationMs: minutes * 60_000,
+    seed: number('seed', values.seed, { form: WHOLE, from: 0, to: 2 ** 32 - 1 }),
+    kills: number('kills', values.kills ?? String(Math.ceil(minutes * KILLS_PER_MINUTE)), {
+      form: WHOLE,
+      from: 1,
+      to: 10_000,
+    }),
+    roles: [...new Set(values.only.split(',').map(role))],
+  };
+}
+
+function number(
+  name: string,
+  text: string,
+  { form, from, to }: { readonly form: RegExp; readonly from: number; readonly to: number },
+): number {
+  const value = form.test(text) ? Number(text) : Number.NaN;
+  const kind = form === WHOLE ? 'whole number' : 'number';
+  if (!(value >= from && value <= to)) throw new Error(`--${name} must be a ${kind} from ${from} to ${to}`);
+  return value;
+}
+
+function role(word: string): Role {
+  const known = ROLES.find((name) => name === word);
+  if (known === undefined) throw new Error(`--only must name some of ${ROLES.join(', ')}`);
+  return known;
+}

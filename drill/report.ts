@@ -1,0 +1,80 @@
+/** What a drill did, and what came of it, in words. */
+import type { CheckResult } from './checks/check.ts';
+import type { MediaLoad } from './load/media.ts';
+import type { TextLoad } from './load/text.ts';
+import type { Member } from './member.ts';
+import { ROLES } from './plan.ts';
+import type { Receiver } from './receiver.ts';
+
+const MOST_FAILURES_SHOWN = 5;
+
+export function describeDeeds({
+  members,
+  media,
+  text,
+  receiver,
+}: {
+  members: readonly Member[];
+  media: MediaLoad;
+  text: TextLoad;
+  receiver: Receiver;
+}): string[] {
+  const { orders } = media;
+  const kills = ROLES.map((role) => {
+    const killed = members.filter((member) => member.role === role).flatMap(({ outages }) => outages);
+    return { role, count: killed.length };
+  });
+  const events = [...receiver.events.values()];
+  const whole = text.answers.filter(({ isWhole }) => isWhole).length;
+  return [
+    line(
+      'kills',
+      sum(kills.map(({ count }) => count)),
+      kills.map(({ role, count }) => `${role} ${count}`),
+    ),
+    line('media orders', orders.length, [
+      `${orders.filter(({ taskId }) => taskId !== null).length} answered 201`,
+      `${sum(orders.map(({ calls }) => calls - 1))} calls repeated`,
+      `${orders.filter(({ isReplay }) => isReplay).length} answers replayed`,
+    ]),
+    line('media answers', sum([...media.answers.values()]), countsOf(media.answers)),
+    line('text requests', text.answers.length + text.cutOff(), [
+      `${whole} whole answers`,
+      `${text.answers.filter(({ status }) => status !== 200).length} errors`,
+      `${text.answers.filter(({ status, isWhole }) => status === 200 && !isWhole).length} broken by the upstream`,
+      `${text.cutOff()} cut off`,
+    ]),
+    line('webhook events', events.length, [
+      `${sum(events.map(({ accepted }) => accepted))} deliveries taken`,
+      `${sum(events.map(({ refused }) => refused))} refused`,
+      `${events.filter(({ accepted }) => accepted > 1).length} events taken more than once`,
+    ]),
+  ];
+}
+
+export function describeChecks(results: readonly CheckResult[]): string[] {
+  return results.flatMap(({ promise, failures }) => [
+    `${failures.length === 0 ? 'ok    ' : 'FAILED'}  ${promise}`,
+    ...failures.slice(0, MOST_FAILURES_SHOWN).map((failure) => `          ${failure}`),
+    ...(failures.length > MOST_FAILURES_SHOWN ? [`          … ${failures.length} in all`] : []),
+  ]);
+}
+
+/** The last line of a drill. */
+export function describeVerdict(results: readonly CheckResult[]): string {
+  const failed = results.filter(({ failures }) => failures.length > 0).length;
+  return `${results.length} checks, ${failed} failed`;
+}
+
+function countsOf(answers: ReadonlyMap<number, number>): string[] {
+  const counts = [...answers].toSorted(([one], [other]) => one - other);
+  return counts.map(([status, count]) => `${count} × ${status === 0 ? 'no answer' : status}`);
+}
+
+function line(what: string, count: number, details: readonly string[]): string {
+  return `${what.padEnd(15)} ${String(count).padStart(6)}  ${details.join(', ')}`;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

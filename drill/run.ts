@@ -1,0 +1,33 @@
+/** `npm run drill`: kills processes under load, then checks that nothing was lost, doubled or left over. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runDrill } from './drill.ts';
+import { type DrillOptions, parseOptions, USAGE } from './options.ts';
+import { describeChecks, describeVerdict } from './report.ts';
+
+// What is cut short must not leave its servers behind: whoever exits stops its children.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+
+const options = readOptions();
+const home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
+const { durationMs, kills, roles, seed } = options;
+console.log(
+  `${durationMs / 60_000} minutes with ${kills} kills of ${roles.join(', ')}; --seed ${seed}; logs in ${home}`,
+);
+const results = await runDrill(options, home, console.log);
+for (const line of describeChecks(results)) console.log(line);
+const failed = results.some(({ failures }) => failures.length > 0);
+if (!failed) await rm(home, { recursive: true, force: true });
+console.log(describeVerdict(results));
+process.exit(failed ? 1 : 0);
+
+function readOptions(): DrillOptions {
+  try {
+    return parseOptions(process.argv.slice(2), randomInt(2 ** 32));
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    return process.exit(2);
+  }
+}
