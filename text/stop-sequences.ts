@@ -97,8 +97,8 @@ function firstCut(text: string, sequences: readonly string[]): Cut | null {
   return first;
 }
 
-/** Length of the longest end of `text` that a stop sequence begins with. */
-function lengthOfPossibleStart(text: string, sequences: readonly string[]): number {
+/** Length of the longest end of `text` that one of the sequences begins with. */
+export function lengthOfPossibleStart(text: string, sequences: readonly string[]): number {
   let longest = 0;
   for (const sequence of sequences) {
     for (let length = Math.min(sequence.length - 1, text.length); length > longest; length -= 1) {

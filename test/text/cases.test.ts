@@ -4,16 +4,17 @@
  */
 import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
-import type { JsonObject } from '../../text/canonical.ts';
+import { TEXT_FORMATS } from '../../catalogue/types.ts';
+import type { JsonObject, StreamEvent, Turn } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
-import { objectOf, stringOf } from '../../text/upstream-errors.ts';
+import { arrayOf, objectOf, stringOf } from '../../text/upstream-errors.ts';
 import type { ParseContext, WireFormatName } from '../../text/wire-format.ts';
-import { eventsOfText, renderContext, textRequest, throughJson } from './support.ts';
+import { answerOfStream, eventsOfText, renderContext, streamedTo, textRequest, throughJson } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const question = { role: 'user', content: 'Hello' };
@@ -109,6 +110,151 @@ function chatCalls(events: readonly JsonObject[]): JsonObject[] {
   return calls;
 }
 
+/** The upstreams of each format and the two calls that they make of one tool, as sloppily as each is known to. */
+const SLOPPY_CALLS: readonly (readonly [WireFormatName, string])[] = [
+  [
+    'messages',
+    frames(
+      ...[0, 0].flatMap((index) => [
+        { type: 'content_block_start', index, content_block: { type: 'tool_use', id: 'same', name: 'look' } },
+        { type: 'content_block_stop', index },
+      ]),
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      { type: 'message_stop' },
+    ),
+  ],
+  [
+    'responses',
+    frames({
+      type: 'response.completed',
+      response: {
+        output: [0, 1].map(() => ({ type: 'function_call', call_id: 'same', name: 'look', arguments: '' })),
+      },
+    }),
+  ],
+  [
+    'generate-content',
+    frames(
+      ...[0, 1].map(() => ({
+        candidates: [{ content: { parts: [{ functionCall: { name: 'look' } }] }, finishReason: 'STOP' }],
+      })),
+    ),
+  ],
+];
+
+/** The same conversation in each format: two calls, their results in the other order, an image between two texts. */
+const CONVERSATIONS: Readonly<Record<WireFormatName, JsonObject>> = {
+  'chat-completions': {
+    messages: [
+      question,
+      {
+        role: 'assistant',
+        tool_calls: [
+          { id: 'a', type: 'function', function: { name: 'look', arguments: '{"at":1}' } },
+          { id: 'b', type: 'function', function: { name: 'wait', arguments: '{}' } },
+        ],
+      },
+      { role: 'tool', tool_call_id: 'b', content: 'waited' },
+      { role: 'tool', tool_call_id: 'a', content: 'seen' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'before' },
+          { type: 'image_url', image_url: { url: 'data:image/png;base64,QUJD' } },
+          { type: 'image_url', image_url: { url: 'https://example.com/a.png' } },
+          { type: 'text', text: 'after' },
+        ],
+      },
+    ],
+  },
+  responses: {
+    input: [
+      question,
+      { type: 'function_call', call_id: 'a', name: 'look', arguments: '{"at":1}' },
+      { type: 'function_call', call_id: 'b', name: 'wait', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'b', output: 'waited' },
+      { type: 'function_call_output', call_id: 'a', output: 'seen' },
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'before' },
+          { type: 'input_image', image_url: 'data:image/png;base64,QUJD' },
+          { type: 'input_image', image_url: 'https://example.com/a.png' },
+          { type: 'input_text', text: 'after' },
+        ],
+      },
+    ],
+  },
+  messages: {
+    max_tokens: 99,
+    messages: [
+      question,
+      {
+        role: 'assistant',
+        content: [
+          { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } },
+          { type: 'tool_use', id: 'b', name: 'wait', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 'b', content: 'waited' },
+          { type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'seen' }] },
+          { type: 'text', text: 'before' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'QUJD' } },
+          { type: 'image', source: { type: 'url', url: 'https://example.com/a.png' } },
+          { type: 'text', text: 'after' },
+        ],
+      },
+    ],
+  },
+  'generate-content': {
+    contents: [
+      { role: 'user', parts: [{ text: 'Hello' }] },
+      {
+        role: 'model',
+        parts: [
+          { functionCall: { id: 'a', name: 'look', args: { at: 1 } } },
+          { functionCall: { id: 'b', name: 'wait' } },
+        ],
+      },
+      {
+        role: 'user',
+        parts: [
+          { functionResponse: { id: 'b', name: 'wait', response: { output: 'waited' } } },
+          { functionResponse: { id: 'a', name: 'look', response: { output: 'seen' } } },
+          { text: 'before' },
+          { inlineData: { mimeType: 'image/png', data: 'QUJD' } },
+          { fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } },
+          { text: 'after' },
+        ],
+      },
+    ],
+  },
+};
+
+/** What an upstream reads in what it is sent: a line for each part of each turn. */
+function readBy(format: WireFormatName, body: JsonObject): string[] {
+  const { turns } = FORMATS[format].client.parseRequest(body, format === 'generate-content' ? address : {});
+  return turns.flatMap(({ parts }) => parts.map(lineOf));
+}
+
+function lineOf(part: Turn['parts'][number]): string {
+  if (part.type === 'text' || part.type === 'reasoning') return part.text;
+  if (part.type === 'tool-call') return `call ${part.callId} ${part.name} ${part.arguments}`;
+  if (part.type === 'tool-result') return `result ${part.callId} ${part.content.map(lineOf).join()}`;
+  return part.source.kind === 'url' ? part.source.url : part.source.data;
+}
+
+/** The tool calls that a client of a format reads in a stream. */
+function callsReadBy(format: WireFormatName, stream: string): { callId: string; arguments: string }[] {
+  return (answerOfStream(FORMATS[format], stream).choices[0]?.parts ?? []).flatMap((part) =>
+    part.type === 'tool-call' ? [{ callId: part.callId, arguments: part.arguments }] : [],
+  );
+}
+
 const twoCalls = [
   toolDelta(0, 'a', 'look', '{"at":'),
   toolDelta(1, 'b', 'wait', '{"for":'),
@@ -149,6 +295,45 @@ describe('conversion between formats', () => {
     }
     expect(inputs).to.deep.equal({ 0: '{"at":1}', 1: '{"for":2}' });
   });
+
+  for (const client of TEXT_FORMATS) {
+    it(`interleaved tool calls: a client of ${client} reads each whole`, () => {
+      const stream = streamThrough('chat-completions', client, frames(...twoCalls));
+      expect(callsReadBy(client, stream)).to.deep.equal([
+        { callId: 'a', arguments: '{"at":1}' },
+        { callId: 'b', arguments: '{"for":2}' },
+      ]);
+    });
+
+    for (const [upstream, sloppy] of SLOPPY_CALLS) {
+      it(`sloppy calls of an upstream of ${upstream}: a client of ${client} reads two, with ids and arguments, and one end`, () => {
+        const stream = streamThrough(upstream, client, sloppy);
+        const calls = callsReadBy(client, stream);
+        expect(calls.map((call) => call.arguments)).to.deep.equal(['{}', '{}']);
+        expect(new Set(calls.map(({ callId }) => callId).filter(Boolean)).size).to.equal(2);
+        const endings =
+          /"finish_reason":"tool_calls"|event: response.completed|"stop_reason":"tool_use"|"finishReason":"STOP"/g;
+        expect(stream.match(endings)).to.have.length(1);
+      });
+    }
+
+    for (const upstream of TEXT_FORMATS) {
+      it(`a conversation in ${client}: an upstream of ${upstream} reads results in the order of the calls, and images in place`, () => {
+        const lines = readBy(upstream, sentThrough(client, upstream, CONVERSATIONS[client]));
+        expect(lines).to.deep.equal([
+          'Hello',
+          'call a look {"at":1}',
+          'call b wait {}',
+          'result a seen',
+          'result b waited',
+          'before',
+          'QUJD',
+          'https://example.com/a.png',
+          'after',
+        ]);
+      });
+    }
+  }
 
   it('tool calls with the index 0 throughout, with none, or without ids get ids of their own', () => {
     const streams = [
@@ -222,6 +407,13 @@ describe('conversion between formats', () => {
     const result = { role: 'tool', tool_call_id: message?.tool_calls[0]?.id, content: 'seen' };
     const sent = sentThrough('chat-completions', 'generate-content', { messages: [question, message, result] });
     expect(sent).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'c2lnbmF0dXJl');
+    const { content: blocks } = objectOf(wholeThrough('generate-content', 'messages', body));
+    const answered = { role: 'assistant', content: blocks };
+    const fromMessages = sentThrough('messages', 'generate-content', { max_tokens: 9, messages: [question, answered] });
+    expect(fromMessages).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'c2lnbmF0dXJl');
+    const { output } = objectOf(wholeThrough('generate-content', 'responses', body));
+    const fromResponses = sentThrough('responses', 'generate-content', { input: [question, ...arrayOf(output)] });
+    expect(fromResponses).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'c2lnbmF0dXJl');
     const lost = sentThrough('chat-completions', 'generate-content', { messages: chatCallHistory });
     expect(lost).to.have.nested.property('contents[1].parts[0].thoughtSignature', 'skip_thought_signature_validator');
   });
@@ -372,6 +564,13 @@ describe('conversion between formats', () => {
         { type: 'text', text: '' },
       ]);
     }
+    const tagged = ['<thi', 'nk>H', 'm</think', '>\n\nHi'].map((content) => chunk({ content }));
+    for (const client of TEXT_FORMATS) {
+      const stream = streamThrough('chat-completions', client, frames(...tagged, chunk({}, 'stop')));
+      const parts = answerOfStream(FORMATS[client], stream).choices[0]?.parts ?? [];
+      const reasoning = client === 'generate-content' ? [] : ['Hm'];
+      expect(parts.map(lineOf)).to.deep.equal([...reasoning, 'Hi']);
+    }
     const thinking = { type: 'thinking', thinking: 'Hm', signature: '' };
     const history = [question, { role: 'assistant', content: [thinking, { type: 'text', text: 'Hi' }] }, question];
     const sent = sentThrough('messages', 'chat-completions', { max_tokens: 9, messages: history });
@@ -421,6 +620,23 @@ describe('conversion between formats', () => {
     const text = cut.map(({ delta }) => stringOf(objectOf(delta)['text'])).join('');
     expect(text).to.equal('One ');
     expect(cut.at(-2)).to.have.property('delta').that.includes({ stop_reason: 'stop_sequence', stop_sequence: 'END' });
+    const events: StreamEvent[] = [
+      { type: 'response-start', id: null, model: null },
+      { type: 'text-start', id: 'text' },
+      ...['One E', 'N', 'Done S'].map((delta) => ({ type: 'text-delta', id: 'text', text: delta }) as const),
+      { type: 'text-end', id: 'text' },
+      { type: 'finish', reason: 'stop' },
+    ];
+    for (const upstream of ['chat-completions', 'responses', 'generate-content'] as const) {
+      const told = streamThrough(upstream, 'messages', streamedTo(FORMATS[upstream], events), { request });
+      expect(answerOfStream(FORMATS.messages, told).choices).to.deep.equal([
+        { parts: [{ type: 'text', text: 'One ' }], finish: { reason: 'stop-sequence', stopSequence: 'END' } },
+      ]);
+    }
+    for (const client of ['chat-completions', 'generate-content'] as const) {
+      const told = streamThrough('responses', client, streamedTo(FORMATS.responses, events), { request });
+      expect(answerOfStream(FORMATS[client], told).choices[0]?.parts.map(lineOf)).to.deep.equal(['One ']);
+    }
     const sent = planConversion(
       FORMATS.messages,
       FORMATS['chat-completions'],
@@ -476,6 +692,16 @@ describe('conversion between formats', () => {
     );
     expect(ended).to.contain('"stop_reason":"max_tokens"');
     expect(meter.usage).to.include({ inputTotal: 3, outputTotal: 4 });
+    const failing = new Meter();
+    const failed = { status: 'failed', output: [], error: { code: 'server_error' }, usage };
+    expect(() =>
+      streamThrough('responses', 'messages', frames(delta, { type: 'response.failed', response: failed }), {
+        meter: failing,
+      }),
+    )
+      .to.throw(ServiceError)
+      .with.property('code', 'processing_failed');
+    expect(failing.usage).to.include({ inputTotal: 3, outputTotal: 4 });
   });
 
   it('references to reasoning that nobody stored are dropped, and other references refused', () => {
@@ -567,6 +793,24 @@ describe('conversion between formats', () => {
       tool_choice: 'required',
       parallel_tool_calls: false,
     });
+    const none = { ...chat, messages: chatCallHistory, tool_choice: 'none' };
+    expect(sentThrough('chat-completions', 'messages', none)).to.deep.include({ tool_choice: { type: 'none' } });
+    expect(sentThrough('chat-completions', 'messages', none)['tools']).to.have.lengthOf(1);
+    expect(sentThrough('chat-completions', 'generate-content', none)).to.have.nested.property(
+      'toolConfig.functionCallingConfig.mode',
+      'NONE',
+    );
+    expect(sentThrough('chat-completions', 'responses', none)).to.include({ tool_choice: 'none' });
+    const fromMessages = {
+      max_tokens: 9,
+      messages: [question],
+      tools: [{ name: 'look', input_schema: schema }],
+      tool_choice: { type: 'any', disable_parallel_tool_use: true },
+    };
+    expect(sentThrough('messages', 'chat-completions', fromMessages)).to.include({
+      tool_choice: 'required',
+      parallel_tool_calls: false,
+    });
     const named = { ...chat, tool_choice: { type: 'function', function: { name: 'look' } } };
     expect(sentThrough('chat-completions', 'messages', named)['tool_choice']).to.include({
       type: 'tool',
@@ -600,6 +844,49 @@ describe('conversion between formats', () => {
     expect(streamThrough('chat-completions', 'messages', frames(chunk({ content: long }, 'stop')))).to.contain(long);
     const native = streamThrough('chat-completions', 'generate-content', frames(chunk({ content: 'Hi' }, 'stop')));
     expect(native).to.not.contain('[DONE]');
+  });
+
+  it('chunks with other ids or none, and a second start, make one answer under one id', () => {
+    const rotating = ['chatcmpl-1', 'chatcmpl-2', ''].map((id) => chunk({ content: 'a' }, null, { id }));
+    const chunks = eventsThrough('chat-completions', 'chat-completions', frames(...rotating, chunk({}, 'stop')));
+    expect(new Set(chunks.map(({ id }) => id)).size).to.equal(1);
+    expect(chunks[0]?.['id']).to.match(/^chatcmpl-./);
+    const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 7 } } };
+    const stream = frames(
+      start,
+      start,
+      { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Hi' } },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+      { type: 'message_stop' },
+    );
+    const events = eventsThrough('messages', 'messages', stream);
+    expect(typesOf(events).filter((type) => type === 'message_start')).to.have.lengthOf(1);
+  });
+
+  it('half of a character stays half of a character, in the same place', () => {
+    const halves = ['\ud83c', '\udf89', 'x\ud800'].map((content) => chunk({ content }));
+    for (const client of TEXT_FORMATS) {
+      const stream = streamThrough('chat-completions', client, frames(...halves, chunk({}, 'stop')));
+      const parts = answerOfStream(FORMATS[client], stream).choices[0]?.parts ?? [];
+      expect(parts.map(lineOf)).to.deep.equal(['🎉x\ud800']);
+    }
+  });
+
+  it('several answers to one request stay apart', () => {
+    const choices = [0, 1].map((index) => ({ index, delta: { content: `answer ${index}` }, finish_reason: 'stop' }));
+    const stream = streamThrough('chat-completions', 'generate-content', frames({ choices }));
+    const answer = answerOfStream(FORMATS['generate-content'], stream);
+    expect(answer.choices.map(({ parts }) => parts.map(lineOf))).to.deep.equal([['answer 0'], ['answer 1']]);
+  });
+
+  it('a model that declines is told in each format’s words, its text kept', () => {
+    const declined = { content: [{ type: 'text', text: 'No.' }], stop_reason: 'refusal' };
+    const told = TEXT_FORMATS.map((client) => JSON.stringify(wholeThrough('messages', client, declined)));
+    for (const body of told) expect(body).to.contain('No.');
+    expect(told.join('\n')).to.match(/"finish_reason":"content_filter"/);
+    expect(told.join('\n')).to.match(/"incomplete_details":\{"reason":"content_filter"\}/);
+    expect(told.join('\n')).to.match(/"stop_reason":"refusal"/);
+    expect(told.join('\n')).to.match(/"finishReason":"SAFETY"/);
   });
 
   it('an error after the first byte comes as the format’s clients notice it', () => {

@@ -14,6 +14,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
+import { TaggedText, type Piece } from './thinking-tags.ts';
 
 /** Reasons not listed, such as those of a single vendor, mean that the model was done. */
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
@@ -64,6 +65,7 @@ interface ToolCall {
 interface ChoiceState {
   /** Tool calls by the index that the upstream gives; several may come under one. */
   readonly callByIndex: Map<number, ToolCall>;
+  readonly content: TaggedText;
   lastIndex: number;
   callCount: number;
   started: boolean;
@@ -115,6 +117,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
    */
   finish(emit: Emit<StreamEvent>): void {
     for (const [choice, state] of this.#choices) {
+      emitPieces(state.content.end(), choice, emit);
       const reason = state.finish ?? (this.#done ? 'stop' : null);
       if (reason === null) continue;
       emit({ type: 'finish', choice, reason: state.refused && reason === 'stop' ? 'refusal' : reason });
@@ -125,7 +128,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     let state = this.#choices.get(index);
     if (state === undefined) {
       const callByIndex = new Map<number, ToolCall>();
-      state = { callByIndex, lastIndex: -1, callCount: 0, started: false, refused: false, finish: null };
+      const content = new TaggedText();
+      state = { callByIndex, content, lastIndex: -1, callCount: 0, started: false, refused: false, finish: null };
       this.#choices.set(index, state);
     }
     return state;
@@ -141,15 +145,21 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       emit({ type: 'text-start', id: textId, choice });
     }
     const reasoning = stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']);
-    if (reasoning !== '') emit({ type: 'reasoning-delta', id: reasoningId, text: reasoning });
+    if (reasoning !== '') {
+      emitPieces(state.content.end(), choice, emit);
+      emit({ type: 'reasoning-delta', id: reasoningId, text: reasoning });
+    }
     const text = textOfContent(delta['content']);
-    if (text !== '') emit({ type: 'text-delta', id: textId, text });
+    if (text !== '' && state.content.isPlain) emit({ type: 'text-delta', id: textId, text });
+    else if (text !== '') emitPieces(state.content.push(text), choice, emit);
     const refusal = stringOf(delta['refusal']);
     if (refusal !== '') {
       state.refused = true;
       emit({ type: 'text-delta', id: textId, text: refusal });
     }
-    for (const call of arrayOf(delta['tool_calls'])) this.#takeToolCall(choice, state, objectOf(call), emit);
+    const calls = arrayOf(delta['tool_calls']);
+    if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
+    for (const call of calls) this.#takeToolCall(choice, state, objectOf(call), emit);
   }
 
   #takeToolCall(choice: number, state: ChoiceState, delta: JsonObject, emit: Emit<StreamEvent>): void {
@@ -169,6 +179,10 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     call.arguments += text;
     if (text !== '') emit({ type: 'tool-input-delta', id: call.key, text });
   }
+}
+
+function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamEvent>): void {
+  for (const { type, text } of pieces) emit({ type: `${type}-delta`, id: `${type}-${choice}`, text });
 }
 
 /**
