@@ -18,6 +18,7 @@ const SENTENCES = {
   'number.integer': '{{#label}} is outside its supported range',
   'number.min': '{{#label}} is outside its supported range',
   'number.max': '{{#label}} is outside its supported range',
+  'number.infinity': '{{#label}} is outside its supported range',
   'number.unsafe': '{{#label}} is outside its supported range',
   'array.base': '{{#label}} must be an array',
   'array.min': '{{#label}} requires at least {{#limit}} item',

@@ -20,12 +20,16 @@ export function jsonBody(limits: BodyLimits): Middleware {
   };
 }
 
-/** @throws ServiceError 400 for a body that says it is something else than JSON, and what {@link parseJson} throws */
+/** @throws ServiceError 400 for a body that says it is compressed or no JSON, and what {@link parseJson} throws */
 export function readJson(bytes: Uint8Array, { headers }: IncomingMessage, maxDepth: number): unknown {
   // Media types are written in any case: RFC 9110, section 8.3.1.
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
     throw badRequest('The body must be JSON, sent with "Content-Type: application/json".');
+  }
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (encoding !== '' && encoding !== 'identity') {
+    throw badRequest('The body must not be compressed. Send it without "Content-Encoding".');
   }
   return parseJson(bytes, maxDepth);
 }

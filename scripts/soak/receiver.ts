@@ -1,4 +1,5 @@
 /** A webhook receiver that takes everything at once and remembers what it was sent. */
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import Joi from 'joi';
 import { verifySignature } from '../../webhooks/signature.ts';
@@ -17,6 +18,8 @@ export interface SoakReceiver {
   readonly url: string;
   /** Every delivery, in the order in which they came. */
   readonly events: readonly ReceivedEvent[];
+  /** Resolves when the task has been told of, or with the signal. */
+  readonly told: (taskId: string, signal: AbortSignal) => Promise<void>;
   /** The secret of the endpoint under a path, known when it has been made. */
   setSecret(path: string, secret: string): void;
   close(): Promise<void>;
@@ -31,6 +34,7 @@ const eventSchema = Joi.object<{ id: string; type: string; data: { id: string } 
 export async function startSoakReceiver(): Promise<SoakReceiver> {
   const events: ReceivedEvent[] = [];
   const secrets = new Map<string, string>();
+  const arrivals = new EventEmitter();
 
   async function receive(incoming: IncomingMessage): Promise<void> {
     const chunks: Buffer[] = [];
@@ -46,6 +50,7 @@ export async function startSoakReceiver(): Promise<SoakReceiver> {
     });
     const { id, type, data } = Joi.attempt(JSON.parse(body.toString('utf8')), eventSchema.required());
     events.push({ id, type, taskId: data.id, path, isSigned });
+    arrivals.emit(data.id);
   }
 
   const server = createServer((incoming, response) => {
@@ -60,6 +65,10 @@ export async function startSoakReceiver(): Promise<SoakReceiver> {
   return {
     url: `http://127.0.0.1:${address.port}`,
     events,
+    told: async (taskId, signal) => {
+      if (events.some((event) => event.taskId === taskId)) return;
+      await once(arrivals, taskId, { signal }).catch(() => undefined);
+    },
     setSecret: (path, secret) => void secrets.set(path, secret),
     close: () =>
       new Promise((resolve) => {

@@ -66,6 +66,18 @@ describe('a JSON body', () => {
     });
   }
 
+  for (const encoding of ['gzip', 'br', 'GZIP, identity', 'x']) {
+    it(`sent with Content-Encoding ${encoding} is 400 bad_request, and told why`, async () => {
+      const { status, body } = await create(JSON.stringify(VIDEO), { 'content-encoding': encoding });
+      expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+      expect(body.error.message).to.contain('Content-Encoding');
+    });
+  }
+
+  it('sent with Content-Encoding identity is read', async () => {
+    expect((await create(JSON.stringify(VIDEO), { 'content-encoding': 'identity' })).status).to.equal(201);
+  });
+
   it('that is missing is told so', async () => {
     const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, method: 'POST' });
     expect([status, body.error.message]).to.deep.equal([400, 'The request body must be a JSON object']);

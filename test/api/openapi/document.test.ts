@@ -11,6 +11,7 @@ const PAGES = ['GET /docs', 'GET /docs/{}'];
 interface DescribedOperation {
   readonly operationId?: string;
   readonly tags?: readonly string[];
+  readonly responses?: Readonly<Record<string, unknown>>;
 }
 
 interface ContentWithExamples {
@@ -102,6 +103,21 @@ describe('the API description', () => {
     );
     expect(contents).to.have.length.above(20);
     expect(faults).to.deep.equal([]);
+  });
+
+  it('tells of every refusal that creating an image may get', () => {
+    const creating = operations.find(({ name }) => name === 'POST /v1/images/tasks') ?? expect.fail();
+    expect(Object.keys(creating.operation.responses ?? {})).to.include.members([
+      '201',
+      '400',
+      '401',
+      '402',
+      '403',
+      '409',
+      '429',
+      '500',
+      '503',
+    ]);
   });
 
   it('is served without a key, to tools on other sites too', async () => {

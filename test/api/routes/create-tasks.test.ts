@@ -194,6 +194,16 @@ describe('a create call', () => {
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
+    it('is 201 when a link is that of an uploaded file', async () => {
+      const form = new FormData();
+      form.append('file', new Blob([png(64, 64)]), 'input.png');
+      const headers = { authorization: `Bearer ${caller.apiKey}` };
+      const upload = await fetch(`${app.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
+      // The shape is the subject of the tests of uploads.
+      const { data } = (await upload.json()) as { data: { url: string } };
+      expect((await create('images', { ...IMAGE, images: [data.url] })).status).to.equal(201);
+    });
+
     for (const path of ['/missing.png', '/gif.png', '/page.png', '/endless.png']) {
       it(`is 400 and costs nothing when one leads to ${path}`, async () => {
         const { status, body } = await create('images', {

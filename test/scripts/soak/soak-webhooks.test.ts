@@ -23,6 +23,7 @@ describe('scripts/soak/soak-webhooks', () => {
       adminToken,
       tasks: 30,
       accounts: 3,
+      atOnce: 15,
       timeoutMs: 60_000,
       quietMs: 500,
     });

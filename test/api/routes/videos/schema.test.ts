@@ -209,6 +209,13 @@ describe('the body of a video task', () => {
     }
   });
 
+  it('refuses a duration beyond what numbers can say', () => {
+    for (const duration of ['1e400', '-1e400', '9'.repeat(400)]) {
+      const body: unknown = JSON.parse(`{"model":"vidone-3.0","prompt":"A lighthouse","duration":${duration}}`);
+      expect(refusalOf(body)).to.equal('"duration" is outside its supported range');
+    }
+  });
+
   it('takes five aspect ratios', () => {
     for (const ratio of ['16:9', '9:16', '1:1', '4:3', '3:4']) {
       expect(parse(vidone({ aspect_ratio: ratio })).render.aspectRatio).to.equal(ratio);
