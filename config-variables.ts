@@ -192,6 +192,15 @@ export const VARIABLE_GROUPS = {
       KINDS.text,
       'File with the workflows bundled at build time; bundled at start when not set.',
     ),
+    GENWAY_WORKER_BUILD_ID: optional(
+      KINDS.text,
+      'Names the version of the code that a worker runs, such as a commit; turns worker versioning on, so that workers of several versions run side by side.',
+    ),
+    GENWAY_WORKER_DEPLOYMENT: byDefault(
+      'genway',
+      KINDS.text,
+      'Worker deployment in Temporal that those versions are of.',
+    ),
   },
   Secrets: {
     GENWAY_ADMIN_TOKEN: required(adminToken, 'Bearer token of the administration endpoints.'),
@@ -233,6 +242,10 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_PROVIDER_CALLBACKS: byDefault(
       'false',
+    GENWAY_CATALOGUE: optional(
+      KINDS.text,
+      'File with the models, limits, prices and routes; `catalogue/catalogue.yaml` of this version when not set.',
+    ),
       KINDS.flag,
       'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling goes on.',
     ),

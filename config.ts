@@ -22,6 +22,8 @@ export interface Config {
     readonly workflowBundle: string | undefined;
     /** Of its health checks and metrics, if it is to open one. */
     readonly port: number | undefined;
+    /** What its code is called in Temporal; without it workers are not versioned. */
+    readonly version: { readonly deploymentName: string; readonly buildId: string } | undefined;
   };
   readonly database: { readonly url: string; readonly poolSize: number };
   readonly temporal: TemporalConfig;
@@ -33,6 +35,8 @@ export interface Config {
     readonly encryptionKey: Buffer;
   };
   readonly storage: StorageConfig;
+  /** File with the models; the one of this version when undefined. */
+  readonly catalogueFile: string | undefined;
   readonly providers: {
     /** File with the routes from models to upstreams; the simulator serves every model where there is none. */
     readonly routesFile: string | undefined;
@@ -138,7 +142,13 @@ export function loadConfig(env: Environment = process.env): Config {
       publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
     },
     text: { port: values.GENWAY_TEXT_PORT, cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000 },
-    worker: { workflowBundle: values.GENWAY_WORKFLOW_BUNDLE, port: values.GENWAY_WORKER_PORT },
+    worker: {
+      workflowBundle: values.GENWAY_WORKFLOW_BUNDLE,
+      port: values.GENWAY_WORKER_PORT,
+      version: values.GENWAY_WORKER_BUILD_ID
+        ? { deploymentName: values.GENWAY_WORKER_DEPLOYMENT, buildId: values.GENWAY_WORKER_BUILD_ID }
+        : undefined,
+    },
     database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
     temporal: temporalConfig(values),
     secrets: {
@@ -152,6 +162,7 @@ export function loadConfig(env: Environment = process.env): Config {
     simulator: simulatorConfig(values),
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
+    catalogueFile: values.GENWAY_CATALOGUE,
       : undefined,
     limits: {
       requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,

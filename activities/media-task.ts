@@ -11,6 +11,7 @@ import { findTask, markProcessing } from '../db/queries/tasks.ts';
 import type { TaskErrorCode } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
+import { providerQueue } from '../domain/task-queues.ts';
 import { type JobResult, JobRefusedError, type MediaProvider } from '../providers/media-provider.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../storage/file-type.ts';
 import { matchesRequest } from '../storage/media/matches-request.ts';
@@ -37,6 +38,8 @@ export interface ConfirmedReservation {
   readonly reservationId: string;
   /** The task was final before its workflow began: there is nothing to do. */
   readonly alreadyFinal: boolean;
+  /** Where the steps that call the provider are to run; absent from histories of earlier versions. */
+  readonly providerQueue?: string;
 }
 
 export interface Resolution {
@@ -85,7 +88,11 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     /** Confirms that the money of this task is held. */
     async reserve(taskId: string): Promise<ConfirmedReservation> {
       const task = await loadTask(taskId);
-      return { reservationId: task.reservationId, alreadyFinal: isFinal(task.status) };
+      return {
+        reservationId: task.reservationId,
+        alreadyFinal: isFinal(task.status),
+        providerQueue: providerQueue(task.provider),
+      };
     },
 
     /** Hands the job to the provider, once however often it runs. @returns the provider's job id */
@@ -126,7 +133,10 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       }
     },
 
-    /** Streams the results into storage and checks that they are what was asked for. */
+    /**
+     * Streams the results into storage and checks that they are what was asked for. Gives up on results that do not arrive,
+     * and on nothing else: that the database is away says nothing about them.
+     */
     async storeResult(taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> {
       const task = await loadTask(taskId);
       const provider = providerOf(task);

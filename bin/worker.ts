@@ -10,19 +10,19 @@ import { createStatusApp } from '../api/status-app.ts';
 import { loadConfig } from '../config.ts';
 import { createDatabase } from '../db/database.ts';
 import { createSealer } from '../db/sealing.ts';
-import { TASK_QUEUES } from '../domain/task-queues.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/tracing.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
-import { callbackUrls, openMediaProviders } from './parts/providers.ts';
+import { callbackUrls, openMediaProviders, providerLimits } from './parts/providers.ts';
 import { ensureSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
+import { versioned, workerSettings } from './parts/workers.ts';
 
 const config = loadConfig();
 const log = createLog('worker', config);
@@ -35,54 +35,40 @@ watchPool(metrics.registry, database);
 const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
-const common = {
-  connection,
-  namespace: config.temporal.namespace,
-  ...(await workflows()),
-  ...tracing.workerOptions,
-  shutdownGraceTime: config.shutdownGraceMs,
+const limits = providerLimits(config);
+const activities = {
+  media: createMediaTaskActivities({
+    database,
+    providers: openMediaProviders(config, tracing),
+    storage: openStorage(config, log),
+    pollIntervalMs: config.tasks.pollIntervalMs,
+    callbackUrl: callbackUrls(config),
+    metrics,
+  }),
+  webhooks: createWebhookDeliveryActivities({
+    database,
+    sealer: createSealer(config.secrets.encryptionKey),
+    client,
+    scheduleMs: config.webhooks.scheduleMs,
+    metrics,
+  }),
+  reconciliation: createReconciliationActivities({ database, workflows: createWorkflowLookup(temporal) }),
 };
-const workers = await Promise.all([
-  Worker.create({
-    ...common,
-    taskQueue: TASK_QUEUES.media,
-    activities: createMediaTaskActivities({
-      database,
-      providers: openMediaProviders(config, tracing),
-      storage: openStorage(config, log),
-      pollIntervalMs: config.tasks.pollIntervalMs,
-      callbackUrl: callbackUrls(config),
-      metrics,
+const workers = await Promise.all(
+  workerSettings(activities, await workflows(), limits).map((settings) =>
+    Worker.create({
+      connection,
+      namespace: config.temporal.namespace,
+      shutdownGraceTime: config.shutdownGraceMs,
+      ...tracing.workerOptions,
+      ...versioned(config.worker, settings.taskQueue),
+      ...settings,
     }),
-    // A waiting activity costs a slot but no thread, and most of a task's life is waiting.
-    maxConcurrentActivityTaskExecutions: 2_000,
-    maxConcurrentWorkflowTaskExecutions: 100,
-  }),
-  Worker.create({
-    ...common,
-    taskQueue: TASK_QUEUES.webhooks,
-    activities: createWebhookDeliveryActivities({
-      database,
-      sealer: createSealer(config.secrets.encryptionKey),
-      client,
-      scheduleMs: config.webhooks.scheduleMs,
-      metrics,
-    }),
-    // Slow receivers wait here, up to the timeout of an attempt.
-    maxConcurrentActivityTaskExecutions: 500,
-    maxConcurrentWorkflowTaskExecutions: 50,
-  }),
-  Worker.create({
-    ...common,
-    taskQueue: TASK_QUEUES.schedules,
-    activities: createReconciliationActivities({ database, workflows: createWorkflowLookup(temporal) }),
-    // One reads the whole ledger.
-    maxConcurrentActivityTaskExecutions: 2,
-  }),
-]);
+  ),
+);
 const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
 const running = Promise.all(workers.map((worker) => worker.run()));
-log.info({ task_queues: Object.values(TASK_QUEUES) }, 'polling');
+log.info({ task_queues: workers.map(({ options }) => options.taskQueue), ...config.worker.version }, 'polling');
 ensureSchedules(temporal).catch((error: unknown) => log.error({ err: error }, 'the schedules could not be made'));
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {

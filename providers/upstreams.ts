@@ -12,7 +12,18 @@ export interface MediaUpstream {
   readonly apiKey: string;
   /** What the upstream signs its callbacks with; null when it sends none. */
   readonly callbackSecret: string | null;
+  readonly limits: ProviderLimits;
 }
+
+/** What may be asked of a media upstream; null where it sets no limit. A task takes three steps: submit, await, fetch. */
+export interface ProviderLimits {
+  /** Begun by all workers together. */
+  readonly stepsPerSecond: number | null;
+  /** Under way in one worker; a render takes one from its beginning to its end. */
+  readonly concurrentSteps: number | null;
+}
+
+export const NO_LIMITS: ProviderLimits = { stepsPerSecond: null, concurrentSteps: null };
 
 export interface Upstreams {
   readonly media: readonly MediaUpstream[];
@@ -25,6 +36,8 @@ interface UpstreamsFile {
     readonly base_url: string;
     readonly api_key: string;
     readonly callback_secret: string | null;
+    readonly steps_per_second: number | null;
+    readonly concurrent_steps: number | null;
   }[];
   readonly text: readonly {
     readonly name: string;
@@ -46,6 +59,8 @@ const schema = Joi.object<UpstreamsFile>({
         base_url: httpUrl.required(),
         api_key: Joi.string().required(),
         callback_secret: Joi.string().min(16).allow(null).default(null),
+        steps_per_second: Joi.number().positive().max(100_000).allow(null).default(null),
+        concurrent_steps: Joi.number().integer().min(1).max(100_000).allow(null).default(null),
       }),
     )
     .unique('name')
@@ -69,11 +84,12 @@ export function loadUpstreams(path: string): Upstreams {
   const { error, value } = schema.validate(parse(readFileSync(path, 'utf8')), { convert: false });
   if (error) throw new Error(`${path}: ${error.message}`);
   return {
-    media: value.media.map(({ name, base_url, api_key, callback_secret }) => ({
+    media: value.media.map(({ name, base_url, api_key, callback_secret, steps_per_second, concurrent_steps }) => ({
       name,
       baseUrl: base_url,
       apiKey: api_key,
       callbackSecret: callback_secret,
+      limits: { stepsPerSecond: steps_per_second, concurrentSteps: concurrent_steps },
     })),
     text: value.text.map(({ name, base_url, base_urls, api_key }) => ({
       name,

@@ -67,11 +67,10 @@ const money = proxyActivities<MediaTaskActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 
-const { cancelJob } = proxyActivities<MediaTaskActivities>({
-  startToCloseTimeout: '15 seconds',
-  retry: { maximumAttempts: 5 },
-  summary: 'Tell the provider that nobody waits any more',
-});
+/** The task queue of the steps that call the provider, when it is not the workflow's own. */
+interface ProviderQueue {
+  readonly taskQueue?: string;
+}
 
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
@@ -80,19 +79,21 @@ type Ending =
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
   setCurrentDetails('Confirming that the price is held.');
   // A cancellation in this very moment must find its way to the refund, too.
-  const { reservationId, alreadyFinal } = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const { reservationId, alreadyFinal, providerQueue } = await CancellationScope.nonCancellable(() => reserve(taskId));
   if (alreadyFinal) {
     setCurrentDetails('Ended: the task was final before this workflow began.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
-  const ending = await render(taskId, Date.parse(deadlineAt)).catch(toEnding);
+  // Histories from before there was one for each provider do not name it.
+  const queue: ProviderQueue = providerQueue === undefined ? {} : { taskQueue: providerQueue };
+  const ending = await render(taskId, queue, Date.parse(deadlineAt)).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
     upsertSearchAttributes([{ key: OUTCOME, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
-    if (ending.status === 'failed' && ending.abandonsJob) await cancelJob(taskId).catch(() => undefined);
+    if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, queue).catch(() => undefined);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
@@ -103,10 +104,11 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   });
 }
 
-async function render(taskId: string, deadlineMs: number): Promise<Ending> {
-  const jobId = await dispatch(taskId, deadlineMs);
-  await awaitResult(taskId, jobId, deadlineMs);
+async function render(taskId: string, queue: ProviderQueue, deadlineMs: number): Promise<Ending> {
+  const jobId = await dispatch(taskId, queue, deadlineMs);
+  await awaitResult(taskId, jobId, queue, deadlineMs);
   const { storeResult } = proxyActivities<MediaTaskActivities>({
+    ...queue,
     scheduleToCloseTimeout: STORE_LIMIT_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
     retry: { initialInterval: '1 second', maximumAttempts: 4 },
@@ -117,9 +119,10 @@ async function render(taskId: string, deadlineMs: number): Promise<Ending> {
   return { status: 'succeeded', output };
 }
 
-async function dispatch(taskId: string, deadlineMs: number): Promise<string> {
+async function dispatch(taskId: string, queue: ProviderQueue, deadlineMs: number): Promise<string> {
   const leftMs = timeLeftMs(deadlineMs);
   const { dispatch } = proxyActivities<MediaTaskActivities>({
+    ...queue,
     scheduleToCloseTimeout: Math.min(leftMs, DISPATCH_LIMIT_MS),
     startToCloseTimeout: '30 seconds',
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
@@ -136,7 +139,7 @@ async function dispatch(taskId: string, deadlineMs: number): Promise<string> {
 }
 
 /** One long activity; a signal of the provider ends it early, and a fresh one asks for the verdict at once. */
-async function awaitResult(taskId: string, jobId: string, deadlineMs: number): Promise<void> {
+async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
   let announced = false;
   setHandler(jobEnded, () => {
     announced = true;
@@ -148,6 +151,7 @@ async function awaitResult(taskId: string, jobId: string, deadlineMs: number): P
   for (let attempt = 1; ; attempt += 1) {
     announced = false;
     const { awaitResult } = proxyActivities<MediaTaskActivities>({
+      ...queue,
       scheduleToCloseTimeout: timeLeftMs(deadlineMs),
       heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
@@ -164,6 +168,18 @@ async function awaitResult(taskId: string, jobId: string, deadlineMs: number): P
     });
     if (endedAnyway) return;
   }
+}
+
+async function abandonJob(taskId: string, queue: ProviderQueue): Promise<void> {
+  const { cancelJob } = proxyActivities<MediaTaskActivities>({
+    ...queue,
+    startToCloseTimeout: '15 seconds',
+    // Nobody may look after the provider any more.
+    scheduleToCloseTimeout: '5 minutes',
+    retry: { maximumAttempts: 5 },
+    summary: 'Tell the provider that nobody waits any more',
+  });
+  await cancelJob(taskId);
 }
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {

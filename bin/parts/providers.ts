@@ -6,7 +6,7 @@ import {
   type TextUpstreams,
   type TextUpstreamSettings,
 } from '../../providers/text/text-upstreams.ts';
-import { loadUpstreams, type MediaUpstream } from '../../providers/upstreams.ts';
+import { loadUpstreams, type MediaUpstream, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
 import type { MediaProvider } from '../../providers/media-provider.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
@@ -24,6 +24,11 @@ export function openMediaProviders(config: Config, tracing: Tracing): ReadonlyMa
       }),
     ]),
   );
+}
+
+/** What may be asked of each of them, by name. */
+export function providerLimits(config: Config): ReadonlyMap<string, ProviderLimits> {
+  return new Map(mediaUpstreams(config).map(({ name, limits }) => [name, limits]));
 }
 
 /** What upstreams sign their callbacks with, by name; empty when callbacks are off. */
@@ -62,5 +67,6 @@ export function openTextUpstreams({ providers, simulator }: Config, tracing: Tra
 
 function mediaUpstreams({ providers, simulator }: Config): readonly MediaUpstream[] {
   if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile)).media;
-  return [{ name: 'simulator', baseUrl: simulator.url, apiKey: simulator.key, callbackSecret: simulator.key }];
+  const { url: baseUrl, key } = simulator;
+  return [{ name: 'simulator', baseUrl, apiKey: key, callbackSecret: key, limits: NO_LIMITS }];
 }

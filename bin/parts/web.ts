@@ -43,7 +43,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const starter = createTaskStarter({ client, database, metrics, log });
   const dependencies: AppDependencies = {
     database,
-    catalogue: loadCatalogue(),
+    catalogue: loadCatalogue(config.catalogueFile),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
     workflows: createWorkflowAccess(client),

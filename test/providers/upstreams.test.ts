@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadUpstreams, type Upstreams } from '../../providers/upstreams.ts';
+import { loadUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
 
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
 const EVERYTHING = { name: 'everything', base_url: 'https://one.example/v1', api_key: 'sk-one' };
@@ -27,24 +27,27 @@ describe('the file of upstreams', () => {
       (error: unknown) => String(error),
     );
 
-  it('names media upstreams, of which some sign callbacks', async () => {
+  it('names media upstreams, of which some sign callbacks and some set limits', async () => {
     const { media } = await load({
-      media: [STUDIO, { ...STUDIO, name: 'other', callback_secret: 'a-secret-of-16-or-more' }],
+      media: [
+        STUDIO,
+        { ...STUDIO, name: 'other', callback_secret: 'a-secret-of-16-or-more' },
+        { ...STUDIO, name: 'small', steps_per_second: 0.5, concurrent_steps: 4 },
+      ],
     });
+    const studio = { baseUrl: 'https://render.example/studio', apiKey: 'key', callbackSecret: null };
     expect(media).to.deep.equal([
-      { name: 'studio', baseUrl: 'https://render.example/studio', apiKey: 'key', callbackSecret: null },
-      {
-        name: 'other',
-        baseUrl: 'https://render.example/studio',
-        apiKey: 'key',
-        callbackSecret: 'a-secret-of-16-or-more',
-      },
+      { ...studio, name: 'studio', limits: NO_LIMITS },
+      { ...studio, name: 'other', callbackSecret: 'a-secret-of-16-or-more', limits: NO_LIMITS },
+      { ...studio, name: 'small', limits: { stepsPerSecond: 0.5, concurrentSteps: 4 } },
     ]);
   });
 
   for (const [what, upstream, field] of [
     ['a callback secret that can be guessed', { ...STUDIO, callback_secret: 'short' }, 'callback_secret'],
     ['an address that is none', { ...STUDIO, base_url: 'studio' }, 'base_url'],
+    ['a rate of nothing', { ...STUDIO, steps_per_second: 0 }, 'steps_per_second'],
+    ['half a step at once', { ...STUDIO, concurrent_steps: 0.5 }, 'concurrent_steps'],
     ['another protocol', { ...STUDIO, protocol: 'gopher' }, 'protocol'],
     ['no key', { ...STUDIO, api_key: '' }, 'api_key'],
     ['an unknown field', { ...STUDIO, secret: 'x' }, 'secret'],

@@ -48,6 +48,10 @@ export interface TestStack {
   readonly api: StackProcess;
   readonly text: StackProcess;
   readonly worker: StackProcess;
+  /** One more worker beside the first, with configuration of its own. */
+  moreWorkers(env?: Readonly<Record<string, string>>): StackProcess;
+  /** One more api process beside the first, at an address of its own. */
+  moreApis(): Promise<StackProcess & { readonly baseUrl: string }>;
   /** An account with that much funded credit and a key of its own. */
   createAccount(settings?: { fundedUsd?: number; signupUsd?: number }): Promise<{ accountId: string; apiKey: string }>;
   stop(): Promise<void>;
@@ -71,7 +75,6 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
   ]);
   const namespace = temporalAddress === undefined ? claimTestNamespace() : 'default';
   const adminToken = randomBytes(16).toString('hex');
-  const logFile = join(folder, 'processes.log');
   const baseUrl = `http://127.0.0.1:${apiPort}`;
   const environment = {
     ...process.env,
@@ -92,11 +95,27 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
     GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
     ...env,
   };
-  const launch = (name: string, ready: () => Promise<unknown>): StackProcess =>
-    createProcess({ name, environment, logFile, ready });
+  const processes: StackProcess[] = [];
+  const launch = (
+    name: string,
+    ready: (logFile: string) => Promise<unknown>,
+    more: Readonly<Record<string, string>> = {},
+  ): StackProcess => {
+    const logFile = join(folder, `process-${processes.length}.log`);
+    const launched = createProcess({
+      name,
+      environment: { ...environment, ...more },
+      logFile,
+      ready: () => ready(logFile),
+    });
+    processes.push(launched);
+    return launched;
+  };
+  const launchWorker = (more?: Readonly<Record<string, string>>): StackProcess =>
+    launch('worker', (logFile) => expectInLog(logFile, '"polling"'), more);
   const api = launch('api', () => fetch(baseUrl));
   const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`));
-  const worker = launch('worker', () => expectInLog(logFile, '"polling"'));
+  const worker = launchWorker();
   const connection = await Connection.connect({ address });
 
   return {
@@ -109,9 +128,15 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
     api,
     text,
     worker,
+    moreWorkers: launchWorker,
+    moreApis: async () => {
+      const port = await findFreePort();
+      const address = `http://127.0.0.1:${port}`;
+      return { ...launch('api', () => fetch(address), { GENWAY_API_PORT: String(port) }), baseUrl: address };
+    },
     createAccount: (settings) => createAccount(baseUrl, adminToken, settings),
     stop: async () => {
-      await Promise.all([api.stop(), text.stop(), worker.stop()]);
+      await Promise.all(processes.map((process) => process.stop()));
       await simulator.close();
       await connection.close();
       await testDatabase.drop();

@@ -1,0 +1,76 @@
+/** The workers of a worker process: one for each task queue, with slots of its own. */
+import type { WorkerOptions } from '@temporalio/worker';
+import type { MediaTaskActivities } from '../../activities/media-task.ts';
+import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
+import type { WebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
+import type { Config } from '../../config.ts';
+import { providerQueue, TASK_QUEUES } from '../../domain/task-queues.ts';
+import type { ProviderLimits } from '../../providers/upstreams.ts';
+
+export interface WorkerActivities {
+  readonly media: MediaTaskActivities;
+  readonly webhooks: WebhookDeliveryActivities;
+  readonly reconciliation: ReconciliationActivities;
+}
+
+export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
+
+/** A waiting activity costs a slot but no thread, and most of a task's life is waiting. */
+const MEDIA_SLOTS = 2_000;
+
+/**
+ * @param workflows the code of the workflows; the queues of providers have none of it
+ * @param limits of each provider, by name
+ */
+export function workerSettings(
+  activities: WorkerActivities,
+  workflows: Pick<WorkerOptions, 'workflowBundle'>,
+  limits: ReadonlyMap<string, ProviderLimits>,
+): readonly WorkerSettings[] {
+  return [
+    {
+      ...workflows,
+      taskQueue: TASK_QUEUES.media,
+      activities: activities.media,
+      maxConcurrentActivityTaskExecutions: MEDIA_SLOTS,
+      maxConcurrentWorkflowTaskExecutions: 100,
+    },
+    ...[...limits].map(([provider, { stepsPerSecond, concurrentSteps }]) => ({
+      taskQueue: providerQueue(provider),
+      activities: activities.media,
+      maxConcurrentActivityTaskExecutions: concurrentSteps ?? MEDIA_SLOTS,
+      ...(stepsPerSecond !== null && { maxTaskQueueActivitiesPerSecond: stepsPerSecond }),
+    })),
+    {
+      ...workflows,
+      taskQueue: TASK_QUEUES.webhooks,
+      activities: activities.webhooks,
+      // Slow receivers wait here, up to the timeout of an attempt.
+      maxConcurrentActivityTaskExecutions: 500,
+      maxConcurrentWorkflowTaskExecutions: 50,
+    },
+    {
+      ...workflows,
+      taskQueue: TASK_QUEUES.schedules,
+      activities: activities.reconciliation,
+      // One reads the whole ledger.
+      maxConcurrentActivityTaskExecutions: 2,
+    },
+  ];
+}
+
+/**
+ * Tells Temporal which version of the code a worker runs. A task stays with the version that began it, which is over within
+ * its deadline; the workflows of the other queues wait for days and go on with the version that is current then.
+ */
+export function versioned({ version }: Config['worker'], taskQueue: string): Partial<WorkerOptions> {
+  if (version === undefined) return {};
+  const isAwaited = taskQueue === TASK_QUEUES.webhooks || taskQueue === TASK_QUEUES.schedules;
+  return {
+    workerDeploymentOptions: {
+      version,
+      useWorkerVersioning: true,
+      defaultVersioningBehavior: isAwaited ? 'AUTO_UPGRADE' : 'PINNED',
+    },
+  };
+}
