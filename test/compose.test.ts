@@ -13,6 +13,7 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 interface Service {
   readonly image?: string;
   readonly command?: readonly string[];
+  readonly volumes?: readonly string[];
   readonly environment?: Readonly<Record<string, string | null>>;
   readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
   readonly healthcheck?: { readonly test?: readonly string[] };
@@ -60,6 +61,18 @@ describe('docker-compose.temporal.yml', () => {
       const secret = variables.get(name)?.kind.hidden || name.endsWith('_PASSWORD');
       if (secret) expect(`${name}${rest}`).to.match(/^\w+:\?/);
     }
+  });
+
+  it('shows the files of the operator to every process that reads them, and lets none change them', () => {
+    for (const name of ['api', 'text', 'worker']) {
+      expect(compose.services[name]?.volumes, name).to.include('${GENWAY_FILES:-./genway}:/etc/genway:ro');
+      expect(compose.services[name]?.environment, name).to.include.keys('GENWAY_PROVIDERS', 'GENWAY_CATALOGUE');
+    }
+    const examples = [...read('.env.example').matchAll(/^# (?:GENWAY_PROVIDERS|GENWAY_CATALOGUE)=(.*)$/gm)];
+    expect(examples.map(([, path]) => path)).to.deep.equal([
+      '/etc/genway/providers.yaml',
+      '/etc/genway/catalogue.yaml',
+    ]);
   });
 
   it('runs programs that exist', () => {
