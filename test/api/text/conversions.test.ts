@@ -1,10 +1,30 @@
 /** Every format against upstreams of every format, whole and streamed. */
 import { expect } from 'chai';
-import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import type { JsonObject, TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { answerOfStream } from '../../text/support.ts';
-import { modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+
+/** How each format bounds the output. */
+const BUDGET: Readonly<Record<TextFormat, JsonObject>> = {
+  'chat-completions': { max_tokens: 20 },
+  responses: { max_output_tokens: 20 },
+  messages: { max_tokens: 20 },
+  'generate-content': { generationConfig: { maxOutputTokens: 20 } },
+};
+
+/** How each format asks for stop sequences; responses has none. */
+const STOP: Readonly<Partial<Record<TextFormat, JsonObject>>> = {
+  'chat-completions': { stop: 'STOP' },
+  messages: { stop_sequences: ['STOP'] },
+  'generate-content': { generationConfig: { stopSequences: ['STOP'] } },
+};
+
+function textOf({ choices }: TextResult): string {
+  return choices.flatMap(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : ''))).join('');
+}
 
 describe('text endpoints', () => {
   let text: TestText;
@@ -15,9 +35,31 @@ describe('text endpoints', () => {
 
   after(() => text.stop());
 
+  /** What a client reads, in the whole answer and in the stream, neither of which shows reasoning on the native format. */
+  async function answers(
+    client: TextFormat,
+    upstream: TextFormat,
+    prompt: string,
+    fields: JsonObject,
+  ): Promise<readonly TextResult[]> {
+    const [whole, stream] = await Promise.all(
+      [false, true].map(async (isStream) => {
+        const { path, body } = ASK[client](modelVia(upstream), prompt, isStream);
+        const response = await text.post(path, { ...body, ...fields });
+        return response.text();
+      }),
+    );
+    if (client === 'generate-content') expect(`${whole}${stream}`).to.not.contain('Let');
+    return [
+      resultOf(FORMATS[client].upstream.parseResult(JSON.parse(whole ?? ''))),
+      answerOfStream(FORMATS[client], stream ?? ''),
+    ];
+  }
+
   for (const client of TEXT_FORMATS) {
     for (const upstream of TEXT_FORMATS) {
       it(`answer ${client} from an upstream that speaks ${upstream}, whole and as a stream`, async () => {
+        text.outcomes.length = 0;
         const prompt = 'Say exactly: Grüße, "World"!\n[sim:prompt=21,cached=5,reasoning=2]';
         const response = await text.ask(client, modelVia(upstream), prompt);
         expect(response.headers.get('content-type')).to.equal('application/json; charset=utf-8');
@@ -40,6 +82,24 @@ describe('text endpoints', () => {
             upstream: { provider: 'simulator', format: upstream },
           });
           expect(outcome.usage).to.include({ inputTotal: 21, cacheRead: 5, outputTotal: answer.usage.outputTotal });
+        }
+      });
+
+      it(`answer ${client} with nothing but the reason when reasoning took the budget of ${upstream}`, async () => {
+        for (const answer of await answers(client, upstream, 'Hi [sim:reasoning=50]', BUDGET[client])) {
+          expect(textOf(answer)).to.equal('');
+          expect(answer.choices[0]?.finish.reason).to.equal('length');
+          expect(answer.usage.outputTotal).to.equal(20);
+        }
+      });
+
+      const stop = STOP[client];
+      if (stop === undefined) continue;
+      it(`answer ${client} up to a stop sequence, which messages names, from ${upstream}`, async () => {
+        for (const answer of await answers(client, upstream, 'Say exactly: one STOP two', stop)) {
+          expect(textOf(answer)).to.equal('one ');
+          const named = { reason: 'stop-sequence', stopSequence: 'STOP' };
+          expect(answer.choices[0]?.finish).to.deep.equal(client === 'messages' ? named : { reason: 'stop' });
         }
       });
     }

@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../text/canonical.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
 import {
   baseUrlsAt,
@@ -257,6 +258,21 @@ describe('an upstream of a text model', () => {
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
     script = (_request, response) => response.writeHead(200).write('{');
     await expectFailure(await text.ask('messages', 'texta-scripted', 'Hi'), 'messages', 503, ['processing_timeout']);
+  });
+
+  it('that falls silent in the middle of a stream timed out, and the stream ends with an error', async () => {
+    script = (_request, response) => {
+      response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
+    };
+    await Promise.all(
+      TEXT_FORMATS.map(async (format) => {
+        const response = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
+        if (format === 'generate-content') return expect(await rejectionOf(response.text())).to.be.an('error');
+        return expect(lastCodeOf(format, await response.text())).to.equal('processing_timeout');
+      }),
+    );
+    await text.idle();
+    expect(text.outcomes.map(({ errorCode }) => errorCode)).to.deep.equal(Array(4).fill('processing_timeout'));
   });
 
   it('whose answer is no answer failed, whatever it is', async () => {

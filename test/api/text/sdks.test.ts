@@ -6,6 +6,7 @@ import { eventually, modelVia, startTestText, type TestText } from '../../suppor
 import { createDrivers, type SdkDriver } from './sdk-drivers.ts';
 
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const FAULTS = ['drop_after=4', 'malformed_after=4', 'fail_after=4,fail=processing_failed', 'drop_after=9'];
 const SDKS = ['openai, chat completions', 'openai, responses', 'anthropic', 'google genai'];
 
 describe('the SDK', () => {
@@ -86,10 +87,23 @@ describe('the SDK', () => {
             }
           });
 
-          it('throws what goes wrong in the middle of a stream', async () => {
-            const error = await rejectionOf(driverOf(name).ask(model, '[sim:tokens=9,drop_after=4]', { stream: true }));
-            // The native format has no words for it.
-            if (name !== 'google genai') expect(error.message).to.contain('request id: req_');
+          for (const fault of FAULTS) {
+            it(`throws what goes wrong in the middle of a stream: ${fault}`, async () => {
+              const error = await rejectionOf(driverOf(name).ask(model, `[sim:tokens=9,${fault}]`, { stream: true }));
+              // The native format has no words for it.
+              if (name !== 'google genai') expect(error.message).to.contain('request id: req_');
+            });
+          }
+
+          it('gives up before the first byte, and the upstream is told', async () => {
+            const leaving = new AbortController();
+            const prompt = `Nothing for ${name} [sim:delay_ms=60000]`;
+            const asked = rejectionOf(driverOf(name).ask(model, prompt, { signal: leaving.signal }));
+            const seen = async () => (await text.seen(1)).find(({ body }) => JSON.stringify(body).includes(prompt));
+            await eventually(async () => (await seen()) !== undefined);
+            leaving.abort();
+            await asked;
+            await eventually(async () => (await seen())?.aborted === true);
           });
 
           it('leaves in the middle of a stream, and the upstream is told', async () => {
