@@ -55,6 +55,8 @@ const MAX_SILENCE_MS = 5_000;
 const FIRST_POLL_MS = 200;
 /** A provider that keeps saying it knows no such job has lost it. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
+/** So often a result is fetched that does not arrive as it should. */
+const MAX_TRANSFERS = 4;
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;
 
@@ -147,7 +149,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       if (state.results.length === 0) throw notTransferred('The model announced a result without any file.');
       const media: GeneratedMedia[] = [];
       for (const [index, result] of state.results.entries()) {
-        media.push(await storeFile(task, provider, result, index, signal));
+        media.push(await storeFile(task, provider, result, index, signal).catch(whyNotTransferred));
       }
       return media;
     },
@@ -214,6 +216,19 @@ function whyNotStored(error: unknown): never {
   if (error instanceof BrokenMediaError) throw notTransferred(`The model's result is broken: ${error.message}.`);
   if (error instanceof ObjectTooLargeError) throw notTransferred('The result is too large to be stored.');
   throw error;
+}
+
+/** After the last transfer, the failure stands. */
+function whyNotTransferred(error: unknown): never {
+  const { info, cancellationSignal } = Context.current();
+  if (cancellationSignal.aborted || info.attempt < MAX_TRANSFERS) throw error;
+  const failure = error instanceof ApplicationFailure ? error : null;
+  throw ApplicationFailure.create({
+    message: failure?.message ?? 'the result could not be transferred',
+    type: failure?.type ?? 'TransferFailed',
+    nonRetryable: true,
+    ...(error instanceof Error && { cause: error }),
+  });
 }
 
 function toResolution({ resolutionId, task, deliveryIds }: FinishedTask): Resolution {

@@ -111,7 +111,7 @@ async function render(taskId: string, queue: ProviderQueue, deadlineMs: number):
     ...queue,
     scheduleToCloseTimeout: STORE_LIMIT_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
-    retry: { initialInterval: '1 second', maximumAttempts: 4 },
+    retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
     summary: 'Store the result and check it',
   });
   setCurrentDetails(`The provider has finished job ${jobId}. Storing the result and checking it.`);

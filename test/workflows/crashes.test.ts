@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { findTemporalServer, startTemporalServer, type TemporalServer } from '../../bin/stack/temporal-server.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadStackConfig } from '../../config.ts';
+import { createDatabase } from '../../db/database.ts';
+import { testDatabaseUrl } from '../support/services.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 
@@ -78,4 +81,37 @@ describe('crashes', function () {
     expect(await simulatorJobs(stack, orphan.id)).to.have.length(1);
     expect(await transfersOf(stack, orphan.id)).to.deep.equal(['reservation', 'settlement']);
   });
+
+  it('stores a result although the database was away for longer than a broken result would be tried for', async () => {
+    const created = await createTask(stack, apiKey, 'x [sim:render_ms=1500]');
+    await taskWhen(stack, apiKey, created.id, 'processing');
+    await withDatabaseAway(async () => {
+      const workflow = stack.temporal.workflow.getHandle(created.id);
+      await waitUntil(
+        async () => {
+          const { pendingActivities } = (await workflow.describe()).raw;
+          const [step] = pendingActivities ?? [];
+          if ((step?.attempt ?? 0) < 5) throw new Error('it has not been tried five times yet');
+        },
+        { timeoutMs: 60_000, pauseMs: 200 },
+      );
+    });
+    expect((await taskWhenFinal(stack, apiKey, created.id)).status).to.equal('succeeded');
+    expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  /** As in a failover: all sessions end, and none begins until `work` is done. */
+  async function withDatabaseAway(work: () => Promise<void>): Promise<void> {
+    const { rows } = await stack.database.raw<{ rows: { name: string }[] }>('SELECT current_database() AS name');
+    const name = rows[0]?.name ?? '';
+    const server = createDatabase(await testDatabaseUrl(), 1);
+    try {
+      await server.raw('ALTER DATABASE ?? WITH ALLOW_CONNECTIONS false', [name]);
+      await server.raw('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = ?', [name]);
+      await work();
+    } finally {
+      await server.raw('ALTER DATABASE ?? WITH ALLOW_CONNECTIONS true', [name]);
+      await server.destroy();
+    }
+  }
 });
