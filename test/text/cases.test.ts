@@ -863,6 +863,29 @@ describe('conversion between formats', () => {
     expect(typesOf(events).filter((type) => type === 'message_start')).to.have.lengthOf(1);
   });
 
+  it('calls that a model wrapped into one come out of it, each with an id of its own', () => {
+    const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { n: name } }));
+    const written = JSON.stringify({ tool_uses: uses });
+    const name = 'multi_tool_use.parallel';
+    const wrapped = frames(
+      toolDelta(0, 'a', name, written.slice(0, 20)),
+      toolDelta(0, undefined, undefined, written.slice(20)),
+      chunk({}, 'tool_calls'),
+    );
+    const whole = { type: 'function_call', call_id: 'a', name, arguments: written };
+    const response = frames({ type: 'response.completed', response: { output: [whole] } });
+    for (const [upstream, stream] of [
+      ['chat-completions', wrapped],
+      ['responses', response],
+    ] as const) {
+      const { parts = [] } =
+        answerOfStream(FORMATS.messages, streamThrough(upstream, 'messages', stream)).choices[0] ?? {};
+      const [first, second] = parts.map(lineOf);
+      expect(first).to.equal('call a look {"n":"look"}');
+      expect(second).to.match(/^call call_\w+ wait \{"n":"wait"\}$/);
+    }
+  });
+
   it('half of a character stays half of a character, in the same place', () => {
     const halves = ['\ud83c', '\udf89', 'x\ud800'].map((content) => chunk({ content }));
     for (const client of TEXT_FORMATS) {

@@ -14,6 +14,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
+import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 
 /** Reasons not listed, such as those of a single vendor, mean that the model was done. */
@@ -59,12 +60,15 @@ function throwIfError(body: JsonObject): void {
 interface ToolCall {
   readonly key: string;
   readonly id: string;
+  readonly name: string;
   arguments: string;
 }
 
 interface ChoiceState {
   /** Tool calls by the index that the upstream gives; several may come under one. */
   readonly callByIndex: Map<number, ToolCall>;
+  /** Calls that may wrap others, which is told by their whole arguments. */
+  readonly wrappers: ToolCall[];
   readonly content: TaggedText;
   lastIndex: number;
   callCount: number;
@@ -118,6 +122,9 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   finish(emit: Emit<StreamEvent>): void {
     for (const [choice, state] of this.#choices) {
       emitPieces(state.content.end(), choice, emit);
+      for (const { key, id, name, arguments: text } of state.wrappers) {
+        for (const event of eventsOfCall({ callId: id, name, arguments: text }, key, choice)) emit(event);
+      }
       const reason = state.finish ?? (this.#done ? 'stop' : null);
       if (reason === null) continue;
       emit({ type: 'finish', choice, reason: state.refused && reason === 'stop' ? 'refusal' : reason });
@@ -129,7 +136,16 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (state === undefined) {
       const callByIndex = new Map<number, ToolCall>();
       const content = new TaggedText();
-      state = { callByIndex, content, lastIndex: -1, callCount: 0, started: false, refused: false, finish: null };
+      state = {
+        callByIndex,
+        wrappers: [],
+        content,
+        lastIndex: -1,
+        callCount: 0,
+        started: false,
+        refused: false,
+        finish: null,
+      };
       this.#choices.set(index, state);
     }
     return state;
@@ -170,14 +186,15 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const text = argumentsTextOf(called['arguments']);
     let call = state.callByIndex.get(index);
     if (call === undefined || isAnotherCall(call, id, name)) {
-      call = { key: `tool-${choice}-${state.callCount}`, id, arguments: '' };
+      call = { key: `tool-${choice}-${state.callCount}`, id, name, arguments: '' };
       state.callCount += 1;
       state.callByIndex.set(index, call);
-      emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
+      if (mayWrapCalls(name)) state.wrappers.push(call);
+      else emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
     }
     state.lastIndex = index;
     call.arguments += text;
-    if (text !== '') emit({ type: 'tool-input-delta', id: call.key, text });
+    if (text !== '' && !mayWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
   }
 }
 

@@ -13,7 +13,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
-import { callsOf, mayWrapCalls } from './parallel-calls.ts';
+import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 
 /** The events of a response object. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -193,16 +193,15 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   #endCall(index: number, state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
-    const calls = state.started ? [] : callsOf(item);
-    for (const [position, { callId, name, arguments: text }] of calls.entries()) {
-      const id = `${partId('tool-input', index)}-${position}`;
-      emit({ type: 'tool-input-start', id, callId, name });
-      emit({ type: 'tool-input-delta', id, text });
-      emit({ type: 'tool-input-end', id });
+    const id = partId('tool-input', index);
+    const text = stringOf(item['arguments']);
+    if (!state.started) {
+      const call = { callId: stringOf(item['call_id']), name: stringOf(item['name']), arguments: text };
+      for (const event of eventsOfCall(call, id)) emit(event);
+      return;
     }
-    if (!state.started) return;
-    if (!state.hasContent) this.#emitDelta('tool-input', index, stringOf(item['arguments']), emit);
-    emit({ type: 'tool-input-end', id: partId('tool-input', index) });
+    if (!state.hasContent) this.#emitDelta('tool-input', index, text, emit);
+    emit({ type: 'tool-input-end', id });
   }
 }
 

@@ -2,9 +2,9 @@
  * Models now and then wrap several tool calls into one of a tool that nobody offered:
  * `multi_tool_use.parallel({"tool_uses": [{"recipient_name": "functions.look", "parameters": {…}}, …]})`.
  */
-import type { JsonObject } from '../canonical.ts';
-import { isObject } from '../read.ts';
-import { objectOf, stringOf } from '../upstream-errors.ts';
+import type { StreamEvent } from './canonical.ts';
+import { isObject } from './read.ts';
+import { objectOf, stringOf } from './upstream-errors.ts';
 
 export interface Call {
   readonly callId: string;
@@ -19,13 +19,20 @@ export function mayWrapCalls(name: string): boolean {
   return name === 'multi_tool_use.parallel' || name === 'parallel';
 }
 
-/** The calls that a function_call item makes: one, or those it wraps. All but the first of these have an empty id. */
-export function callsOf(item: JsonObject): Call[] {
-  const callId = stringOf(item['call_id']);
-  const call = { callId, name: stringOf(item['name']), arguments: stringOf(item['arguments']) };
-  if (!mayWrapCalls(call.name)) return [call];
-  const wrapped = wrappedCalls(call.arguments);
-  return wrapped.length === 0 ? [call] : wrapped.map((each, index) => ({ callId: index === 0 ? callId : '', ...each }));
+/**
+ * The events of a whole call: of itself, or of those that it wraps, of which all but the first have an empty id.
+ *
+ * @param id what the ids of the parts begin with
+ */
+export function* eventsOfCall(call: Call, id: string, choice = 0): Generator<StreamEvent, void, undefined> {
+  const wrapped = mayWrapCalls(call.name) ? wrappedCalls(call.arguments) : [];
+  const calls = wrapped.map((each, index) => ({ ...each, callId: index === 0 ? call.callId : '' }));
+  for (const [index, { callId, name, arguments: text }] of (calls.length === 0 ? [call] : calls).entries()) {
+    const partId = `${id}-${index}`;
+    yield { type: 'tool-input-start', id: partId, callId, name, choice };
+    yield { type: 'tool-input-delta', id: partId, text };
+    yield { type: 'tool-input-end', id: partId };
+  }
 }
 
 function wrappedCalls(text: string): Omit<Call, 'callId'>[] {
