@@ -1,12 +1,13 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
  * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise,
- * and ends the tasks that their workflows no longer can. Runs in every api process; each task and each delivery is taken by
+ * ends the tasks that their workflows no longer can, and makes the tables of the months to come. Runs in every api process; each task and each delivery is taken by
  * one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
+import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -22,6 +23,8 @@ export interface Relay {
 
 const PAUSE_MS = 1_000;
 const REPAIR_PAUSE_MS = 30_000;
+/** Months are made three ahead, so that a day without an api process does no harm. */
+const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
 const BATCH_SIZE = 32;
 const STARTS_AT_ONCE = 8;
 /** When another relay may take a task that this one took and lost. */
@@ -49,6 +52,7 @@ export function startRelay({
     run(startTasks, 'start tasks', PAUSE_MS),
     run(() => deliveryStarter.startDue(), 'start deliveries', PAUSE_MS),
     run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
+    run(makePartitions, 'make the partitions of the months to come', PARTITIONS_PAUSE_MS),
   ]);
 
   async function run(pass: () => Promise<boolean>, what: string, pauseMs: number): Promise<void> {
@@ -71,6 +75,11 @@ export function startRelay({
     };
     await Promise.all(Array.from({ length: STARTS_AT_ONCE }, handleNext));
     return due.length === BATCH_SIZE && handled.every(Boolean);
+  }
+
+  async function makePartitions(): Promise<boolean> {
+    await ensurePartitions(database);
+    return false;
   }
 
   async function handle(task: TaskToStart): Promise<boolean> {

@@ -1,9 +1,10 @@
 /** The `genway` command: what operators and finance do with a running Genway. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import { ConfigurationError, loadCommandConfig } from '../config.ts';
+import { ConfigurationError, loadCommandConfig, loadDatabaseConfig } from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
+import { addPartitionCommands } from './command/partitions.ts';
 
 const program = new Command('genway')
   .description('Administer a running Genway')
@@ -20,6 +21,7 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
     }
   },
 });
+addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
 program
   .command('replay <file>')
   .description('whether the workflows of this version would decide as a saved history records')

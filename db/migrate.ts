@@ -13,6 +13,8 @@ import * as textMoney from './migrations/0010-text-money.ts';
 import * as reconciliations from './migrations/0011-reconciliations.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 
+import * as detachedMonths from './migrations/0021-detached-months.ts';
+import { ensurePartitions } from './partitions.ts';
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0001-partitions': partitions,
   '0002-accounts': accounts,
@@ -28,14 +30,9 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0020-operator-actions': operatorActions,
 };
 
+  '0021-detached-months': detachedMonths,
 /** Any number that no other advisory lock uses. */
 const MIGRATION_LOCK = 5_410_293;
-
-/** The tables that are partitioned by month. */
-const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests'] as const;
-
-/** How many months, from the previous one on, always have their partitions. */
-const PARTITION_MONTHS = 5;
 
 /** For tools that go through the migrations one by one. */
 export const migrationSource: Knex.MigrationSource<string> = {
@@ -67,18 +64,6 @@ export async function migrate(databaseUrl: string): Promise<readonly string[]> {
     });
   } finally {
     await database.destroy();
-  }
-}
-
-/** Creates the partitions of the previous month, this one and the next ones, where they are missing. */
-export async function ensurePartitions(database: Knex, now: Date = new Date()): Promise<void> {
-  const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
-  for (const table of PARTITIONED_TABLES) {
-    await database.raw('SELECT ensure_month_partitions(?, ?::date, ?)', [
-      table,
-      previousMonth.toISOString().slice(0, 10),
-      PARTITION_MONTHS,
-    ]);
   }
 }
 

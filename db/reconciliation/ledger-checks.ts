@@ -7,7 +7,7 @@ const TASK_GRACE = `interval '15 minutes'`;
 export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'account_balances',
-    question: 'Is every balance the sum of its transfers?',
+    question: 'Is every balance the sum of its transfers, with what detached months left behind?',
     remedy:
       'The transfers are right. Find what wrote to accounts or removed transfers past the triggers, and set the balance to the sum.',
     sql: /* sql */ `
@@ -16,13 +16,19 @@ export const LEDGER_CHECKS = [
           (credit = 'available')::int - (debit = 'available')::int AS to_available,
           (credit = 'reserved')::int - (debit = 'reserved')::int AS to_reserved
         FROM transfers
-      ), sums AS (
+      ), movements AS (
         SELECT account_id,
-          sum(to_available * signup_amount + released_signup) AS signup_available,
-          sum(to_reserved * signup_amount - released_signup) AS signup_reserved,
-          sum(to_available * funded_amount + released_funded) AS funded_available,
-          sum(to_reserved * funded_amount - released_funded) AS funded_reserved
-        FROM signed GROUP BY account_id
+          to_available * signup_amount + released_signup AS signup_available,
+          to_reserved * signup_amount - released_signup AS signup_reserved,
+          to_available * funded_amount + released_funded AS funded_available,
+          to_reserved * funded_amount - released_funded AS funded_reserved
+        FROM signed
+        UNION ALL
+        SELECT account_id, signup_available, signup_reserved, funded_available, funded_reserved FROM carried_balances
+      ), sums AS (
+        SELECT account_id, sum(signup_available) AS signup_available, sum(signup_reserved) AS signup_reserved,
+          sum(funded_available) AS funded_available, sum(funded_reserved) AS funded_reserved
+        FROM movements GROUP BY account_id
       )
       SELECT coalesce(accounts.id, sums.account_id) AS subject,
         string_agg(format('%s is %s, its transfers add up to %s', balance.name, coalesce(balance.kept::text, 'missing'),
@@ -53,10 +59,14 @@ export const LEDGER_CHECKS = [
     question: 'Has every key used the sum of its transfers?',
     remedy: 'The transfers are right. Set what the key has used to the sum.',
     sql: /* sql */ `
-      WITH sums AS (
-        SELECT api_key_id, sum(CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
-          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END) AS used
-        FROM transfers WHERE api_key_id IS NOT NULL GROUP BY api_key_id
+      WITH movements AS (
+        SELECT api_key_id, CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
+          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END AS used
+        FROM transfers WHERE api_key_id IS NOT NULL
+        UNION ALL
+        SELECT api_key_id, used FROM carried_usage
+      ), sums AS (
+        SELECT api_key_id, sum(used) AS used FROM movements GROUP BY api_key_id
       )
       SELECT coalesce(api_keys.id, sums.api_key_id) AS subject,
         format('used is %s, its transfers add up to %s', coalesce(api_keys.used::text, 'missing'),
@@ -74,7 +84,12 @@ export const LEDGER_CHECKS = [
         format('reference %s: %s credited, %s noted', coalesce(top_ups.reference, transfers.reference),
           coalesce(transfers.amount, 0), coalesce(top_ups.amount, 0)) AS detail
       FROM (SELECT * FROM transfers WHERE kind = 'topup') AS transfers
-      FULL JOIN top_ups ON top_ups.transfer_id = transfers.id
+      FULL JOIN (
+        -- Of months that were detached the transfers are gone, and what they added up to is carried.
+        SELECT * FROM top_ups WHERE NOT EXISTS (SELECT 1 FROM carried_balances AS carried
+          WHERE carried.account_id = top_ups.account_id
+            AND carried.month = date_trunc('month', top_ups.created_at AT TIME ZONE 'UTC')::date)
+      ) AS top_ups ON top_ups.transfer_id = transfers.id
       WHERE (transfers.account_id, transfers.reference, transfers.amount)
         IS DISTINCT FROM (top_ups.account_id, top_ups.reference, top_ups.amount) ORDER BY 1`,
   }),

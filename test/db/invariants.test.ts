@@ -835,6 +835,43 @@ describe('the rules of the database', () => {
       );
     }
     refuses(
+  describe('what detached months left behind', () => {
+    for (const { table, column, kept, amounts, ownerOf } of [
+      {
+        table: 'carried_balances',
+        column: 'account_id',
+        kept: 'carried_balances_are_kept',
+        amounts: { signup_available: 0, signup_reserved: 0, funded_available: 1, funded_reserved: 0 },
+        ownerOf: ({ account }: Given) => account.id,
+      },
+      {
+        table: 'carried_usage',
+        column: 'api_key_id',
+        kept: 'carried_usage_is_kept',
+        amounts: { used: 1 },
+        ownerOf: ({ key }: Given) => key.id,
+      },
+    ]) {
+      const monthOf = (owner: string): Row => ({ [column]: owner, month: '2020-01-01', ...amounts });
+      const afterCarrying = (sql: string) => (given: Given) =>
+        database.transaction(async (transaction) => {
+          await transaction(table).insert(monthOf(ownerOf(given)));
+          await transaction.raw(sql);
+        });
+      refuses(`${table} of nobody`, `${table}_${column}_fkey`, () => insert(table, monthOf('nobody')));
+      refuses(`${table} of a month twice`, `${table}_pkey`, (given) =>
+        database(table).insert([monthOf(ownerOf(given)), monthOf(ownerOf(given))]),
+      );
+      refuses(
+        `to change or forget ${table}`,
+        kept,
+        afterCarrying(`UPDATE ${table} SET month = month`),
+        afterCarrying(`DELETE FROM ${table}`),
+      );
+      refuses(`to forget all of ${table}`, `${table}_not_truncated`, () => statement(`TRUNCATE ${table}`));
+    }
+  });
+
       'a failure without a code, and a code without a failure',
       'text_requests_failed_has_code',
       () => insertTextRequest({ outcome: 'failed', charge: 0 }),

@@ -1,0 +1,59 @@
+/** What the `genway` command does with the months of the tables; unlike the others it works on the database itself. */
+import type { Command } from 'commander';
+import type { Config } from '../../config.ts';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { detachMonth, ensurePartitions, listMonths, MonthError } from '../../db/partitions.ts';
+import { CommandError } from './admin-client.ts';
+import { table } from './print.ts';
+
+/** @param load is called when a command runs, so that `--help` needs no database */
+export function addPartitionCommands(
+  program: Command,
+  load: () => Config['database'],
+  print: (text: string) => void,
+): void {
+  async function withDatabase(action: (database: Database) => Promise<void>): Promise<void> {
+    const database = createDatabase(load().url, 2);
+    try {
+      await action(database);
+    } catch (error) {
+      throw error instanceof MonthError ? new CommandError(error.message) : error;
+    } finally {
+      await database.destroy();
+    }
+  }
+
+  const partitions = program
+    .command('partitions')
+    .description('the months of tasks, transfers and text requests; needs DATABASE_URL');
+  partitions
+    .command('list')
+    .description('the months that are attached, and their size')
+    .action(() =>
+      withDatabase(async (database) => {
+        const months = await listMonths(database);
+        print(
+          table(
+            months.map(({ month, bytes }) => ({ month, megabytes: Math.round(bytes / 1e5) / 10 })),
+            ['month', 'megabytes'],
+          ),
+        );
+      }),
+    );
+  partitions
+    .command('create')
+    .description('make the months to come, as the api process does by itself')
+    .action(() => withDatabase((database) => ensurePartitions(database)));
+  partitions
+    .command('detach <month>')
+    .description('take an old month, such as 2026-05, out of the tables; balances stay as they are')
+    .action((month: string) =>
+      withDatabase(async (database) => {
+        await detachMonth(database, month);
+        const suffix = month.replace('-', '_');
+        print(
+          `${month} is detached: dump, then drop, transfers_${suffix}, tasks_${suffix} and text_requests_${suffix}`,
+        );
+      }),
+    );
+}

@@ -1,0 +1,71 @@
+/** The months of tasks, transfers and text requests: which there are, and how old ones are taken away. */
+import type { Knex } from 'knex';
+
+/** The tables that are partitioned by month. */
+export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests'] as const;
+
+/** How many months, from the previous one on, always have their partitions. */
+const PARTITION_MONTHS = 5;
+
+export interface Month {
+  /** As `2026-05`. */
+  readonly month: string;
+  /** On disk, with indexes, of all tables together. */
+  readonly bytes: number;
+}
+
+/** A month cannot be detached, or is none; the message says why. */
+export class MonthError extends Error {
+  override readonly name = 'MonthError';
+}
+
+/** Creates the partitions of the previous month, this one and the next ones, where they are missing. */
+export async function ensurePartitions(database: Knex, now: Date = new Date()): Promise<void> {
+  const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
+  for (const table of PARTITIONED_TABLES) {
+    await database.raw('SELECT ensure_month_partitions(?, ?::date, ?)', [
+      table,
+      previousMonth.toISOString().slice(0, 10),
+      PARTITION_MONTHS,
+    ]);
+  }
+}
+
+/** The months that are attached, oldest first. */
+export async function listMonths(database: Knex): Promise<readonly Month[]> {
+  const { rows } = await database.raw<{ rows: { month: string; bytes: string }[] }>(
+    /* sql */ `
+    SELECT replace(right(inhrelid::regclass::text, 7), '_', '-') AS month,
+      sum(pg_total_relation_size(inhrelid)) AS bytes
+    FROM pg_inherits WHERE inhparent = ANY (?::regclass[]) GROUP BY 1 ORDER BY 1`,
+    [[...PARTITIONED_TABLES]],
+  );
+  return rows.map(({ month, bytes }) => ({ month, bytes: Number(bytes) }));
+}
+
+/**
+ * Takes a month out of the tables and keeps what its transfers add up to; its rows stay as tables of their own, such as
+ * `transfers_2026_05`. All or nothing, and within a few seconds or not at all.
+ *
+ * @param month as `2026-05`
+ * @throws MonthError when it is younger than two months, not attached, or holds money still
+ */
+export async function detachMonth(database: Knex, month: string): Promise<void> {
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new MonthError(`${month} is no month, such as 2026-05.`);
+  try {
+    await database.transaction(async (transaction) => {
+      // Behind a long query everybody else would wait, too.
+      await transaction.raw(`SET LOCAL lock_timeout = '5s'`);
+      await transaction.raw('SELECT detach_month(?::date)', [`${month}-01`]);
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === '55000') throw new MonthError(reasonOf(error));
+    if (code === '55P03') throw new MonthError('The tables are in use. Try again in a quieter moment.');
+    throw error;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message.replace(/^.* - (?=\S)/s, '') : String(error);
+}

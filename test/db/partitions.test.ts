@@ -1,0 +1,178 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { startRelay } from '../../api/relay.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import type { Database } from '../../db/database.ts';
+import { detachMonth, ensurePartitions, listMonths } from '../../db/partitions.ts';
+import { findTask } from '../../db/queries/tasks.ts';
+import { reconcile } from '../../db/reconciliation/reconcile.ts';
+import { newId } from '../../domain/ids.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  reloadAccount,
+  type TestKey,
+} from '../support/factories.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+const NOW = new Date();
+/** The middle of the month that lies so many months back. */
+const middleOf = (monthsAgo: number): Date =>
+  new Date(Date.UTC(NOW.getUTCFullYear(), NOW.getUTCMonth() - monthsAgo, 14));
+const nameOf = (time: Date): string => time.toISOString().slice(0, 7);
+const OLD_TIME = middleOf(8);
+const OLD = nameOf(OLD_TIME);
+
+describe('db/partitions', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    ({ database } = testDatabase);
+    await ensurePartitions(database, OLD_TIME);
+    key = await createFundedKey(database);
+  });
+  after(() => testDatabase.drop());
+
+  async function topUpIn(time: Date): Promise<void> {
+    const id = newId('transfer', time.getTime());
+    await database.transaction(async (transaction) => {
+      await transaction('top_ups').insert({
+        account_id: key.accountId,
+        reference: id,
+        amount: '5000000000000',
+        transfer_id: id,
+        created_at: time,
+      });
+      await transaction('transfers').insert({
+        id,
+        opened_at: time,
+        created_at: time,
+        kind: 'topup',
+        debit: 'payments',
+        credit: 'available',
+        amount: '5000000000000',
+        account_id: key.accountId,
+        reference: id,
+      });
+    });
+  }
+
+  async function findings(): Promise<string[]> {
+    const report = await reconcile(database, { listOpenTaskIds: async function* () {}, isOpen: async () => false });
+    return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
+  }
+
+  async function months(): Promise<string[]> {
+    return (await listMonths(database)).map(({ month }) => month);
+  }
+
+  it('detach an old month with its money, and every balance stays as it was', async () => {
+    await topUpIn(OLD_TIME);
+    const oldTask = () => createTaskRow(database, key, { id: newId('task', OLD_TIME.getTime()) });
+    const succeeded = await oldTask();
+    await finishAsSucceeded(database, succeeded);
+    const failed = await oldTask();
+    await finishAsFailed(database, failed);
+    const young = await createTaskRow(database, key);
+    await finishAsSucceeded(database, young);
+    const account = await reloadAccount(database, { id: key.accountId });
+    expect(await findings()).to.deep.equal([]);
+
+    await detachMonth(database, OLD);
+
+    expect(await months()).to.not.include(OLD);
+    expect(await reloadAccount(database, { id: key.accountId })).to.deep.equal(account);
+    expect(await findings()).to.deep.equal([]);
+    // An id tells the month in which to look for it, and there it is no longer.
+    expect(await findTask(database, succeeded.id)).to.equal(null);
+    expect((await findTask(database, young.id))?.id).to.equal(young.id);
+    const kept = await database(`tasks_${OLD.replace('-', '_')}`).pluck('id');
+    expect(kept).to.have.members([succeeded.id, failed.id]);
+  });
+
+  it('can be dropped once they were detached', async () => {
+    for (const table of ['transfers', 'tasks', 'text_requests']) {
+      await database.schema.dropTable(`${table}_${OLD.replace('-', '_')}`);
+    }
+    expect(await findings()).to.deep.equal([]);
+    await createTaskRow(database, key).then((task) => finishAsSucceeded(database, task));
+    expect(await findings()).to.deep.equal([]);
+  });
+
+  it('still show damage to a balance when a part of its transfers is gone', async () => {
+    const { rows } = await database.raw<{ rows: { month: string }[] }>(
+      'SELECT DISTINCT month::text FROM carried_balances',
+    );
+    expect(rows).to.deep.equal([{ month: `${OLD}-01` }]);
+    await database.transaction(async (transaction) => {
+      await transaction.raw('ALTER TABLE carried_balances DISABLE TRIGGER USER');
+      await transaction('carried_balances').increment('funded_available', 1);
+      await transaction.raw('ALTER TABLE carried_balances ENABLE TRIGGER USER');
+    });
+    expect(await findings()).to.have.length(1);
+    await database.transaction(async (transaction) => {
+      await transaction.raw('ALTER TABLE carried_balances DISABLE TRIGGER USER');
+      await transaction('carried_balances').decrement('funded_available', 1);
+      await transaction.raw('ALTER TABLE carried_balances ENABLE TRIGGER USER');
+    });
+    expect(await findings()).to.deep.equal([]);
+  });
+
+  it('stay attached while a task of theirs holds its price', async () => {
+    const held = nameOf(middleOf(7));
+    await createTaskRow(database, key, { id: newId('task', middleOf(7).getTime()) });
+    const { message } = await rejectionOf(detachMonth(database, held));
+    expect(message).to.equal(`money of ${held} is still held`);
+    expect(await months()).to.include(held);
+  });
+
+  it('stay attached until two months have passed since their end', async () => {
+    for (const monthsAgo of [-1, 0, 1, 2]) {
+      const month = nameOf(middleOf(monthsAgo));
+      const { message } = await rejectionOf(detachMonth(database, month));
+      expect(message).to.equal(`the month ${month} is too young`);
+    }
+  });
+
+  it('are detached once, and only when they are months', async () => {
+    expect((await rejectionOf(detachMonth(database, OLD))).message).to.equal(`the month ${OLD} is not attached`);
+    for (const month of ['2026-13', '2026', 'tasks', "2026-01'"]) {
+      expect((await rejectionOf(detachMonth(database, month))).name, month).to.equal('MonthError');
+    }
+  });
+
+  it('of the months to come are made by every api process, without a migration', async () => {
+    const coming = nameOf(middleOf(-3));
+    for (const table of ['transfers', 'tasks', 'text_requests']) {
+      await database.raw(`ALTER TABLE ${table} DETACH PARTITION ${table}_${coming.replace('-', '_')}`);
+      await database.schema.dropTable(`${table}_${coming.replace('-', '_')}`);
+    }
+    const relay = startRelay({
+      database,
+      starter: { start: async () => false, startSoon: () => {}, idle: async () => {} },
+      deliveryStarter: { startDue: async () => false },
+      workflows: {
+        isReachable: async () => false,
+        describe: async () => null,
+        read: async () => null,
+        cancel: async () => false,
+      },
+      metrics: createMetrics(),
+      log: pino({ level: 'silent' }),
+    });
+    await waitUntil(
+      async () => {
+        if (!(await months()).includes(coming)) throw new Error(`${coming} is missing`);
+      },
+      { timeoutMs: 30_000 },
+    );
+    await relay.stop();
+  });
+});
