@@ -12,9 +12,9 @@ import * as text from './migrations/0009-text.ts';
 import * as textMoney from './migrations/0010-text-money.ts';
 import * as reconciliations from './migrations/0011-reconciliations.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
-
 import * as detachedMonths from './migrations/0021-detached-months.ts';
 import { ensurePartitions } from './partitions.ts';
+
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0001-partitions': partitions,
   '0002-accounts': accounts,
@@ -28,9 +28,9 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0010-text-money': textMoney,
   '0011-reconciliations': reconciliations,
   '0020-operator-actions': operatorActions,
+  '0021-detached-months': detachedMonths,
 };
 
-  '0021-detached-months': detachedMonths,
 /** Any number that no other advisory lock uses. */
 const MIGRATION_LOCK = 5_410_293;
 
