@@ -217,6 +217,12 @@ export const VARIABLE_GROUPS = {
       'Encrypts what is kept secret in the database, such as webhook secrets. Changing it makes those unreadable.',
     ),
   },
+  Payments: {
+    GENWAY_PAYMENT_WEBHOOK_SECRET: optional(
+      anySecret,
+      'What the payment provider signs its events with (`whsec_…`); POST /v1/payment-events exists only when it is set.',
+    ),
+  },
   Files: {
     GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are kept.'),
     GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; `files` in GENWAY_HOME when not set.'),
@@ -236,16 +242,16 @@ export const VARIABLE_GROUPS = {
     GENWAY_S3_SECRET_ACCESS_KEY: optional(anySecret, 'Secret of that access key.'),
   },
   Upstreams: {
+    GENWAY_CATALOGUE: optional(
+      KINDS.text,
+      'File with the models, limits, prices and routes; `catalogue/catalogue.yaml` of this version when not set.',
+    ),
     GENWAY_PROVIDERS: optional(
       KINDS.text,
       'File with the routes from models to upstreams; every model goes to the simulator when not set.',
     ),
     GENWAY_PROVIDER_CALLBACKS: byDefault(
       'false',
-    GENWAY_CATALOGUE: optional(
-      KINDS.text,
-      'File with the models, limits, prices and routes; `catalogue/catalogue.yaml` of this version when not set.',
-    ),
       KINDS.flag,
       'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling goes on.',
     ),

@@ -35,6 +35,7 @@ import { fileRoutes } from './routes/files/routes.ts';
 import { healthRoutes } from './routes/health/routes.ts';
 import { metricsRoutes } from './routes/metrics/routes.ts';
 import { modelRoutes } from './routes/models/routes.ts';
+import { paymentEventRoutes } from './routes/payment-events/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
 import { usageRoutes } from './routes/usage/routes.ts';
@@ -76,6 +77,8 @@ export interface AppSettings {
   /** What Prometheus shows as its bearer token. */
   readonly metricsToken: string;
   readonly keyPepper: Buffer;
+  /** What the payment provider signs its events with; null when none are taken. */
+  readonly paymentWebhookSecret: string | null;
   readonly requestsPerMinute: number;
   readonly tasks: TaskLimits;
   /** How many proxies in front append to `X-Forwarded-For`. */
@@ -113,8 +116,9 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   adminTaskRoutes(router, services);
   operatorActionRoutes(router, services);
   adminDeliveryRoutes(router, services);
-  docsRoutes(router, services);
-  const { filesFolder } = dependencies.settings;
+  const { filesFolder, paymentWebhookSecret } = dependencies.settings;
+  if (paymentWebhookSecret !== null) paymentEventRoutes(router, services, paymentWebhookSecret);
+  docsRoutes(router, { ...services, takesPayments: paymentWebhookSecret !== null });
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 

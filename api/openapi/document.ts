@@ -8,7 +8,7 @@ import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finan
 import type { JsonSchema } from './json-schema.ts';
 import { MEDIA_OPERATIONS, mediaSchemas } from './media.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
-import { SERVICE_OPERATIONS } from './service.ts';
+import { ANNOUNCE_PAYMENT, SERVICE_OPERATIONS } from './service.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
 import { WEBHOOK_OPERATIONS, WEBHOOK_SCHEMAS, WEBHOOKS } from './webhooks.ts';
@@ -42,8 +42,15 @@ const OPERATIONS: readonly Operation[] = [
   ...SERVICE_OPERATIONS,
 ];
 
-/** Describes what a gateway with this catalogue serves. */
-export function createOpenApiDocument(catalogue: Catalogue): OpenApiDocument {
+/**
+ * Describes what a gateway with this catalogue serves.
+ *
+ * @param options `takesPayments`: whether a payment provider announces payments to it
+ */
+export function createOpenApiDocument(
+  catalogue: Catalogue,
+  { takesPayments }: { readonly takesPayments: boolean },
+): OpenApiDocument {
   return {
     openapi: '3.1.0',
     info: {
@@ -54,7 +61,7 @@ export function createOpenApiDocument(catalogue: Catalogue): OpenApiDocument {
     },
     servers: [{ url: '/' }],
     tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths: pathsOf(OPERATIONS),
+    paths: pathsOf(takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS),
     webhooks: WEBHOOKS,
     components: {
       schemas: {

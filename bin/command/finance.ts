@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type AdminClient, CommandError } from './admin-client.ts';
-import { isObject, type JsonObject } from './json.ts';
+import { isObject, type Json, type JsonObject } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 import {
   exportOptions,
@@ -86,8 +86,11 @@ function addStatementCommands(accounts: Command, connect: Connect, report: Repor
 
 function linesOf({ opening, activity, closing }: JsonObject): readonly JsonObject[] {
   const changes = rowsOf({ data: activity ?? [] }).map((row) => ({ line: row['kind'] ?? null, ...row }));
-  const books = (line: string, value: JsonObject[string] | undefined) => ({ line, ...(isObject(value) && value) });
-  return [books('opening', opening), ...changes, books('closing', closing)];
+  return [booksAt('opening', opening), ...changes, booksAt('closing', closing)];
+}
+
+function booksAt(line: string, books: Json | undefined): JsonObject {
+  return { line, ...(isObject(books) && books) };
 }
 
 const USAGE_COLUMNS = [

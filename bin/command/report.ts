@@ -6,24 +6,24 @@ import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
 
 /** What the command writes to. */
 export interface Terminal {
-  print(text: string): void;
+  readonly print: (text: string) => void;
   /** Writes what arrives as it arrives, and takes no more than it can write. */
-  pipe(chunks: AsyncIterable<Uint8Array>): Promise<void>;
+  readonly pipe: (chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
 export interface Report {
   readonly isJson: () => boolean;
-  print(text: string): void;
+  readonly print: (text: string) => void;
   /** The answer as it came. */
-  showJson(answer: JsonObject): void;
+  readonly showJson: (answer: JsonObject) => void;
   /** An answer about one thing. */
-  show(answer: JsonObject): void;
+  readonly show: (answer: JsonObject) => void;
   /** A page of a list, with how to get the next one. */
-  showList(list: JsonObject, columns: readonly string[]): void;
+  readonly showList: (list: JsonObject, columns: readonly string[]) => void;
   /** What the service itself tells in words. */
-  showText(admin: AdminClient, path: string): Promise<void>;
+  readonly showText: (admin: AdminClient, path: string) => Promise<void>;
   /** All rows behind a path as CSV or NDJSON, if the options ask for it. @returns whether they did */
-  exportAll(admin: AdminClient, path: string, options: Options): Promise<boolean>;
+  readonly exportAll: (admin: AdminClient, path: string, options: Options) => Promise<boolean>;
 }
 
 export type Options = Readonly<Record<string, string | boolean | undefined>>;

@@ -59,6 +59,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       adminToken: config.secrets.adminToken,
       metricsToken: config.secrets.metricsToken,
       keyPepper: Buffer.from(config.secrets.keyPepper),
+      paymentWebhookSecret: config.payments.webhookSecret ?? null,
       requestsPerMinute: config.limits.requestsPerMinute,
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
       trustedProxies: config.edge.trustedProxies,

@@ -20,11 +20,18 @@ interface TopUpRow {
   created_at: Date;
 }
 
+/** The payment was credited to another account. */
+export class PaymentOfAnotherAccountError extends Error {
+  override readonly name = 'PaymentOfAnotherAccountError';
+}
+
 /**
  * Credits an account once for each reference, however often it is called.
  *
- * @param reference the payer's or payment service's own name of the payment, 1 to 255 characters
+ * @param reference the payer's or payment service's own name of the payment, 1 to 255 characters; one that begins with
+ *   `payment:` names the same payment for all accounts
  * @returns the top-up of that reference: this one, or the first one, whose amount may differ
+ * @throws PaymentOfAnotherAccountError
  */
 export async function topUp(
   database: Database,
@@ -41,7 +48,7 @@ export async function topUp(
         transfer_id: transferId,
         created_at: createdAt,
       })
-      .onConflict(['account_id', 'reference'])
+      .onConflict()
       .ignore()
       .returning('transfer_id');
     if (inserted.length === 0) return findTopUp(transaction, accountId, reference);
@@ -52,7 +59,7 @@ export async function topUp(
 
 async function findTopUp(database: Database, accountId: string, reference: string): Promise<TopUp> {
   const row = await database<TopUpRow>('top_ups').where({ account_id: accountId, reference }).first();
-  if (!row) throw new Error(`top-up ${reference} of ${accountId} cannot have disappeared`);
+  if (!row) throw new PaymentOfAnotherAccountError(`${reference} has credited another account than ${accountId}`);
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
 }
 

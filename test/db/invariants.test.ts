@@ -182,6 +182,15 @@ describe('the rules of the database', () => {
     });
   }
 
+  /** The row alone, of a payment that was announced. */
+  const paymentOf = ({ id: account_id }: Pick<Account, 'id'>): Row => ({
+    account_id,
+    reference: 'payment:pi_1',
+    amount: 1_000,
+    transfer_id: newId('transfer'),
+    created_at: new Date(),
+  });
+
   const insertClaim = (changes: Row): PromiseLike<unknown> =>
     insert('idempotency_keys', {
       account_id: given.account.id,
@@ -488,6 +497,9 @@ describe('the rules of the database', () => {
       'top_ups_reference_check',
       () => insertTopUp({ row: { reference: '' } }),
       () => insertTopUp({ row: { reference: 'r'.repeat(256) } }),
+    );
+    refuses('a payment that credits two accounts', 'top_ups_one_per_payment', ({ account, other }) =>
+      database('top_ups').insert([paymentOf(account), paymentOf(other)]),
     );
     refuses('nothing', 'top_ups_amount_check', () => insertTopUp({ row: { amount: 0 } }));
     refuses('an account that does not exist', 'top_ups_account_id_fkey', () =>
@@ -823,18 +835,6 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
-  describe('text requests', () => {
-    refuses('an id of another form', 'text_requests_id_check', () => insertTextRequest({ id: 'txt_1' }));
-    refuses('an unknown format', 'text_requests_format_check', () => insertTextRequest({ format: 'smoke' }));
-    refuses('an unknown outcome', 'text_requests_outcome_check', () =>
-      insertTextRequest({ outcome: 'lost', held: 0, charge: 0 }),
-    );
-    for (const tokens of ['input', 'cache_read', 'cache_write', 'output', 'reasoning']) {
-      refuses(`fewer than no ${tokens} tokens`, `text_requests_${tokens}_tokens_check`, () =>
-        insertTextRequest({ [`${tokens}_tokens`]: -1 }),
-      );
-    }
-    refuses(
   describe('what detached months left behind', () => {
     for (const { table, column, kept, amounts, ownerOf } of [
       {
@@ -872,6 +872,18 @@ describe('the rules of the database', () => {
     }
   });
 
+  describe('text requests', () => {
+    refuses('an id of another form', 'text_requests_id_check', () => insertTextRequest({ id: 'txt_1' }));
+    refuses('an unknown format', 'text_requests_format_check', () => insertTextRequest({ format: 'smoke' }));
+    refuses('an unknown outcome', 'text_requests_outcome_check', () =>
+      insertTextRequest({ outcome: 'lost', held: 0, charge: 0 }),
+    );
+    for (const tokens of ['input', 'cache_read', 'cache_write', 'output', 'reasoning']) {
+      refuses(`fewer than no ${tokens} tokens`, `text_requests_${tokens}_tokens_check`, () =>
+        insertTextRequest({ [`${tokens}_tokens`]: -1 }),
+      );
+    }
+    refuses(
       'a failure without a code, and a code without a failure',
       'text_requests_failed_has_code',
       () => insertTextRequest({ outcome: 'failed', charge: 0 }),

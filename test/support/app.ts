@@ -102,6 +102,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       adminToken: ADMIN_TOKEN,
       metricsToken: METRICS_TOKEN,
       keyPepper: KEY_PEPPER,
+      paymentWebhookSecret: null,
       requestsPerMinute: 100_000,
       tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
       trustedProxies: 0,

@@ -2,10 +2,11 @@
 import type Router from '@koa/router';
 import { isDatabaseError } from '../../../db/database.ts';
 import { findAccount, insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
-import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
+import { adjust, grantSignupCredit } from '../../../db/queries/credits.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId, newId } from '../../../domain/ids.ts';
-import { formatUsd, parseUsd, toUsdNumber } from '../../../domain/money.ts';
+import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
+import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { Context, RequestState } from '../../state.ts';
 import { presentAccount } from './present.ts';
@@ -36,13 +37,7 @@ export function adminAccountRoutes(router: Router<RequestState>, services: ApiSe
     const accountId = await existingAccount(context);
     const { amount_usd, reference } = parseTopUp(context.state.body);
     const amount = parseUsd(amount_usd);
-    const credited = await topUp(database, { accountId, amount, reference });
-    if (credited.amount !== amount) {
-      throw new ServiceError(
-        'idempotency_conflict',
-        `The reference ${reference} has credited ${formatUsd(credited.amount)} USD before. Use a new reference.`,
-      );
-    }
+    const credited = await creditOnce(database, { accountId, amount, reference });
     context.status = credited.applied ? 201 : 200;
     context.body = {
       data: {

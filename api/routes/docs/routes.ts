@@ -22,14 +22,17 @@ const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: str
 
 const { resolve } = createRequire(import.meta.url);
 
-export function docsRoutes(router: Router<RequestState>, { catalogue }: { readonly catalogue: Catalogue }): void {
+export function docsRoutes(
+  router: Router<RequestState>,
+  { catalogue, takesPayments }: { readonly catalogue: Catalogue; readonly takesPayments: boolean },
+): void {
   let description: string | undefined;
 
   router.get(DESCRIPTION_PATH, (context) => {
     // Tools in browsers read it from anywhere.
     context.set('Access-Control-Allow-Origin', '*');
     context.type = 'application/json';
-    context.body = description ??= JSON.stringify(createOpenApiDocument(catalogue));
+    context.body = description ??= JSON.stringify(createOpenApiDocument(catalogue, { takesPayments }));
   });
 
   router.get(DOCS_PATH, (context) => {

@@ -1,0 +1,159 @@
+/**
+ * The events that a payment provider announces, signed and shaped as Stripe's are: https://docs.stripe.com/webhooks and
+ * https://docs.stripe.com/api/events. A payment is for the account that its metadata names as `account_id`.
+ */
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import Joi from 'joi';
+import type { PicoUsd } from '../domain/money.ts';
+
+const MAX_AGE_SECONDS = 300;
+const PICO_USD_PER_CENT = 10n ** 10n;
+
+/** The event is not from the payment provider, or is too old. Do nothing. */
+export class UnsignedPaymentEventError extends Error {
+  override readonly name = 'UnsignedPaymentEventError';
+}
+
+/** The event is from the payment provider, but nothing can be credited by it. */
+export class UnusablePaymentEventError extends Error {
+  override readonly name = 'UnusablePaymentEventError';
+}
+
+export interface Payment {
+  /** The payment's own id, the same in every event about it. */
+  readonly id: string;
+  readonly accountId: string;
+  readonly amount: PicoUsd;
+}
+
+/** What an event asks for: to credit a payment, or nothing, and why. */
+export type PaymentEvent = { readonly payment: Payment } | { readonly ignored: string };
+
+/**
+ * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with more than one `v1` while
+ * the secret is being changed. Other schemes in it count for nothing.
+ *
+ * @param rawBody byte for byte, before any parsing
+ * @throws UnsignedPaymentEventError
+ */
+export function verifyPaymentEvent(
+  { signatureHeader, rawBody }: { readonly signatureHeader: string; readonly rawBody: Uint8Array },
+  secret: string,
+  nowMs: number = Date.now(),
+): void {
+  const parts = signatureHeader.split(',').map((part) => part.trim().split('=', 2));
+  const valuesOf = (scheme: string) => parts.flatMap(([name, value = '']) => (name === scheme ? [value] : []));
+  const [timestamp = ''] = valuesOf('t');
+  const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
+  const isSigned = valuesOf('v1').some((signature) => {
+    const given = Buffer.from(signature, 'hex');
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  });
+  if (!isSigned) throw new UnsignedPaymentEventError('the signature does not fit the body');
+  if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs / 1000 - Number(timestamp)) > MAX_AGE_SECONDS) {
+    throw new UnsignedPaymentEventError(`the timestamp is more than ${MAX_AGE_SECONDS} seconds away`);
+  }
+}
+
+interface EventDocument {
+  readonly type: string;
+  readonly data: { readonly object: unknown };
+}
+
+interface Metadata {
+  readonly account_id?: string;
+}
+
+interface PaymentIntentDocument {
+  readonly id: string;
+  readonly amount_received: number;
+  readonly currency: string;
+  readonly metadata: Metadata;
+}
+
+interface CheckoutSessionDocument {
+  /** Null where it is not a single payment, such as a subscription. */
+  readonly payment_intent: string | null;
+  readonly payment_status: string;
+  readonly amount_total?: number | null;
+  readonly currency?: string | null;
+  readonly metadata: Metadata;
+}
+
+/** What both of them say. */
+interface PaidDocument {
+  readonly id: string | null;
+  readonly isPaid: boolean;
+  readonly cents: number;
+  readonly currency: string;
+  readonly metadata: Metadata;
+}
+
+const metadata = Joi.object({ account_id: Joi.string().max(255).allow('') })
+  .unknown()
+  .empty(null)
+  .default({});
+const cents = Joi.number().integer().min(0).max(Number.MAX_SAFE_INTEGER).required();
+const currency = Joi.string().required();
+const paymentId = Joi.string().max(200);
+
+const eventSchema = Joi.object<EventDocument>({
+  type: Joi.string().required(),
+  data: Joi.object({ object: Joi.object().required() }).unknown().required(),
+}).unknown();
+
+const paymentIntentSchema = Joi.object<PaymentIntentDocument>({
+  id: paymentId.required(),
+  amount_received: cents,
+  currency,
+  metadata,
+}).unknown();
+
+const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
+  payment_intent: paymentId.allow(null).default(null),
+  payment_status: Joi.string().required(),
+  amount_total: cents.allow(null),
+  currency: currency.allow(null),
+  metadata,
+}).unknown();
+
+/** What each kind of event says about a payment. */
+const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
+  'payment_intent.succeeded': readPaymentIntent,
+  'checkout.session.completed': readCheckoutSession,
+  // Of payments that take days; `completed` came before, unpaid.
+  'checkout.session.async_payment_succeeded': readCheckoutSession,
+};
+
+/**
+ * Reads an event whose signature was checked.
+ *
+ * @throws UnusablePaymentEventError for one that makes no sense or is about another currency than USD
+ */
+export function readPaymentEvent(document: unknown): PaymentEvent {
+  const { type, data } = check(eventSchema, document);
+  const reader = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
+  if (!reader) return { ignored: `Events of the type ${type} credit nothing.` };
+  const { id, isPaid, cents, currency, metadata } = reader(data.object);
+  if (id === null) return { ignored: 'It is not about a single payment.' };
+  if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
+  if (!metadata.account_id) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
+  if (currency.toLowerCase() !== 'usd') throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
+  return { payment: { id, accountId: metadata.account_id, amount: BigInt(cents) * PICO_USD_PER_CENT } };
+}
+
+function readPaymentIntent(object: unknown): PaidDocument {
+  const { id, amount_received: cents, currency, metadata } = check(paymentIntentSchema, object);
+  return { id, isPaid: true, cents, currency, metadata };
+}
+
+function readCheckoutSession(object: unknown): PaidDocument {
+  const { payment_intent: id, payment_status, amount_total, currency, metadata } = check(checkoutSessionSchema, object);
+  return { id, isPaid: payment_status === 'paid', cents: amount_total ?? 0, currency: currency ?? '', metadata };
+}
+
+function check<Value>(schema: Joi.ObjectSchema<Value>, document: unknown): Value {
+  const { value, error } = schema.validate(document, { convert: false });
+  if (error) throw new UnusablePaymentEventError(`the event is not as expected: ${error.message}`);
+  return value;
+}

@@ -1,0 +1,245 @@
+import { createHmac } from 'node:crypto';
+import { expect } from 'chai';
+import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
+import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { newId } from '../../../../domain/ids.ts';
+import { startTestApp, type TestApp } from '../../../support/app.ts';
+
+const SECRET = 'whsec_the-secret-of-the-payments';
+
+interface Body {
+  readonly data?: { readonly outcome: string; readonly transfer_id?: string; readonly reason?: string };
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+interface Answer extends Body {
+  readonly status: number;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+describe('POST /v1/payment-events', () => {
+  let app: TestApp;
+  let accountId: string;
+  let payments = 0;
+
+  before(async () => {
+    app = await startTestApp({ settings: { paymentWebhookSecret: SECRET } });
+  });
+  beforeEach(async () => {
+    ({ accountId } = await app.createAccount());
+  });
+  after(() => app.stop());
+
+  function newPaymentId(): string {
+    payments += 1;
+    return `pi_${payments}`;
+  }
+
+  /** A payment of 12.34 USD, as the provider announces that it succeeded. */
+  function intentSucceeded(changes: Fields = {}): Fields {
+    const object = {
+      id: newPaymentId(),
+      object: 'payment_intent',
+      amount: 1_234,
+      amount_received: 1_234,
+      currency: 'usd',
+      metadata: { account_id: accountId },
+      ...changes,
+    };
+    return { id: 'evt_1', object: 'event', type: 'payment_intent.succeeded', livemode: true, data: { object } };
+  }
+
+  /** The same, as the page on which it was paid announces it. */
+  function checkoutCompleted(changes: Fields = {}, type = 'checkout.session.completed'): Fields {
+    const object = {
+      id: 'cs_1',
+      object: 'checkout.session',
+      mode: 'payment',
+      payment_intent: newPaymentId(),
+      payment_status: 'paid',
+      amount_total: 1_234,
+      currency: 'usd',
+      metadata: { account_id: accountId },
+      ...changes,
+    };
+    return { id: 'evt_2', object: 'event', type, data: { object } };
+  }
+
+  async function post(body: string, headers: Record<string, string>): Promise<Answer> {
+    const response = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body, headers });
+    // Each test asserts the fields that it reads.
+    return { status: response.status, ...((await response.json()) as Body) };
+  }
+
+  function sign(body: string, { secret = SECRET, ageSeconds = 0 } = {}): string {
+    const timestamp = Math.floor(Date.now() / 1000) - ageSeconds;
+    return `t=${timestamp},v1=${createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')}`;
+  }
+
+  function announce(event: unknown): Promise<Answer> {
+    const body = JSON.stringify(event, null, 2);
+    return post(body, { 'stripe-signature': sign(body), 'content-type': 'application/json; charset=utf-8' });
+  }
+
+  async function credited(): Promise<unknown[]> {
+    const rows = await app
+      .database<{ amount: string; reference: string; account_id: string; kind: string }>('transfers')
+      .where({ account_id: accountId, kind: 'topup' })
+      .select('amount', 'reference');
+    return rows.map(({ amount, reference }) => [amount, reference]);
+  }
+
+  for (const [kind, event] of [
+    ['payment_intent.succeeded', () => intentSucceeded({ id: 'pi_of_intent' })],
+    ['checkout.session.completed', () => checkoutCompleted({ payment_intent: 'pi_of_checkout' })],
+    [
+      'checkout.session.async_payment_succeeded',
+      () => checkoutCompleted({ payment_intent: 'pi_of_slow' }, 'checkout.session.async_payment_succeeded'),
+    ],
+  ] as const) {
+    it(`credits what ${kind} says was paid, exactly`, async () => {
+      const { status, data } = await announce(event());
+      expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
+      expect(data?.transfer_id).to.match(/^tr_/);
+      const [row] = await credited();
+      expect(row).to.deep.equal(['12340000000000', `payment:pi_of_${/intent|slow|checkout/.exec(String(row))?.[0]}`]);
+    });
+  }
+
+  it('credits a payment once, however often and by whichever events it is announced', async () => {
+    const id = newPaymentId();
+    const events = [intentSucceeded({ id }), checkoutCompleted({ payment_intent: id }), intentSucceeded({ id })];
+    const answers = await Promise.all(events.map(announce));
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+    expect(answers.map(({ data }) => data?.outcome)).to.have.members([
+      'credited',
+      'credited_before',
+      'credited_before',
+    ]);
+    expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
+  });
+
+  it('credits nothing that an operator has credited by hand under the reference of the payment', async () => {
+    const id = newPaymentId();
+    await fetch(`${app.baseUrl}/admin/v1/accounts/${accountId}/topups`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${app.adminToken}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ amount_usd: 12.34, reference: `payment:${id}` }),
+    });
+    expect((await announce(intentSucceeded({ id }))).data?.outcome).to.equal('credited_before');
+    expect(await credited()).to.have.length(1);
+  });
+
+  it('is 409 for a payment that credited another amount or another account', async () => {
+    const id = newPaymentId();
+    await announce(intentSucceeded({ id }));
+    const otherAmount = await announce(intentSucceeded({ id, amount_received: 9 }));
+    const { accountId: other } = await app.createAccount();
+    const otherAccount = await announce(intentSucceeded({ id, metadata: { account_id: other } }));
+    for (const { status, error } of [otherAmount, otherAccount]) {
+      expect([status, error?.code]).to.deep.equal([409, 'idempotency_conflict']);
+    }
+    expect(await credited()).to.deep.equal([['12340000000000', `payment:${id}`]]);
+  });
+
+  describe('refuses with 400 an event', () => {
+    async function expectUnsigned(signature: (body: string) => string | undefined): Promise<void> {
+      const body = JSON.stringify(intentSucceeded());
+      const header = signature(body);
+      const answer = await post(body, header === undefined ? {} : { 'stripe-signature': header });
+      expect([answer.status, answer.error?.code]).to.deep.equal([400, 'invalid_signature']);
+      expect(await credited()).to.deep.equal([]);
+    }
+
+    for (const [what, signature] of [
+      ['without a signature', () => undefined],
+      ['signed with another secret', (body) => sign(body, { secret: 'whsec_guessed' })],
+      ['whose body was changed', (body) => sign(`${body} `)],
+      ['whose time was changed', (body) => sign(body).replace(/t=\d+/, `t=${Math.floor(Date.now() / 1000) + 1}`)],
+      ['that is more than five minutes old', (body) => sign(body, { ageSeconds: 302 })],
+      ['that is more than five minutes ahead', (body) => sign(body, { ageSeconds: -302 })],
+      ['signed in a scheme of old', (body) => sign(body).replace('v1=', 'v0=')],
+      ['with half of a signature', (body) => sign(body).slice(0, -32)],
+      ['with a signature that is none', () => 't=,v1=,=,v1'],
+    ] as const satisfies readonly (readonly [string, (body: string) => string | undefined])[]) {
+      it(what, () => expectUnsigned(signature));
+    }
+
+    for (const [what, event] of [
+      ['that is no object', () => []],
+      ['without a type', () => ({ data: { object: {} } })],
+      ['without an amount', () => intentSucceeded({ amount_received: undefined })],
+      ['of a fraction of a cent', () => intentSucceeded({ amount_received: 0.5 })],
+      ['of less than nothing', () => checkoutCompleted({ amount_total: -1 })],
+      ['in another currency', () => intentSucceeded({ currency: 'eur' })],
+    ] as const satisfies readonly (readonly [string, () => unknown])[]) {
+      it(what, async () => {
+        const { status, error } = await announce(event());
+        expect([status, error?.code]).to.deep.equal([400, 'bad_request']);
+        expect(await credited()).to.deep.equal([]);
+      });
+    }
+
+    it('that is not JSON, although it is signed', async () => {
+      const answer = await post('{', { 'stripe-signature': sign('{') });
+      expect([answer.status, answer.error?.code]).to.deep.equal([400, 'bad_request']);
+    });
+  });
+
+  it('takes any of several signatures, as while the secret is being changed', async () => {
+    const body = JSON.stringify(intentSucceeded());
+    const [timestamp, signature] = sign(body).split(',');
+    const other = `v1=${'0'.repeat(64)}`;
+    const answer = await post(body, { 'stripe-signature': `${timestamp}, ${other}, ${signature}, v0=abc` });
+    expect(answer.status).to.equal(200);
+  });
+
+  it('takes an event that is nearly five minutes old', async () => {
+    const body = JSON.stringify(intentSucceeded());
+    expect((await post(body, { 'stripe-signature': sign(body, { ageSeconds: 290 }) })).status).to.equal(200);
+  });
+
+  for (const id of [newId('account'), 'acc_1', '\0']) {
+    it(`is 404 for the account ${JSON.stringify(id.slice(0, 5))} that is not there, and says so in the log`, async () => {
+      const paymentId = newPaymentId();
+      const { status, error } = await announce(intentSucceeded({ id: paymentId, metadata: { account_id: id } }));
+      expect([status, error?.code]).to.deep.equal([404, 'not_found']);
+      expect(app.logged()).to.match(new RegExp(`"paymentId":"${paymentId}".*"a payment was not credited"`));
+    });
+  }
+
+  for (const [what, event] of [
+    ['of another type', () => ({ type: 'charge.refunded', data: { object: {} } })],
+    ['of a type that only objects have', () => ({ type: 'constructor', data: { object: {} } })],
+    ['of a payment that names no account', () => intentSucceeded({ metadata: {} })],
+    ['of a payment without metadata', () => intentSucceeded({ metadata: null })],
+    ['of a checkout that is not paid yet', () => checkoutCompleted({ payment_status: 'unpaid' })],
+    ['of a checkout that costs nothing', () => checkoutCompleted({ amount_total: 0 })],
+    ['of a subscription', () => checkoutCompleted({ mode: 'subscription', payment_intent: null })],
+  ] as const satisfies readonly (readonly [string, () => unknown])[]) {
+    it(`takes and ignores an event ${what}`, async () => {
+      const { status, data } = await announce(event());
+      expect([status, data?.outcome]).to.deep.equal([200, 'ignored']);
+      expect(data?.reason).to.be.a('string').that.is.not.equal('');
+      expect(await credited()).to.deep.equal([]);
+    });
+  }
+
+  it('is described where it is served', async () => {
+    const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
+    expect(served).to.have.nested.property('paths./v1/payment-events.post');
+    const document = createOpenApiDocument(loadCatalogue(), { takesPayments: true });
+    expect(served).to.deep.equal(JSON.parse(JSON.stringify(document)));
+  });
+});
+
+describe('without the secret of a payment provider', () => {
+  it('there is no POST /v1/payment-events', async () => {
+    const app = await startTestApp();
+    const response = await fetch(`${app.baseUrl}/v1/payment-events`, { method: 'POST', body: '{}' });
+    expect(response.status).to.equal(404);
+    expect(await response.json()).to.have.nested.property('error.code', 'not_found');
+    await app.stop();
+  });
+});
