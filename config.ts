@@ -44,6 +44,10 @@ export interface Config {
     readonly callbacks: boolean;
   };
   readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
+  readonly payments: {
+    /** What the payment provider signs its events with; none are taken without it. */
+    readonly webhookSecret: string | undefined;
+  };
   /** The moderation service, if any. */
   readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
   readonly limits: { readonly requestsPerMinute: number; readonly concurrentTasks: number };
@@ -161,6 +165,7 @@ export function loadConfig(env: Environment = process.env): Config {
     catalogueFile: values.GENWAY_CATALOGUE,
     providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
     simulator: simulatorConfig(values),
+    payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET },
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,

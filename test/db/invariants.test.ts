@@ -182,6 +182,15 @@ describe('the rules of the database', () => {
     });
   }
 
+  /** The row alone, of a payment that was announced. */
+  const paymentOf = ({ id: account_id }: Pick<Account, 'id'>): Row => ({
+    account_id,
+    reference: 'payment:pi_1',
+    amount: 1_000,
+    transfer_id: newId('transfer'),
+    created_at: new Date(),
+  });
+
   const insertClaim = (changes: Row): PromiseLike<unknown> =>
     insert('idempotency_keys', {
       account_id: given.account.id,
@@ -488,6 +497,9 @@ describe('the rules of the database', () => {
       'top_ups_reference_check',
       () => insertTopUp({ row: { reference: '' } }),
       () => insertTopUp({ row: { reference: 'r'.repeat(256) } }),
+    );
+    refuses('a payment that credits two accounts', 'top_ups_one_per_payment', ({ account, other }) =>
+      database('top_ups').insert([paymentOf(account), paymentOf(other)]),
     );
     refuses('nothing', 'top_ups_amount_check', () => insertTopUp({ row: { amount: 0 } }));
     refuses('an account that does not exist', 'top_ups_account_id_fkey', () =>
