@@ -8,9 +8,19 @@ import { findFreePort } from '../../bin/stack/ports.ts';
 import { processStart } from '../../bin/stack/process-identity.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { childEnvironment } from '../../config.ts';
+import { createTestDatabase } from '../support/database.ts';
+import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../support/services.ts';
 
 const START = join(import.meta.dirname, '../../bin/start.ts');
 const PROCESSES = ['supervisor', 'postgres', 'temporal', 'simulator', 'api', 'text', 'worker'];
+const PORTS = [
+  'GENWAY_API_PORT',
+  'GENWAY_TEXT_PORT',
+  'GENWAY_SIMULATOR_PORT',
+  'GENWAY_POSTGRES_PORT',
+  'TEMPORAL_PORT',
+  'TEMPORAL_UI_PORT',
+];
 const DEMO_KEYS = [
   'base_url',
   'text_base_url',
@@ -21,44 +31,78 @@ const DEMO_KEYS = [
   'admin_token',
   'accounts',
 ];
-const TIMEOUT_MS = 120_000;
+/** A machine that is busy with other things takes its time over six processes. */
+const TIMEOUT_MS = 240_000;
 
 interface Demo {
   readonly base_url: string;
   readonly text_base_url: string;
+  readonly temporal_address: string;
+  readonly database_url: string;
   readonly simulator_url: string;
   readonly admin_token: string;
   readonly accounts: Readonly<Record<string, { readonly account_id: string; readonly api_key: string }>>;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+/** A state folder and ports that nothing else uses. */
+async function newPlace(): Promise<Environment & { readonly GENWAY_HOME: string }> {
+  const ports = PORTS.map(async (name) => [name, String(await findFreePort())] as const);
+  return {
+    ...Object.fromEntries(await Promise.all(ports)),
+    GENWAY_HOME: await mkdtemp(join(tmpdir(), 'genway-test-')),
+  };
+}
+
+async function start(place: Environment, lines: string[]): Promise<RunningProcess> {
+  return startProcess({
+    command: process.execPath,
+    args: ['--import', 'tsx', START],
+    env: childEnvironment({ DATABASE_URL: '', TEMPORAL_ADDRESS: '', ...place }),
+    output: (line) => lines.push(line),
+  });
+}
+
+async function waitUntilReady(stack: RunningProcess, place: Environment, lines: readonly string[]): Promise<void> {
+  let ended = false;
+  void stack.exited.then(() => (ended = true));
+  await waitUntil(async () => readDemo(place), {
+    timeoutMs: TIMEOUT_MS,
+    abandoned: () => (ended ? new Error(`npm start ended:\n${lines.join('\n')}`) : undefined),
+  });
+}
+
+function readState(place: Environment, file: string): string {
+  return readFileSync(join(place['GENWAY_HOME'] ?? '', file), 'utf8');
+}
+
+function readDemo(place: Environment): Demo {
+  return JSON.parse(readState(place, 'demo.json'));
+}
+
+function readPids(place: Environment): Readonly<Record<string, { readonly pid: number }>> {
+  return JSON.parse(readState(place, 'pids.json'));
+}
+
+/** The status with which a stack answers one who asks for an account's balance with that key. */
+async function statusFor(demo: Demo, apiKey: string | undefined): Promise<number> {
+  const response = await fetch(`${demo.base_url}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
+  return response.status;
 }
 
 describe('npm start', function () {
   this.timeout(TIMEOUT_MS);
 
   const output: string[] = [];
+  let place: Awaited<ReturnType<typeof newPlace>>;
   let home: string;
-  let ports: Readonly<Record<string, string>>;
   let stack: RunningProcess;
 
-  async function start(lines: string[]): Promise<RunningProcess> {
-    return startProcess({
-      command: process.execPath,
-      args: ['--import', 'tsx', START],
-      env: { ...childEnvironment({ GENWAY_HOME: home, DATABASE_URL: '', TEMPORAL_ADDRESS: '' }), ...ports },
-      output: (line) => lines.push(line),
-    });
-  }
-
-  function readDemo(): Demo {
-    return JSON.parse(readFileSync(join(home, 'demo.json'), 'utf8'));
-  }
-
-  function pidOf(name: string): number {
-    const pids: Record<string, { pid: number }> = JSON.parse(readFileSync(join(home, 'pids.json'), 'utf8'));
-    return pids[name]?.pid ?? 0;
-  }
+  const pidOf = (name: string): number => readPids(place)[name]?.pid ?? 0;
 
   async function balanceOf(account: string): Promise<unknown> {
-    const { base_url, admin_token, accounts } = readDemo();
+    const { base_url, admin_token, accounts } = readDemo(place);
     const response = await fetch(`${base_url}/admin/v1/accounts/${accounts[account]?.account_id}`, {
       headers: { authorization: `Bearer ${admin_token}` },
     });
@@ -67,17 +111,10 @@ describe('npm start', function () {
   }
 
   before(async () => {
-    home = await mkdtemp(join(tmpdir(), 'genway-test-'));
-    const names = ['GENWAY_API_PORT', 'GENWAY_TEXT_PORT', 'GENWAY_SIMULATOR_PORT', 'GENWAY_POSTGRES_PORT'];
-    names.push('TEMPORAL_PORT', 'TEMPORAL_UI_PORT');
-    ports = Object.fromEntries(await Promise.all(names.map(async (name) => [name, String(await findFreePort())])));
-    stack = await start(output);
-    let ended = false;
-    void stack.exited.then(() => (ended = true));
-    await waitUntil(async () => readDemo(), {
-      timeoutMs: TIMEOUT_MS,
-      abandoned: () => (ended ? new Error(`npm start ended:\n${output.join('\n')}`) : undefined),
-    });
+    place = await newPlace();
+    home = place.GENWAY_HOME;
+    stack = await start(place, output);
+    await waitUntilReady(stack, place, output);
   });
 
   after(async () => {
@@ -86,7 +123,7 @@ describe('npm start', function () {
   });
 
   it('tells in demo.json how everything is reached, for its owner only', async () => {
-    const demo = readDemo();
+    const demo = readDemo(place);
     expect(demo).to.have.all.keys(DEMO_KEYS);
     for (const url of [demo.base_url, demo.text_base_url, demo.simulator_url]) {
       expect((await fetch(url)).status).to.be.below(500);
@@ -103,17 +140,51 @@ describe('npm start', function () {
 
   it('refuses to run a second time on the same folder, and leaves the first alone', async () => {
     const lines: string[] = [];
-    const second = await start(lines);
+    const second = await start(place, lines);
     expect(await second.exited).to.equal(1);
     expect(lines.join('\n')).to.contain('is running').and.contain('GENWAY_HOME');
     expect(existsSync(join(home, 'demo.json'))).to.equal(true);
+  });
+
+  it('refuses the ports of another, and names the variable that moves the first of them', async () => {
+    const lines: string[] = [];
+    const other = await newPlace();
+    const second = await start({ ...place, GENWAY_HOME: other.GENWAY_HOME }, lines);
+    expect(await second.exited).to.equal(1);
+    expect(lines.join('\n')).to.contain('is taken').and.contain('set GENWAY_API_PORT to another port');
+    await rm(other.GENWAY_HOME, { recursive: true });
+  });
+
+  it('runs beside another on other ports and another folder, also on servers that are there already', async () => {
+    const [database, temporalAddress] = await Promise.all([createTestDatabase(), testTemporalAddress()]);
+    const other = {
+      ...(await newPlace()),
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: temporalAddress,
+      TEMPORAL_NAMESPACE: claimTestNamespace(),
+      GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
+    };
+    const lines: string[] = [];
+    const second = await start(other, lines);
+    await waitUntilReady(second, other, lines);
+    const [mine, its] = [readDemo(place), readDemo(other)];
+    expect(its).to.include({ database_url: database.url, temporal_address: temporalAddress });
+    expect(readPids(other)).to.have.all.keys('supervisor', 'simulator', 'api', 'text', 'worker');
+    const [myKey, itsKey] = [mine, its].map(({ accounts }) => accounts['funded']?.api_key);
+    const statuses = [statusFor(mine, myKey), statusFor(its, itsKey), statusFor(mine, itsKey), statusFor(its, myKey)];
+    expect(await Promise.all(statuses)).to.deep.equal([200, 200, 401, 401]);
+    await second.stop(TIMEOUT_MS);
+    expect(await second.exited).to.equal(0);
+    expect(await statusFor(mine, myKey)).to.equal(200);
+    await database.drop();
+    await rm(other.GENWAY_HOME, { recursive: true });
   });
 
   it('brings a process back that was killed', async () => {
     const before = pidOf('api');
     process.kill(before, 'SIGKILL');
     await waitUntil(async () => expect(pidOf('api')).not.to.equal(before), { timeoutMs: TIMEOUT_MS });
-    await waitUntil(() => fetch(readDemo().base_url), { timeoutMs: TIMEOUT_MS });
+    await waitUntil(() => fetch(readDemo(place).base_url), { timeoutMs: TIMEOUT_MS });
   });
 
   it('stops everything on SIGTERM, takers of work first, and takes demo.json away', async () => {
