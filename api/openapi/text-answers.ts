@@ -136,29 +136,33 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       object({
         content: object({
           role: exactly('model'),
-          parts: arrayOf({
-            oneOf: [
-              object({ text: text() }),
-              object({
-                functionCall: object({ id: optional(text()), name: text(), args: { type: 'object' } }),
-                thoughtSignature: optional(text()),
-              }),
-            ],
+          parts: optional({
+            ...arrayOf({
+              oneOf: [
+                object({ text: text() }),
+                object({
+                  functionCall: object({ id: optional(text()), name: text(), args: { type: 'object' } }),
+                  thoughtSignature: optional(text()),
+                }),
+              ],
+            }),
+            description: 'May be absent when reasoning took the whole budget',
           }),
         }),
         finishReason: oneOfTexts(finishReasons),
         index: integer(),
       }),
     ),
-    usageMetadata: object(
-      fieldsOf<UsageMetadata>({
+    usageMetadata: object({
+      ...fieldsOf<Omit<UsageMetadata, 'candidatesTokenCount'>>({
         promptTokenCount: integer(),
         cachedContentTokenCount: optional(integer()),
-        candidatesTokenCount: integer(),
         thoughtsTokenCount: optional(integer()),
         totalTokenCount: integer(),
       }),
-    ),
+      // Genway always tells it, but forwards the answers of upstreams that leave it out when it is 0.
+      candidatesTokenCount: optional(integer()),
+    }),
     modelVersion: text(),
     responseId: text(),
   }),
