@@ -7,10 +7,17 @@ import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { schemaChecks, undescribed } from '../../support/openapi.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
-import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 
 const LINK = 'https://hooks.example.com/genway';
 const OUTPUT = [{ type: 'video', url: 'https://files.example.com/a.mp4', mimeType: 'video/mp4' }] as const;
+
+const SMALL_BUDGET: Readonly<Record<TextFormat, object>> = {
+  'chat-completions': { max_tokens: 16 },
+  responses: { max_output_tokens: 16 },
+  messages: { max_tokens: 16 },
+  'generate-content': { generationConfig: { maxOutputTokens: 16 } },
+};
 
 interface AskOptions {
   readonly key?: string;
@@ -213,8 +220,9 @@ describe('the description of text answers', () => {
   for (const format of TEXT_FORMATS) {
     const { path } = ASK[format]('{model}', '', false);
 
-    async function ask(prompt: string, model = modelVia(format)): Promise<number> {
-      const response = await service.ask(format, model, prompt);
+    async function ask(prompt: string, model = modelVia(format), more: object = {}): Promise<number> {
+      const asked = ASK[format](model, prompt, false);
+      const response = await service.post(asked.path, { ...asked.body, ...more });
       const { status, headers } = response;
       const answer = { method: 'POST', path, status, headers, body: await response.json() };
       expect(undescribed(answer, checks)).to.deep.equal([]);
@@ -226,6 +234,12 @@ describe('the description of text answers', () => {
         for (const prompt of ['Hi', '[sim:reasoning=20]', '[sim:tokens=2000]']) {
           expect(await ask(prompt, modelVia(upstream))).to.equal(200);
         }
+      }
+    });
+
+    it(`holds for answers on ${format} of which reasoning took the whole budget, from every upstream`, async () => {
+      for (const upstream of TEXT_FORMATS) {
+        expect(await ask('[sim:reasoning=200]', modelVia(upstream), SMALL_BUDGET[format])).to.equal(200);
       }
     });
 
