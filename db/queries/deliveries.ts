@@ -56,6 +56,7 @@ interface DeliveryRow {
   event_type: string;
   task_id: string | null;
   status: DeliveryStatus;
+  attempts: number;
   next_attempt_at: Date | null;
   created_at: Date;
   completed_at: Date | null;
@@ -88,7 +89,11 @@ export async function listDeliveries(
     database,
     rows.map(({ id }) => id),
   );
-  return rows.map((row) => toDelivery(row, attempts.get(row.id) ?? []));
+  // An attempt that was recorded after the row was read would not fit what the row says.
+  return rows.map((row) => {
+    const known = attempts.get(row.id)?.filter(({ number }) => number <= row.attempts);
+    return toDelivery(row, known ?? []);
+  });
 }
 
 /** The one delivery that the filter's `deliveryId` names, if the rest of the filter fits it. */
