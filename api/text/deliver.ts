@@ -67,7 +67,7 @@ function watchCall({ response, read, startedAtMs }: AdmittedCall, cutoffMs: numb
       new ServiceError('processing_timeout', 'The answer took too long. Stream it, or ask for a shorter one.'),
     );
   const isLimited = cutoffMs !== null && !read.request.stream;
-  const timer = isLimited ? setTimeout(cutOff, startedAtMs + cutoffMs - Date.now()) : undefined;
+  const timer = isLimited ? setTimeout(cutOff, Math.max(startedAtMs + cutoffMs - Date.now(), 0)) : undefined;
   if (response.destroyed) leave();
   else response.once('close', leave);
   return {
