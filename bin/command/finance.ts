@@ -209,7 +209,7 @@ function showReconciliation(answer: JsonObject, { isJson, showJson, print }: Rep
     for (const { check, subject, detail, remedy } of rowsOf({ data: reconciliation['findings'] ?? [] })) {
       print(`\n${textOf(check)}: ${textOf(subject)}\n  ${textOf(detail)}\n  To do: ${textOf(remedy)}`);
     }
-    print(`\n${textOf(reconciliation['id'])} is ${textOf(reconciliation['status'])}`);
+    print(`\n${textOf(reconciliation['id'])}: ${textOf(reconciliation['status'])}`);
   }
   if (reconciliation['status'] === 'findings') {
     throw new CommandError(`The books do not agree: ${textOf(reconciliation['findings_total'])} findings.`);

@@ -45,14 +45,12 @@ export const LEDGER_CHECKS = [
   sqlCheck({
     name: 'topped_up',
     question: 'Is an account known to have topped up if it has, and only then?',
-    remedy:
-      'The transfers are right. Set topped_up_at to the time of the first top-up, or to NULL where there is none.',
+    remedy: 'The top-ups are right. Set topped_up_at to the time of the first one, or to NULL where there is none.',
     sql: /* sql */ `
       SELECT id AS subject, format('topped_up_at is %s, but the account %s', coalesce(topped_up_at::text, 'not set'),
         CASE WHEN topped_up_at IS NULL THEN 'has topped up' ELSE 'has no top-up' END) AS detail
       FROM accounts
-      WHERE (topped_up_at IS NULL)
-        = EXISTS (SELECT 1 FROM transfers WHERE account_id = accounts.id AND kind = 'topup') ORDER BY 1`,
+      WHERE (topped_up_at IS NULL) = EXISTS (SELECT 1 FROM top_ups WHERE account_id = accounts.id) ORDER BY 1`,
   }),
   sqlCheck({
     name: 'key_usage',
