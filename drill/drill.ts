@@ -36,23 +36,28 @@ interface Load {
 }
 
 /**
- * Runs a drill against a stack of its own in the folder `home`, and stops the stack.
+ * Runs a drill against a stack of its own, and stops the stack.
  *
- * @param print gets each line of what is done
+ * @param place `home` is the folder for state and logs, `print` gets each line of what is done
  * @returns what the checks found
  * @throws Error when the stack does not start
  */
 export async function runDrill(
   options: DrillOptions,
-  home: string,
-  print: (line: string) => void,
+  { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
   const random = createRandom(options.seed);
   const plan = planKills(random, options);
   const receiver = await startReceiver(random.fork());
   const { copies, taskDeadlineMs } = options;
   try {
-    const stack = await startDrillStack({ home, copies, taskDeadlineMs, report: print });
+    const stack = await startDrillStack({
+      home,
+      copies,
+      taskDeadlineMs,
+      ...(workflowBundle !== undefined && { workflowBundle }),
+      report: print,
+    });
     try {
       const customers = await createCustomers(stack.apiUrls[0] ?? '', stack.adminToken, receiver);
       const scene = { stack, receiver, customers };

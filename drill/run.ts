@@ -16,7 +16,7 @@ const { durationMs, kills, roles, seed } = options;
 console.log(
   `${durationMs / 60_000} minutes with ${kills} kills of ${roles.join(', ')}; --seed ${seed}; logs in ${home}`,
 );
-const results = await runDrill(options, home, console.log);
+const results = await runDrill(options, { home, print: console.log });
 for (const line of describeChecks(results)) console.log(line);
 const failed = results.some(({ failures }) => failures.length > 0);
 if (!failed) await rm(home, { recursive: true, force: true });

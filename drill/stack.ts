@@ -29,6 +29,8 @@ export interface StackSettings {
   /** How many api, text and worker processes there are. */
   readonly copies: number;
   readonly taskDeadlineMs: number;
+  /** File with the bundled workflows; made anew when absent. */
+  readonly workflowBundle?: string;
   readonly report: (line: string) => void;
 }
 
@@ -62,11 +64,11 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
   };
   try {
     const simulatorUrl = await simulator.listen(0, '127.0.0.1');
-    const bundle = join(home, 'workflow-bundle.js');
+    const bundle = settings.workflowBundle ?? join(home, 'workflow-bundle.js');
     const [databaseUrl, temporalAddress] = await Promise.all([
       joinPostgres(home, members, report),
       joinTemporal(home, members, report),
-      runScript('scripts/build-workflow-bundle.ts', [bundle], childEnvironment({}), home),
+      settings.workflowBundle ?? runScript('scripts/build-workflow-bundle.ts', [bundle], childEnvironment({}), home),
     ]);
     const ports = { api: await findPorts(copies), text: await findPorts(copies), worker: await findPorts(copies) };
     const adminToken = randomBytes(32).toString('hex');
