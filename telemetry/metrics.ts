@@ -11,6 +11,12 @@ export interface Metrics {
   readonly registry: Registry;
   /** @param route the pattern that the path matched */
   requestEnded(request: { method: string; route: string; status: number; seconds: number }): void;
+  /**
+   * @param upstream of a text model, by its name
+   * @param outcome the status of its answer, `unreachable`, or `cancelled`
+   * @param seconds until the answer began
+   */
+  upstreamAnswered(call: { upstream: string; outcome: string; seconds: number }): void;
   /** @param task as it stands after its ending */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
@@ -39,6 +45,13 @@ export function createMetrics(): Metrics {
     name: 'genway_http_request_duration_seconds',
     help: 'HTTP requests: from their arrival to the last byte of the answer',
     labelNames: ['method', 'route', 'status'],
+    buckets: SECONDS_BUCKETS,
+    registers,
+  });
+  const upstreams = new Histogram({
+    name: 'genway_text_upstream_response_seconds',
+    help: 'Calls of upstreams of text models until their answer begins, by its status, unreachable or cancelled',
+    labelNames: ['upstream', 'outcome'],
     buckets: SECONDS_BUCKETS,
     registers,
   });
@@ -77,6 +90,7 @@ export function createMetrics(): Metrics {
     requestEnded: ({ method, route, status, seconds }) => {
       requests.observe({ method, route, status: String(status) }, seconds);
     },
+    upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
     taskEnded: ({ model, status, failure, price }) => {
       tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? refunded : settled).inc(toUsdNumber(price));

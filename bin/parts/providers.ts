@@ -8,6 +8,7 @@ import {
 } from '../../providers/text/text-upstreams.ts';
 import { loadUpstreams, type MediaUpstream, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
 import type { MediaProvider } from '../../providers/media-provider.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 
@@ -51,9 +52,15 @@ export function callbackUrls(config: Config): (provider: string, taskId: string)
 }
 
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
-export function openTextUpstreams({ providers, simulator }: Config, tracing: Tracing): TextUpstreams {
+export function openTextUpstreams(
+  { providers, simulator }: Config,
+  { tracing, metrics }: { readonly tracing: Tracing; readonly metrics: Metrics },
+): TextUpstreams {
   const open = (upstreams: readonly TextUpstreamSettings[]): TextUpstreams =>
-    createTextUpstreams(upstreams, undefined, (name, dispatcher) => tracing.provider(name, dispatcher));
+    createTextUpstreams(upstreams, undefined, {
+      traced: (name, dispatcher) => tracing.provider(name, dispatcher),
+      answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
+    });
   if (providers.routesFile) return open(loadUpstreams(resolve(providers.routesFile)).text);
   const v1 = `${simulator.url}/v1`;
   const baseUrls = {

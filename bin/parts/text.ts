@@ -28,7 +28,7 @@ export function openText(
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
   const { database, catalogue, log, metrics, tracing, settings } = dependencies;
-  const upstreams = openTextUpstreams(config, tracing);
+  const upstreams = openTextUpstreams(config, { tracing, metrics });
   const handler = createTextHandler({
     catalogue,
     upstreams,

@@ -26,6 +26,8 @@ export interface EndpointSettings {
   readonly silenceTimeoutMs: number;
   /** Sends the trace along with the requests. */
   readonly traced: (dispatcher: Dispatcher) => Dispatcher;
+  /** Told of each answer that began, and after how long. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  readonly answered: (outcome: string, seconds: number) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -50,6 +52,8 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
     apiKey: settings.apiKey,
     health: new Health(),
     send: async ({ path, headers, body }, signal) => {
+      const startedAtMs = performance.now();
+      const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       const answer = new Answer(signal);
       dispatcher.dispatch(
         {
@@ -61,8 +65,10 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
         answer,
       );
       const { status, headers: answerHeaders } = await answer.head.catch((error: unknown) => {
+        report(signal.aborted ? 'cancelled' : 'unreachable');
         throw signal.aborted ? signal.reason : failureOfCall(error);
       });
+      report(String(status));
       if (status === 200) return answer;
       const refusal = await readJson(answer);
       throw format.parseError(status, refusal, secondsOf(answerHeaders['retry-after']));

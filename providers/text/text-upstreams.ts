@@ -50,16 +50,25 @@ export interface TextUpstreams {
   close(): Promise<void>;
 }
 
+/** Who watches the calls of upstreams, by their names. */
+export interface TextUpstreamObserver {
+  /** Sends the trace along with the requests. */
+  readonly traced: (name: string, dispatcher: Dispatcher) => Dispatcher;
+  /** Told when an answer begins, or does not. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  readonly answered: (name: string, outcome: string, seconds: number) => void;
+}
+
+const UNOBSERVED: TextUpstreamObserver = { traced: (_name, dispatcher) => dispatcher, answered: () => {} };
+
 const SILENCE_TIMEOUT_MS = 10 * 60_000;
 
 /**
  * @param silenceTimeoutMs models may think for minutes before they say a word, and between two
- * @param traced sends the trace along with the requests to an upstream
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
   silenceTimeoutMs: number = SILENCE_TIMEOUT_MS,
-  traced: (name: string, dispatcher: Dispatcher) => Dispatcher = (_name, dispatcher) => dispatcher,
+  { traced, answered }: TextUpstreamObserver = UNOBSERVED,
 ): TextUpstreams {
   const endpoints = new Map<string, TextEndpoint>();
   for (const { name, apiKey, baseUrls } of settings) {
@@ -71,6 +80,7 @@ export function createTextUpstreams(
         apiKey,
         silenceTimeoutMs,
         traced: (dispatcher: Dispatcher) => traced(name, dispatcher),
+        answered: (outcome: string, seconds: number) => answered(name, outcome, seconds),
       };
       endpoints.set(keyOf(name, format), createTextEndpoint(upstream, settings));
     }

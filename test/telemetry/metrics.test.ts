@@ -44,6 +44,17 @@ describe('metrics', () => {
     expect(await samples(metrics, 'genway_batch_items_sum')).to.deep.equal({ '{batch="task_creates"}': 3 });
   });
 
+  it('count calls of text upstreams by what became of them', async () => {
+    const metrics = createMetrics();
+    for (const outcome of ['200', '200', 'unreachable']) {
+      metrics.upstreamAnswered({ upstream: 'studio', outcome, seconds: 0.1 });
+    }
+    expect(await samples(metrics, 'genway_text_upstream_response_seconds_count')).to.deep.equal({
+      '{upstream="studio",outcome="200"}': 2,
+      '{upstream="studio",outcome="unreachable"}': 1,
+    });
+  });
+
   it('hold what others in the process measure', async () => {
     const metrics = createMetrics();
     metrics.addSource(async () => 'temporal_something 7');

@@ -98,6 +98,12 @@ describe('telemetry/tracing', function () {
     const request = await spanWhere('text', ({ attributes }) => attributes['http.route'] === '/v1/chat/completions');
     const upstream = await spanWhere('upstream', ({ parentSpanId }) => parentSpanId === request.spanId);
     expect(upstream).to.include({ name: 'POST simulator', traceId: request.traceId });
+    const metrics = await fetch(`${stack.baseUrl}/metrics`, {
+      headers: { authorization: `Bearer ${stack.adminToken}` },
+    });
+    expect(await metrics.text()).to.include(
+      'genway_text_upstream_response_seconds_count{upstream="simulator",outcome="200"} 1',
+    );
   });
 
   it('names what a step failed with, in one word', async () => {
