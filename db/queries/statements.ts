@@ -32,7 +32,8 @@ interface PeriodRow {
 }
 
 /**
- * The statement of an account over a period.
+ * The statement of an account over a period. What detached months left behind is part of the opening; a period within such a
+ * month has no activity any more.
  *
  * @param from inclusive
  * @param to exclusive
@@ -47,7 +48,12 @@ export async function readStatement(
       sum(amount * ((credit = 'available')::int - (debit = 'available')::int) + released) AS available,
       sum(amount * ((credit = 'reserved')::int - (debit = 'reserved')::int) - released) AS reserved
     FROM transfers WHERE account_id = :accountId AND created_at < :to
-    GROUP BY 1, 2 ORDER BY 1, 2`,
+    GROUP BY 1, 2
+    UNION ALL
+    SELECT 'before', 'carried', 0, coalesce(sum(signup_available + funded_available), 0),
+      coalesce(sum(signup_reserved + funded_reserved), 0)
+    FROM carried_balances WHERE account_id = :accountId AND month::timestamp AT TIME ZONE 'UTC' < :from
+    ORDER BY 1, 2`,
     { accountId, from, to },
   );
   const activity = rows.filter(({ period }) => period === 'within').map(toActivity);
