@@ -45,8 +45,3 @@ export async function ask(url: string, { token, body, headers = {} }: Question):
 export async function tryToAsk(url: string, question: Question): Promise<Answer | null> {
   return ask(url, question).catch(() => null);
 }
-
-/** Closes the connections that wait for the next question. */
-export async function closeConnections(): Promise<void> {
-  await agent.close();
-}
