@@ -26,6 +26,8 @@ export interface MediaTaskDependencies {
   readonly database: Database;
   /** By name, as tasks name them. */
   readonly providers: ReadonlyMap<string, MediaProvider>;
+  /** Those whose steps run on a task queue of their own. */
+  readonly limitedProviders: ReadonlySet<string>;
   readonly storage: Storage;
   /** Longest wait between two polls of a job. */
   readonly pollIntervalMs: number;
@@ -38,7 +40,7 @@ export interface ConfirmedReservation {
   readonly reservationId: string;
   /** The task was final before its workflow began: there is nothing to do. */
   readonly alreadyFinal: boolean;
-  /** Where the steps that call the provider are to run; absent from histories of earlier versions. */
+  /** Where the steps that call the provider are to run, when not where the workflow runs. */
   readonly providerQueue?: string;
 }
 
@@ -63,7 +65,7 @@ const MAX_RESULT_BYTES = 2 * 2 ** 30;
 export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
 
 export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
-  const { database, providers, storage, pollIntervalMs, callbackUrl, metrics } = dependencies;
+  const { database, providers, limitedProviders, storage, pollIntervalMs, callbackUrl, metrics } = dependencies;
 
   async function loadTask(taskId: string): Promise<Task> {
     const task = await findTask(database, taskId);
@@ -93,7 +95,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       return {
         reservationId: task.reservationId,
         alreadyFinal: isFinal(task.status),
-        providerQueue: providerQueue(task.provider),
+        ...(limitedProviders.has(task.provider) && { providerQueue: providerQueue(task.provider) }),
       };
     },
 

@@ -16,7 +16,7 @@ import { openTracing } from '../telemetry/tracing.ts';
 import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
-import { callbackUrls, openMediaProviders, providerLimits } from './parts/providers.ts';
+import { callbackUrls, limitedProviders, openMediaProviders, providerLimits } from './parts/providers.ts';
 import { ensureSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
@@ -40,6 +40,7 @@ const activities = {
   media: createMediaTaskActivities({
     database,
     providers: openMediaProviders(config, tracing),
+    limitedProviders: limitedProviders(limits),
     storage: openStorage(config, log),
     pollIntervalMs: config.tasks.pollIntervalMs,
     callbackUrl: callbackUrls(config),

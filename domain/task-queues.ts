@@ -6,8 +6,8 @@ export const TASK_QUEUES = {
 } as const;
 
 /**
- * Of the steps that call one provider, so that each has a rate and a concurrency of its own, and a slow one holds up no
- * other.
+ * Of the steps that call one provider with limits, so that it has a rate and a concurrency of its own, and holds up no other.
+ * Steps of the others run beside their workflow, which spares Temporal a turn for each.
  */
 export function providerQueue(provider: string): string {
   return `genway-provider-${provider}`;

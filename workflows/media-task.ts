@@ -85,7 +85,6 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
-  // Histories from before there was one for each provider do not name it.
   const queue: ProviderQueue = providerQueue === undefined ? {} : { taskQueue: providerQueue };
   const ending = await render(taskId, queue, Date.parse(deadlineAt)).catch(toEnding);
 

@@ -11,7 +11,7 @@ import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
-import type { TaskStarter } from './task-starter.ts';
+import { OWN_START_MS, type TaskStarter } from './task-starter.ts';
 
 export interface TaskLimits {
   /** Processing that takes longer fails with `processing_timeout`. */
@@ -31,8 +31,6 @@ export type CreateTask = (
   claim: IdempotencyClaim | null,
 ) => Promise<CreatedResponse & { readonly taskId: string }>;
 
-/** The relay leaves a new task alone for so long, because whoever created it starts it. */
-const OWN_START_MS = 3_000;
 const MAX_TASKS_PER_TRANSACTION = 50;
 
 /**

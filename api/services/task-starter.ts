@@ -13,16 +13,18 @@ import type { mediaTask } from '../../workflows/media-task.ts';
 export interface TaskStarter {
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
   start(task: TaskToStart): Promise<boolean>;
-  /** Starts it now if few starts are under way, and otherwise leaves it to the relay. Returns at once. */
+  /** Starts it when its turn comes, and leaves it to the relay if that takes too long. Returns at once. */
   startSoon(task: TaskToStart): void;
-  /** Resolves when no start is under way. */
-  idle(): Promise<void>;
+  /** Leaves what waits for its turn to the relay. Resolves when no start is under way. */
+  stop(): Promise<void>;
 }
 
 /** A server that needs longer is in trouble; the relay comes back to the task. */
 const START_DEADLINE_MS = 5_000;
+/** From a task's creation on; then the relay of any process takes it up. */
+export const OWN_START_MS = 3_000;
 /** More at once would only queue up in the server and slow the create calls. */
-const MAX_STARTS_IN_FLIGHT = 4;
+const MAX_STARTS_IN_FLIGHT = 2;
 
 const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
 const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
@@ -40,6 +42,7 @@ export function createTaskStarter({
   log: Logger;
 }): TaskStarter {
   const inFlight = new Set<Promise<boolean>>();
+  let waiting: { readonly task: TaskToStart; readonly untilMs: number }[] = [];
   const started = createBatcher<string, null>(
     async (taskIds) => {
       await markWorkflowsStarted(database, taskIds);
@@ -65,12 +68,22 @@ export function createTaskStarter({
     return attempt;
   }
 
+  function startWaiting(): void {
+    while (inFlight.size < MAX_STARTS_IN_FLIGHT) {
+      const next = waiting.shift();
+      if (next === undefined) return;
+      if (next.untilMs > Date.now()) void tracked(next.task).finally(startWaiting);
+    }
+  }
+
   return {
     start: tracked,
     startSoon: (task) => {
-      if (inFlight.size < MAX_STARTS_IN_FLIGHT) void tracked(task);
+      waiting.push({ task, untilMs: Date.now() + OWN_START_MS });
+      startWaiting();
     },
-    idle: async () => {
+    stop: async () => {
+      waiting = [];
       await Promise.all(inFlight);
     },
   };

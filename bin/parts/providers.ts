@@ -32,6 +32,13 @@ export function providerLimits(config: Config): ReadonlyMap<string, ProviderLimi
   return new Map(mediaUpstreams(config).map(({ name, limits }) => [name, limits]));
 }
 
+/** Those whose steps have to wait for their turn, for which they have a task queue of their own. */
+export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): ReadonlySet<string> {
+  const isLimited = ({ stepsPerSecond, concurrentSteps }: ProviderLimits): boolean =>
+    stepsPerSecond !== null || concurrentSteps !== null;
+  return new Set([...limits].flatMap(([name, own]) => (isLimited(own) ? [name] : [])));
+}
+
 /** What upstreams sign their callbacks with, by name; empty when callbacks are off. */
 export function callbackSecrets(config: Config): ReadonlyMap<string, string> {
   if (!config.providers.callbacks) return new Map();

@@ -73,7 +73,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     close: async () => {
-      await starter.idle();
+      await starter.stop();
       await guardedClient.close();
       await moderator?.close();
       await connection.close();

@@ -156,7 +156,7 @@ describe('db/partitions', () => {
     }
     const relay = startRelay({
       database,
-      starter: { start: async () => false, startSoon: () => {}, idle: async () => {} },
+      starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
       deliveryStarter: { startDue: async () => false },
       workflows: {
         isReachable: async () => false,

@@ -88,7 +88,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     database,
     catalogue: loadCatalogue(),
     sealer: createSealer(Buffer.alloc(32, 2)),
-    starter: { start: async () => false, startSoon: () => {}, idle: async () => {} },
+    starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
     workflows: options.workflows ?? NO_WORKFLOWS,
     storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,
