@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
-import { createBatcher, createTurns } from '../../db/batcher.ts';
+import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -25,7 +25,6 @@ export interface Authentication {
 export function authenticate({ database, keyPepper }: Authentication, headers: readonly string[] = []): Middleware {
   const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
-    turns: createTurns(2),
   });
   return async (context, next) => {
     const key = credentialOf(context.headers, headers);

@@ -1,6 +1,6 @@
 /** The one transaction of a create call: reservation, task and stored response together. */
 import type { MediaModel } from '../../catalogue/types.ts';
-import { createBatcher, createTurns } from '../../db/batcher.ts';
+import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../db/queries/tasks.ts';
@@ -53,7 +53,6 @@ export function createTaskCreator({
 }): CreateTask {
   const batcher = createBatcher<NewTask, CreateOutcome>((tasks) => createTasks(database, tasks), {
     maxItems: MAX_TASKS_PER_TRANSACTION,
-    turns: createTurns(2),
     onFlush: (items) => metrics.batchFlushed('task_creates', items),
   });
 

@@ -24,7 +24,7 @@ const START_DEADLINE_MS = 5_000;
 /** From a task's creation on; then the relay of any process takes it up. */
 export const OWN_START_MS = 3_000;
 /** More at once would only queue up in the server and slow the create calls. */
-const MAX_STARTS_IN_FLIGHT = 2;
+const MAX_STARTS_IN_FLIGHT = 1;
 
 const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
 const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
