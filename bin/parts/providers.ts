@@ -34,9 +34,10 @@ export function providerLimits(config: Config): ReadonlyMap<string, ProviderLimi
 
 /** Those whose steps have to wait for their turn, for which they have a task queue of their own. */
 export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): ReadonlySet<string> {
-  const isLimited = ({ stepsPerSecond, concurrentSteps }: ProviderLimits): boolean =>
-    stepsPerSecond !== null || concurrentSteps !== null;
-  return new Set([...limits].flatMap(([name, own]) => (isLimited(own) ? [name] : [])));
+  const limited = [...limits].filter(
+    ([, { stepsPerSecond, concurrentSteps }]) => stepsPerSecond !== null || concurrentSteps !== null,
+  );
+  return new Set(limited.map(([name]) => name));
 }
 
 /** What upstreams sign their callbacks with, by name; empty when callbacks are off. */
