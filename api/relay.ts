@@ -1,8 +1,8 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
  * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise,
- * ends the tasks that their workflows no longer can, and makes the tables of the months to come. Runs in every api process; each task and each delivery is taken by
- * one of them at a time.
+ * ends the tasks that their workflows no longer can, and makes the tables of the months to come. Runs in every api process;
+ * each task and each delivery is taken by one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';

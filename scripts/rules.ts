@@ -29,7 +29,15 @@ const AREAS: readonly (readonly [title: string, paths: readonly string[]])[] = [
   ],
   [
     'How media tasks run',
-    ['workflows/media-task', 'workflows/crashes', 'workflows/replay', 'providers/', 'domain/task'],
+    [
+      'workflows/media-task',
+      'workflows/crashes',
+      'workflows/replay',
+      'providers/http-jobs',
+      'providers/moderation',
+      'providers/upstreams',
+      'domain/task',
+    ],
   ],
   [
     'Sizes of images and videos',
@@ -37,11 +45,41 @@ const AREAS: readonly (readonly [title: string, paths: readonly string[]])[] = [
   ],
   ['Files', ['api/routes/files/', 'storage/']],
   ['Models and prices', ['api/routes/models/', 'catalogue/', 'domain/pricing']],
-  ['Text', ['api/text/', 'text/']],
+  ['Text', ['api/text/', 'text/', 'providers/text/']],
   ['Authentication, limits and errors', ['api/middlewares/', 'api/routes/hostile', 'domain/errors', 'domain/ids']],
-  ['Webhooks', ['api/routes/webhooks/', 'webhooks/', 'workflows/webhook-delivery']],
-  ['Money', ['domain/money', 'domain/rational', 'db/']],
-  ['Operating the gateway', ['api/routes/admin/', 'api/routes/health/', 'api/routes/provider-callbacks/', 'bin/']],
+  ['Webhooks', ['api/routes/webhooks/', 'webhooks/', 'workflows/webhook-delivery', 'scripts/soak/']],
+  [
+    'Money',
+    [
+      'domain/money',
+      'domain/rational',
+      'db/',
+      'workflows/reconciliation',
+      'api/exports',
+      'api/routes/admin/finance',
+      'api/routes/admin/reconciliations',
+      'api/routes/balance/',
+      'api/routes/usage/',
+      'api/routes/payment-events/',
+      'bin/command/finance',
+    ],
+  ],
+  [
+    'Operating the gateway',
+    [
+      'api/routes/admin/',
+      'api/routes/health/',
+      'api/routes/provider-callbacks/',
+      'bin/',
+      'compose',
+      'config',
+      'drill/',
+      'ops/',
+      'telemetry/',
+      'workflows/deployments',
+    ],
+  ],
+  ['The simulated models', ['simulator/']],
 ];
 
 const INTRODUCTION = `# Rules and their tests

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 
 const PROGRAM = `
-  import { createLog } from '${join(import.meta.dirname, '../../bin/parts/process.ts')}';
+  import { createLog } from '${join(import.meta.dirname, '../../../bin/parts/process.ts')}';
   const error = Object.assign(new Error('refused'), { detail: 'Failing row contains (a secret wish).' });
   const secrets = { authorization: 'a secret header', api_key: 'a secret key', secret: 'a secret secret' };
   createLog('test', { logLevel: 'info' }).error({ err: error, request: secrets, headers: secrets }, 'request failed');

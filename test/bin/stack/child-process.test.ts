@@ -2,9 +2,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { runToEnd, startProcess, type ChildProcessOptions } from '../../bin/stack/child-process.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { rejectionOf } from '../support/rejection.ts';
+import { runToEnd, startProcess, type ChildProcessOptions } from '../../../bin/stack/child-process.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 
 const FOR_EVER = 'setInterval(() => {}, 1000);';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { formatLogLine } from '../../bin/stack/log-line.ts';
+import { formatLogLine } from '../../../bin/stack/log-line.ts';
 
 describe('a log line in the terminal', () => {
   it('shows time, level, message and fields of a structured line, after the name of the process', () => {

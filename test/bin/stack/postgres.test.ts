@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Client } from 'pg';
-import { findFreePort } from '../../bin/stack/ports.ts';
-import { startPostgres, type Postgres } from '../../bin/stack/postgres.ts';
-import { rejectionOf } from '../support/rejection.ts';
+import { findFreePort } from '../../../bin/stack/ports.ts';
+import { startPostgres, type Postgres } from '../../../bin/stack/postgres.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 
 async function query(url: string, sql: string): Promise<unknown[]> {
   const client = new Client({ connectionString: url });

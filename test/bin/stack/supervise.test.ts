@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { supervise, type Running } from '../../bin/stack/supervise.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { rejectionOf } from '../support/rejection.ts';
+import { supervise, type Running } from '../../../bin/stack/supervise.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 
 /** A process that ends when the test says so. */
 class Puppet implements Running {

@@ -3,15 +3,15 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { startProcess, type RunningProcess } from '../../bin/stack/child-process.ts';
-import { findFreePort } from '../../bin/stack/ports.ts';
-import { processStart } from '../../bin/stack/process-identity.ts';
-import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { childEnvironment } from '../../config.ts';
-import { createTestDatabase } from '../support/database.ts';
-import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../support/services.ts';
+import { startProcess, type RunningProcess } from '../../../bin/stack/child-process.ts';
+import { findFreePort } from '../../../bin/stack/ports.ts';
+import { processStart } from '../../../bin/stack/process-identity.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { childEnvironment } from '../../../config.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
-const START = join(import.meta.dirname, '../../bin/start.ts');
+const START = join(import.meta.dirname, '../../../bin/start.ts');
 const PROCESSES = ['supervisor', 'postgres', 'temporal', 'simulator', 'api', 'text', 'worker'];
 const PORTS = [
   'GENWAY_API_PORT',

@@ -5,11 +5,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { claimHome } from '../../bin/stack/pid-file.ts';
-import { checkPorts, findFreePort } from '../../bin/stack/ports.ts';
-import { processStart } from '../../bin/stack/process-identity.ts';
-import { loadSecrets } from '../../bin/stack/secrets.ts';
-import { rejectionOf } from '../support/rejection.ts';
+import { claimHome } from '../../../bin/stack/pid-file.ts';
+import { checkPorts, findFreePort } from '../../../bin/stack/ports.ts';
+import { processStart } from '../../../bin/stack/process-identity.ts';
+import { loadSecrets } from '../../../bin/stack/secrets.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 
 describe('the state folder', () => {
   let home: string;
