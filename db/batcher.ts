@@ -32,14 +32,14 @@ export interface Turns {
   request(): void;
 }
 
-/** @param concurrency how many turns there may be at once */
-export function createTurns(concurrency = 1): Turns {
+/** One turn at a time. */
+export function createTurns(): Turns {
   const members: (() => Promise<void> | null)[] = [];
   let inFlight = 0;
   let isRequested = false;
 
   function request(): void {
-    if (isRequested || inFlight >= concurrency) return;
+    if (isRequested || inFlight > 0) return;
     isRequested = true;
     // Not before everything that has arrived by now has been read, which is then part of it.
     setImmediate(begin);
@@ -55,7 +55,6 @@ export function createTurns(concurrency = 1): Turns {
         inFlight -= 1;
         request();
       });
-      request();
     }
   }
 
