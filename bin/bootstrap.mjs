@@ -45,8 +45,7 @@ function isInstalled() {
 
 function install() {
   console.log('installing the dependencies');
-  // Not `npm ci`: it insists on the packages of every platform, and not every registry has them all.
-  const command = ['install', '--no-save', '--no-audit', '--no-fund'];
+  const command = ['ci', '--no-audit', '--no-fund'];
   try {
     execFileSync('npm', command, { stdio: 'inherit', shell: process.platform === 'win32' });
   } catch (error) {
