@@ -2,10 +2,19 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import type { AnswerPart, FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
+import { cutShort } from '../normalize.ts';
 import { compact, isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { countOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';
+import {
+  arrayOf,
+  countOf,
+  malformedAnswer,
+  objectOf,
+  parseEventData,
+  stringOf,
+  upstreamError,
+} from '../upstream-errors.ts';
 
 /** Reasons not listed, such as those of a single vendor, mean that the model was done. */
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
@@ -34,7 +43,7 @@ export function parseResult(body: unknown): StreamEvent[] {
   return [
     startOf(body),
     ...parts.flatMap((part, index) => [...eventsOfPart(part, `${part.type}-${index}`)]),
-    { type: 'usage', usage: new Counts().take(body['usage']) },
+    { type: 'usage', usage: new Counts().take(body['usage'], 'end') },
     finishOf(body),
   ];
 }
@@ -115,6 +124,10 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #counts = new Counts();
   /** The open blocks by the index that the upstream gives; some upstreams use one again, or leave it out. */
   readonly #blocks = new Map<number, Block>();
+  /** The message as its start tells it. */
+  #message: JsonObject = {};
+  /** Parts that stand in the start already, by index, while they may still be told again as blocks. */
+  readonly #partsOfStart = new Map<number, AnswerPart>();
   #blockCount = 0;
   #lastIndex = 0;
   #finished = false;
@@ -124,11 +137,8 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const data = parseEventData(event);
     throwIfError(data);
     switch (data['type']) {
-      case 'message_start': {
-        const message = objectOf(data['message']);
-        emit(startOf(message));
-        return this.#takeUsage(message['usage'], emit);
-      }
+      case 'message_start':
+        return this.#startMessage(objectOf(data['message']), emit);
       case 'content_block_start':
         return this.#startBlock(this.#indexOf(data), partOf(objectOf(data['content_block'])), emit);
       case 'content_block_delta':
@@ -136,17 +146,44 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       case 'content_block_stop':
         return this.#endBlock(this.#indexOf(data), emit);
       case 'message_delta':
-        this.#takeUsage(data['usage'], emit);
+        this.#takeUsage(data['usage'], 'end', emit);
         if (stringOf(objectOf(data['delta'])['stop_reason']) !== '') this.#finish(objectOf(data['delta']), emit);
         return;
       case 'message_stop':
-        if (!this.#finished) this.#finish({}, emit);
+        if (!this.#finished) this.#finish(this.#message, emit);
     }
   }
 
   /** Ends the blocks that the upstream left open; an answer without its end stays unfinished. */
   end(emit: Emit<StreamEvent>): void {
+    this.#emitPartsOfStart(Infinity, emit);
     for (const index of this.#blocks.keys()) this.#endBlock(index, emit);
+  }
+
+  /**
+   * Takes a start, which may come twice. One that comes after content and is of another message, or that leaves a call half
+   * written, begins the answer anew: the client has the first try already, and both together are no answer.
+   */
+  #startMessage(message: JsonObject, emit: Emit<StreamEvent>): void {
+    const isOther = message['id'] !== this.#message['id'];
+    const isCallOpen = [...this.#blocks.values()].some(({ type }) => type === 'tool-call');
+    if (this.#blockCount > 0 && (isOther || isCallOpen)) throw cutShort();
+    this.#message = message;
+    for (const [index, block] of arrayOf(message['content']).entries()) {
+      const part = partOf(objectOf(block));
+      if (part !== null) this.#partsOfStart.set(index, part);
+    }
+    emit(startOf(message));
+    this.#takeUsage(message['usage'], 'start', emit);
+  }
+
+  #emitPartsOfStart(before: number, emit: Emit<StreamEvent>): void {
+    for (const [index, part] of this.#partsOfStart) {
+      if (index >= before) continue;
+      this.#partsOfStart.delete(index);
+      for (const event of eventsOfPart(part, `${part.type}-${this.#blockCount}`)) emit(event);
+      this.#blockCount += 1;
+    }
   }
 
   #indexOf(data: JsonObject): number {
@@ -154,16 +191,19 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     return this.#lastIndex;
   }
 
-  #takeUsage(usage: unknown, emit: Emit<StreamEvent>): void {
-    if (isObject(usage)) emit({ type: 'usage', usage: this.#counts.take(usage) });
+  #takeUsage(usage: unknown, at: 'start' | 'end', emit: Emit<StreamEvent>): void {
+    if (isObject(usage)) emit({ type: 'usage', usage: this.#counts.take(usage, at) });
   }
 
   #finish(delta: JsonObject, emit: Emit<StreamEvent>): void {
     this.#finished = true;
+    this.#emitPartsOfStart(Infinity, emit);
     emit(finishOf(delta));
   }
 
   #startBlock(index: number, part: AnswerPart | null, emit: Emit<StreamEvent>): void {
+    this.#partsOfStart.delete(index);
+    this.#emitPartsOfStart(index, emit);
     this.#endBlock(index, emit);
     if (part === null) return;
     const block = this.#openBlock(index, part);
@@ -194,6 +234,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   #takeDelta(index: number, delta: JsonObject, emit: Emit<StreamEvent>): void {
+    if (!this.#blocks.has(index)) this.#emitPartsOfStart(index + 1, emit);
     switch (delta['type']) {
       case 'text_delta': {
         const { id } = this.#blockFor(index, 'text', emit);
@@ -230,39 +271,62 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 }
 
-const COUNT_FIELDS = [
-  'input_tokens',
-  'cache_read_input_tokens',
-  'cache_creation_input_tokens',
-  'output_tokens',
-] as const;
-
 /**
  * The counts of one answer, which come in pieces: each report holds running totals of the fields that it has. Some
  * upstreams fill the fields that they do not know yet, or told before, with 0.
  */
 class Counts {
-  readonly #counts = new Map<string, number>();
+  #input: number | null = null;
+  #cacheRead: number | null = null;
+  #cacheWrite: number | null = null;
+  #output: number | null = null;
+  #reasoning: number | null = null;
+  #isOutputKnown = false;
 
-  /** Takes a report and returns all that is known, with the cached tokens inside the input. */
-  take(report: unknown): Usage {
+  /**
+   * Takes a report and returns all that is known, with the cached tokens inside the input.
+   *
+   * @param at a report at the start cannot know the output yet: whatever the end says of it, 0 too, counts instead
+   */
+  take(report: unknown, at: 'start' | 'end'): Usage {
     const fields = objectOf(report);
-    for (const field of COUNT_FIELDS) this.#note(field, fields[field]);
-    this.#note('thinking_tokens', objectOf(fields['output_tokens_details'])['thinking_tokens']);
-    const input = this.#counts.get('input_tokens') ?? null;
-    const cacheRead = this.#counts.get('cache_read_input_tokens') ?? null;
-    const cacheWrite = this.#counts.get('cache_creation_input_tokens') ?? null;
+    this.#takeInput(fields);
+    const output = countOf(fields['output_tokens']);
+    this.#output = at === 'end' && !this.#isOutputKnown ? (output ?? this.#output) : later(this.#output, output);
+    if (at === 'end' && output !== null) this.#isOutputKnown = true;
+    this.#reasoning = later(this.#reasoning, countOf(objectOf(fields['output_tokens_details'])['thinking_tokens']));
+    const cached = (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0);
     return {
-      inputTotal: input === null ? null : input + (cacheRead ?? 0) + (cacheWrite ?? 0),
-      cacheRead,
-      cacheWrite,
-      outputTotal: this.#counts.get('output_tokens') ?? null,
-      reasoning: this.#counts.get('thinking_tokens') ?? null,
+      inputTotal: this.#input === null ? null : this.#input + cached,
+      cacheRead: this.#cacheRead,
+      cacheWrite: this.#cacheWrite,
+      outputTotal: this.#output,
+      reasoning: this.#reasoning,
     };
   }
 
-  #note(field: string, value: unknown): void {
-    const count = countOf(value);
-    if (count !== null && (count > 0 || !this.#counts.has(field))) this.#counts.set(field, count);
+  /**
+   * An input that differs from the one told before is of another pass over the prompt, which some upstreams make for tools
+   * of their own: what was cached in the pass before is then not counted beside it.
+   */
+  #takeInput(fields: JsonObject): void {
+    const input = countOf(fields['input_tokens']);
+    const cacheRead = countOf(fields['cache_read_input_tokens']);
+    const cacheWrite = countOf(fields['cache_creation_input_tokens']) ?? writtenByLifetime(fields['cache_creation']);
+    const isOtherPass = input !== null && input > 0 && this.#input !== null && input !== this.#input;
+    this.#input = later(this.#input, input);
+    this.#cacheRead = isOtherPass ? (cacheRead ?? this.#cacheRead) : later(this.#cacheRead, cacheRead);
+    this.#cacheWrite = isOtherPass ? (cacheWrite ?? this.#cacheWrite) : later(this.#cacheWrite, cacheWrite);
   }
+}
+
+/** A later count instead of an earlier one, unless it is 0. */
+function later(earlier: number | null, count: number | null): number | null {
+  return count === null || (count === 0 && earlier !== null) ? earlier : count;
+}
+
+/** The tokens written to the cache, where an upstream tells them by how long they are kept alone. */
+function writtenByLifetime(value: unknown): number | null {
+  const counts = Object.values(objectOf(value)).flatMap((count) => countOf(count) ?? []);
+  return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
 }

@@ -157,6 +157,91 @@ describe('messages upstream', () => {
     expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 10, cacheRead: 3, outputTotal: 5 });
   });
 
+  it('believes the end about the output, also that there was none', () => {
+    const none = { ...stop, usage: { output_tokens: 0 } };
+    expect(answer(start, delta(0, text('x')), none).usage.outputTotal).to.equal(0);
+    expect(answer(start, delta(0, text('x')), stop, none).usage.outputTotal).to.equal(5);
+  });
+
+  it('does not count what an earlier pass over the prompt cached beside the input of the last', () => {
+    const usage = {
+      input_tokens: 9,
+      cache_creation_input_tokens: 55_096,
+      cache_read_input_tokens: 0,
+      output_tokens: 3,
+    };
+    const first = { ...start, message: { ...start.message, usage } };
+    const iterations = [{ type: 'message', ...usage }];
+    const last = { ...stop, usage: { ...usage, input_tokens: 181, cache_creation_input_tokens: 0, iterations } };
+    expect(answer(first, delta(0, text('x')), last).usage).to.include({ inputTotal: 181, cacheWrite: 0 });
+  });
+
+  it('keeps what was told at the start when the end repeats the input with zeros beside it', () => {
+    const usage = { input_tokens: 9, cache_creation_input_tokens: 0, cache_read_input_tokens: 40, output_tokens: 1 };
+    const first = { ...start, message: { ...start.message, usage } };
+    const last = { ...stop, usage: { ...usage, cache_read_input_tokens: 0, output_tokens: 5 } };
+    expect(answer(first, delta(0, text('x')), last).usage).to.include({ inputTotal: 49, cacheRead: 40 });
+  });
+
+  it('reads what was written to the cache when it is told by lifetime alone', () => {
+    const cache = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 4 };
+    const end = { ...stop, usage: { output_tokens: 5, cache_creation: cache } };
+    expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 41, cacheWrite: 34 });
+  });
+
+  it('charges the same usage whole as streamed in two reports', () => {
+    const count = fc.option(fc.nat(1000), { nil: undefined });
+    const reported = fc.record({
+      input_tokens: fc.integer({ min: 1, max: 1000 }),
+      cache_read_input_tokens: count,
+      cache_creation_input_tokens: count,
+      output_tokens: fc.nat(1000),
+    });
+    fc.assert(
+      fc.property(reported, (usage) => {
+        const whole = { content: [{ type: 'text', text: 'x' }], stop_reason: 'end_turn', usage };
+        const first = { ...start, message: { ...start.message, usage: { ...usage, output_tokens: 1 } } };
+        const last = { ...stop, usage: { output_tokens: usage.output_tokens } };
+        const expected = resultOf(upstream.parseResult(JSON.parse(JSON.stringify(whole)))).usage;
+        for (const end of [last, { ...stop, usage }]) {
+          expect(answer(first, delta(0, text('x')), end).usage).to.deep.equal(expected);
+        }
+      }),
+    );
+  });
+
+  const toolUse = { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } };
+  const another = { ...start, message: { ...start.message, id: 'another' } };
+
+  it('refuses an answer that begins anew after the client got a part of it', () => {
+    const halfCall = [start, block(0, { ...toolUse, input: {} }), delta(0, json('{"at":'))];
+    for (const events of [
+      [...halfCall, start],
+      [...halfCall, another],
+      [start, delta(0, text('Hello')), another, delta(0, text('Hello there'))],
+    ]) {
+      expect(() => answer(...events, block(0, toolUse), stop))
+        .to.throw(ServiceError)
+        .with.property('code', 'result_transfer_failed');
+    }
+    expect(partsOf(answer(start, another, delta(0, text('Hello')), stop))).to.deep.equal([
+      { type: 'text', text: 'Hello' },
+    ]);
+  });
+
+  it('reads the parts that stand in the start, once, and before those that follow', () => {
+    const content = [{ type: 'server_tool_result' }, { type: 'text', text: 'Look:' }, toolUse];
+    const full = { ...start, message: { ...start.message, content, stop_reason: 'tool_use' } };
+    const expected = [{ type: 'text', text: 'Look:' }, call('a')];
+    expect(partsOf(answer(full, { type: 'message_stop' }))).to.deep.equal(expected);
+    expect(partsOf(answer(full, block(2, toolUse), stop))).to.deep.equal(expected);
+    expect(partsOf(answer(full, full, block(1, { type: 'text', text: 'Look:' }), stop))).to.deep.equal(expected);
+    expect(partsOf(answer(full, delta(3, text('Well.')), stop))).to.deep.equal([
+      ...expected,
+      { type: 'text', text: 'Well.' },
+    ]);
+  });
+
   it('takes the end event for the end when no reason was given', () => {
     expect(answer(start, delta(0, text('x')), { type: 'message_stop' }).choices[0]?.finish.reason).to.equal('stop');
   });
@@ -231,8 +316,11 @@ describe('messages upstream', () => {
     });
     fc.assert(
       fc.property(fc.array(event), (events) => {
-        const whole = answer(...events, stop);
-        expect(whole.choices).to.have.lengthOf(1);
+        try {
+          expect(answer(...events, stop).choices).to.have.lengthOf(1);
+        } catch (error) {
+          expect(error).to.be.instanceOf(ServiceError).with.property('code', 'result_transfer_failed');
+        }
         expect(() => answer(...events)).to.throw(ServiceError, 'cut short');
       }),
     );
