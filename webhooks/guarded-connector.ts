@@ -33,7 +33,7 @@ export function createGuardedConnector({ policy, resolve, open }: GuardedConnect
     const peer = socket.remoteAddress ?? 'nowhere';
     if (permitsAddress(peer, policy)) return socket;
     socket.destroy();
-    throw new AddressRefusedError(`the connection reached ${peer}, which is not public`);
+    throw new AddressRefusedError(`the connection to ${target.hostname} reached an address that is not public`);
   });
   return (target, callback) => {
     connect(target, (error: Error | null, socket) => (error === null ? callback(null, socket) : callback(error, null)));
@@ -50,8 +50,10 @@ async function resolvePermitted(
   const host = withoutBrackets(hostname);
   const addresses = isIP(host) === 0 ? [...(await resolve(host))] : [host];
   if (addresses.length === 0) throw new AddressRefusedError(`the name ${host} has no address`);
-  const refused = addresses.find((address) => !permitsAddress(address, policy));
-  if (refused !== undefined) throw new AddressRefusedError(`${host} leads to ${refused}, which is not public`);
+  // Not which one: whoever gave the name may read this, and would learn what names mean inside.
+  if (!addresses.every((address) => permitsAddress(address, policy))) {
+    throw new AddressRefusedError(`${host} leads to an address that is not public`);
+  }
   return addresses;
 }
 

@@ -135,6 +135,15 @@ describe('webhooks/address-guard', () => {
       });
     }
 
+    it('does not say to which address a name leads', async () => {
+      for (const address of ['10.0.0.5', 'fd00::5']) {
+        const strict = client({ allowPrivateAddresses: false, resolve: resolverOf([address]).resolve });
+        const failure = await strict.request('https://inside.example/', LIMITS).catch((error: unknown) => error);
+        expect(String(failure)).to.contain('inside.example leads to an address that is not public');
+        expect(String(failure)).to.not.contain(address);
+      }
+    });
+
     it('asks once for each connection, so that nothing can change between check and use', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
