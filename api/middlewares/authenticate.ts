@@ -63,9 +63,23 @@ export function assertUsable(key: ApiKey, now: Date): void {
   if (key.expiresAt && key.expiresAt <= now) {
     throw new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.');
   }
-  if (key.usageLimit !== null && key.used >= key.usageLimit) {
-    throw new ServiceError('invalid_api_key', 'The API key is exhausted: its usage limit is spent. Raise the limit.');
-  }
+}
+
+/**
+ * Requires that something is left of the key's usage limit. Asked of what spends money only: what a spent key has paid for
+ * can still be read. Money that is only reserved may come back, and does not exhaust a key.
+ *
+ * @throws ServiceError 401 `invalid_api_key`
+ */
+export function assertNotExhausted({ usageLimit, used, reserved }: ApiKey): void {
+  if (usageLimit !== null && used - reserved >= usageLimit) throw exhaustedKey();
+}
+
+export function exhaustedKey(): ServiceError {
+  return new ServiceError(
+    'invalid_api_key',
+    'The API key is exhausted: its usage limit is spent. Raise the limit; what it paid for can still be read.',
+  );
 }
 
 /** Whether the key's group has the model. */

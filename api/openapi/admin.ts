@@ -90,7 +90,7 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       api_key: optional(text('The key itself; shown only when it was just made')),
       hint: text('Enough of the key to recognise it'),
       usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
-      used_usd: usd('What it has spent'),
+      used_usd: usd('What it was charged and holds'),
       models: nullable(arrayOf(text(), 'The models it may call; null for all')),
       ip_allowlist: nullable(arrayOf(text(), 'Addresses and ranges it may be used from; null for all')),
       rate_limit_rpm: nullable(integer('Requests a minute; null for the default')),

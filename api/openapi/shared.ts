@@ -118,7 +118,10 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 /** What each status of a refusal says, and the codes it comes with. */
 const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, codes: readonly ErrorCode[]]>> = {
   400: ['The request is wrong, or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
-  401: ['The key is missing, wrong, disabled, expired or exhausted.', ['missing_api_key', 'invalid_api_key']],
+  401: [
+    'The key is missing, wrong, disabled or expired, or, where money is spent, exhausted.',
+    ['missing_api_key', 'invalid_api_key'],
+  ],
   402: ['The balance or what is left of the key’s limit does not pay for it.', ['insufficient_credits']],
   403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
   404: ['There is no such thing in this account.', ['not_found']],

@@ -1,6 +1,6 @@
 /** `POST /v1/videos/tasks` and `POST /v1/images/tasks`: specification sections 4.1 to 4.3. */
 import type Router from '@koa/router';
-import { assertAllowedModel } from '../middlewares/authenticate.ts';
+import { assertAllowedModel, assertNotExhausted } from '../middlewares/authenticate.ts';
 import type { MediaRequestContext } from '../media-request.ts';
 import { idempotently } from '../services/idempotency.ts';
 import { assertToppedUp } from '../services/create-task.ts';
@@ -24,6 +24,7 @@ export function createTaskRoutes(router: Router<RequestState>, services: ApiServ
       idempotently(context, services, async (claim) => {
         const caller = callerOf(context);
         const request = parse(context.state.body);
+        assertNotExhausted(caller.key);
         assertAllowedModel(caller.key, request.model.id);
         assertToppedUp(caller, request.model.id);
         await checkInputs?.(request.render.images ?? []);

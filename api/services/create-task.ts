@@ -10,6 +10,7 @@ import { formatUsd } from '../../domain/money.ts';
 import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
+import { exhaustedKey } from '../middlewares/authenticate.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from './task-starter.ts';
 
@@ -134,8 +135,7 @@ const REFUSALS: Readonly<Record<Refusal, (task: NewTaskWithoutClaim) => ServiceE
   key_deleted: () => new ServiceError('invalid_api_key', 'The API key was deleted. Use another.'),
   key_disabled: () => new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.'),
   key_expired: () => new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.'),
-  key_exhausted: () =>
-    new ServiceError('invalid_api_key', 'The API key is exhausted: its usage limit is spent. Raise the limit.'),
+  key_exhausted: exhaustedKey,
   key_limit: ({ price }) =>
     new ServiceError(
       'insufficient_credits',

@@ -6,6 +6,7 @@ import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { readObject } from '../../text/read.ts';
 import {
   addressRefusal,
+  assertNotExhausted,
   assertUsable,
   credentialOf,
   isAllowedAddress,
@@ -72,6 +73,7 @@ async function authenticate({ target, request }: TextCall, services: TextService
   const caller = apiKey.length <= MAX_KEY_LENGTH ? await services.findCaller(apiKey) : null;
   if (caller === null) throw wrongKey();
   assertUsable(caller.key, new Date());
+  assertNotExhausted(caller.key);
   const address = clientAddress(request, services.settings.trustedProxies);
   if (!isAllowedAddress(caller.key, address)) throw new ServiceError('access_denied', addressRefusal(address));
   return caller;

@@ -2,13 +2,13 @@
 import type { HoldRefusal, NewTextHold, RefusedHold } from '../../db/text-ledger.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd } from '../../domain/money.ts';
+import { exhaustedKey } from '../middlewares/authenticate.ts';
 
 const SENTENCES: Readonly<Record<HoldRefusal, (hold: NewTextHold, refused: RefusedHold) => ServiceError>> = {
   key_deleted: () => new ServiceError('invalid_api_key', 'The API key was deleted. Use another.'),
   key_disabled: () => new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.'),
   key_expired: () => new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.'),
-  key_exhausted: () =>
-    new ServiceError('invalid_api_key', 'The API key is exhausted: its usage limit is spent. Raise the limit.'),
+  key_exhausted: exhaustedKey,
   never_topped_up: ({ model }) =>
     new ServiceError(
       'forbidden',

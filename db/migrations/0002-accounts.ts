@@ -2,7 +2,8 @@ import type { Knex } from 'knex';
 
 /**
  * Accounts with their materialised balances, and API keys. The balance columns are moved by the ledger's trigger and by
- * nothing else; that no `pico_usd` is negative makes an overdraft impossible whatever the code does. Rows are never removed,
+ * nothing else; that no `pico_usd` is negative makes an overdraft impossible whatever the code does. What a key has `used`
+ * is what it was charged and what is `reserved`. Rows are never removed,
  * because the ledger speaks of them, and a deleted key stays deleted. The room that each page keeps free lets a new version of
  * a row stand beside the old one, which spares the indexes.
  *
@@ -31,6 +32,7 @@ export async function up(knex: Knex): Promise<void> {
       hint text NOT NULL,
       usage_limit pico_usd,
       used pico_usd NOT NULL DEFAULT 0,
+      reserved pico_usd NOT NULL DEFAULT 0,
       models text[],
       ip_allowlist text[],
       rate_limit_rpm integer CHECK (rate_limit_rpm > 0),

@@ -171,17 +171,23 @@ export async function up(knex: Knex): Promise<void> {
 
       -- A key has used what it reserved, less what came back.
       WITH movements AS (
-        SELECT account_id, api_key_id, sum(CASE kind
-          WHEN 'reservation' THEN amount
-          WHEN 'excess' THEN amount
-          WHEN 'settlement' THEN -released
-          WHEN 'refund' THEN -amount
-          ELSE 0 END) AS used
+        SELECT account_id, api_key_id,
+          sum(CASE kind
+            WHEN 'reservation' THEN amount
+            WHEN 'excess' THEN amount
+            WHEN 'settlement' THEN -released
+            WHEN 'refund' THEN -amount
+            ELSE 0 END) AS used,
+          sum(CASE kind
+            WHEN 'reservation' THEN amount
+            WHEN 'settlement' THEN -(amount + released)
+            WHEN 'refund' THEN -amount
+            ELSE 0 END) AS reserved
         FROM inserted WHERE api_key_id IS NOT NULL GROUP BY account_id, api_key_id
       ), changes AS (
-        SELECT * FROM movements WHERE used <> 0
+        SELECT * FROM movements WHERE used <> 0 OR reserved <> 0
       ), updated AS (
-        UPDATE api_keys SET used = api_keys.used + changes.used
+        UPDATE api_keys SET used = api_keys.used + changes.used, reserved = api_keys.reserved + changes.reserved
         FROM changes WHERE api_keys.id = changes.api_key_id AND api_keys.account_id = changes.account_id
           AND api_keys.id = ANY (ARRAY(SELECT api_key_id FROM changes))
         RETURNING 1
@@ -214,9 +220,9 @@ export async function up(knex: Knex): Promise<void> {
         OR NEW.signup_available + NEW.signup_reserved + NEW.funded_available + NEW.funded_reserved <> 0)
       EXECUTE FUNCTION only_the_ledger_moves_money();
     CREATE TRIGGER api_keys_usage BEFORE UPDATE ON api_keys FOR EACH ROW
-      WHEN (OLD.used IS DISTINCT FROM NEW.used) EXECUTE FUNCTION only_the_ledger_moves_money();
+      WHEN ((OLD.used, OLD.reserved) IS DISTINCT FROM (NEW.used, NEW.reserved)) EXECUTE FUNCTION only_the_ledger_moves_money();
     CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
-      WHEN (NEW.used <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
+      WHEN (NEW.used + NEW.reserved <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
   `);
 }
 

@@ -48,7 +48,7 @@ export async function up(knex: Knex): Promise<void> {
           WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
           WHEN used_key.disabled_at IS NOT NULL THEN 'key_disabled'
           WHEN used_key.expires_at <= now() THEN 'key_expired'
-          WHEN used_key.used >= used_key.usage_limit THEN 'key_exhausted'
+          WHEN used_key.used - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
           WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
           WHEN used_key.used + price > used_key.usage_limit THEN 'key_limit'
           WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
@@ -66,6 +66,7 @@ export async function up(knex: Knex): Promise<void> {
           owner.signup_available := owner.signup_available - from_signup;
           owner.funded_available := owner.funded_available - (price - from_signup);
           used_key.used := used_key.used + price;
+          used_key.reserved := used_key.reserved + price;
           running := running + 1;
           accepted := accepted || (item || jsonb_build_object('from_signup', from_signup));
         END IF;

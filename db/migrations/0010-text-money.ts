@@ -39,7 +39,8 @@ export async function up(knex: Knex): Promise<void> {
 
       FOR item IN
         SELECT request.*, account.signup_available, account.funded_available, account.topped_up_at,
-          key.usage_limit - key.used AS key_available,
+          key.usage_limit - least(key.used, key.usage_limit) AS key_available,
+          key.used - key.reserved >= key.usage_limit AS key_is_spent,
           CASE
             WHEN account.id IS NULL OR key.id IS NULL OR key.deleted_at IS NOT NULL THEN 'key_deleted'
             WHEN key.disabled_at IS NOT NULL THEN 'key_disabled'
@@ -65,7 +66,7 @@ export async function up(knex: Knex): Promise<void> {
 
         refusal := CASE
           WHEN item.key_refusal IS NOT NULL THEN item.key_refusal
-          WHEN key_left <= 0 THEN 'key_exhausted'
+          WHEN item.key_is_spent THEN 'key_exhausted'
           WHEN item.needs_top_up AND item.topped_up_at IS NULL THEN 'never_topped_up'
           WHEN item.amount > key_left THEN 'key_limit'
           WHEN item.funded_only AND item.amount > funded_left THEN 'insufficient_funds'

@@ -10,6 +10,8 @@ export interface ApiKey {
   readonly usageLimit: PicoUsd | null;
   /** Charged and reserved so far. */
   readonly used: PicoUsd;
+  /** The part of it that is only reserved. */
+  readonly reserved: PicoUsd;
   /** The models the key may call; null means all. */
   readonly models: readonly string[] | null;
   /** Addresses and CIDR ranges the key may be used from; null means all. */
@@ -44,6 +46,7 @@ interface KeyRow {
   hint: string;
   usage_limit: string | null;
   used: string;
+  reserved: string;
   models: string[] | null;
   ip_allowlist: string[] | null;
   rate_limit_rpm: number | null;
@@ -138,6 +141,7 @@ function toApiKey(row: KeyRow): ApiKey {
     hint: row.hint,
     usageLimit: row.usage_limit === null ? null : picoUsd(row.usage_limit),
     used: picoUsd(row.used),
+    reserved: picoUsd(row.reserved),
     models: row.models,
     ipAllowlist: row.ip_allowlist,
     rateLimitRpm: row.rate_limit_rpm,

@@ -54,23 +54,28 @@ export const LEDGER_CHECKS = [
   }),
   sqlCheck({
     name: 'key_usage',
-    question: 'Has every key used the sum of its transfers?',
-    remedy: 'The transfers are right. Set what the key has used to the sum.',
+    question: 'Has every key used, and reserved, the sum of its transfers?',
+    remedy: 'The transfers are right. Set what the key has used and reserved to the sums.',
     sql: /* sql */ `
       WITH movements AS (
         SELECT api_key_id, CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
-          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END AS used
+          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END AS used,
+          CASE kind WHEN 'reservation' THEN amount WHEN 'settlement' THEN -(amount + released)
+          WHEN 'refund' THEN -amount ELSE 0 END AS reserved
         FROM transfers WHERE api_key_id IS NOT NULL
         UNION ALL
-        SELECT api_key_id, used FROM carried_usage
+        -- Nothing of a month that was detached is still reserved.
+        SELECT api_key_id, used, 0 FROM carried_usage
       ), sums AS (
-        SELECT api_key_id, sum(used) AS used FROM movements GROUP BY api_key_id
+        SELECT api_key_id, sum(used) AS used, sum(reserved) AS reserved FROM movements GROUP BY api_key_id
       )
       SELECT coalesce(api_keys.id, sums.api_key_id) AS subject,
-        format('used is %s, its transfers add up to %s', coalesce(api_keys.used::text, 'missing'),
-          coalesce(sums.used, 0)) AS detail
-      FROM api_keys FULL JOIN sums ON sums.api_key_id = api_keys.id
-      WHERE api_keys.used IS DISTINCT FROM coalesce(sums.used, 0) ORDER BY 1`,
+        string_agg(format('%s is %s, its transfers add up to %s', amount.name, coalesce(amount.kept::text, 'missing'),
+          coalesce(amount.summed, 0)), '; ') AS detail
+      FROM api_keys FULL JOIN sums ON sums.api_key_id = api_keys.id,
+        LATERAL (VALUES ('used', api_keys.used, sums.used), ('reserved', api_keys.reserved, sums.reserved))
+          AS amount(name, kept, summed)
+      WHERE amount.kept IS DISTINCT FROM coalesce(amount.summed, 0) GROUP BY 1 ORDER BY 1`,
   }),
   sqlCheck({
     name: 'top_ups',

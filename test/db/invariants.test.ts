@@ -308,7 +308,11 @@ describe('the rules of the database', () => {
     refuses('a rate of no requests', 'api_keys_rate_limit_rpm_check', () => insertKey({ rate_limit_rpm: 0 }));
     refuses('a negative usage limit', 'pico_usd_check', () => insertKey({ usage_limit: -1 }));
     refuses('a key that begins as used', 'api_keys_start_unused', () => insertKey({ used: 1 }));
+    refuses('a key that begins with a reservation', 'api_keys_start_unused', () => insertKey({ reserved: 1 }));
     refuses('usage written by hand', 'api_keys_usage', ({ key }) => update('api_keys', key, { used: 0 }));
+    refuses('reservations of a key written by hand', 'api_keys_usage', ({ key }) =>
+      update('api_keys', key, { reserved: 7 }),
+    );
     refuses(
       'another account, digest, id or age',
       'api_keys_keep_identity',

@@ -117,14 +117,7 @@ describe('the money of text requests', () => {
         newHold(rich, { amount: 1n }),
         newHold(poor, { amount: 1n }),
       ];
-      expect(await refusals(holds)).to.deep.equal([
-        'insufficient_credits',
-        'key_limit',
-        null,
-        null,
-        'key_exhausted',
-        null,
-      ]);
+      expect(await refusals(holds)).to.deep.equal(['insufficient_credits', 'key_limit', null, null, 'key_limit', null]);
     });
 
     it('says what was left when it is refused', async () => {
@@ -163,6 +156,26 @@ describe('the money of text requests', () => {
     it('is refused for a key that is exhausted, free models included', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 0n });
       expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal(['key_exhausted', 'key_exhausted']);
+    });
+
+    it('is refused beyond the limit while the rest of it is only reserved, and for exhaustion once it is spent', async () => {
+      const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n });
+      const hold = await held(newHold(key, { amount: 1_000n }));
+      const [beyond] = await ledger.hold([newHold(key, { amount: 1n })]);
+      expect(beyond).to.include({ refusal: 'key_limit', remaining: 0n });
+      expect(await refusals([newFreeHold(key)])).to.deep.equal([null]);
+      await ledger.settle([settlementOf(hold, { charge: 1_000n })]);
+      expect(await refusals([newHold(key, { amount: 1n })])).to.deep.equal(['key_exhausted']);
+    });
+
+    it('is granted again when what was reserved has come back', async () => {
+      const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 1_000n });
+      const hold = await held(newHold(key, { amount: 1_000n }));
+      await ledger.settle([settlementOf(hold, { charge: 400n })]);
+      expect(await refusals([newHold(key, { amount: 601n }), newHold(key, { amount: 600n })])).to.deep.equal([
+        'key_limit',
+        null,
+      ]);
     });
   });
 

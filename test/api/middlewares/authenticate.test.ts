@@ -3,9 +3,14 @@ import { isAddressIn } from '../../../api/middlewares/authenticate.ts';
 import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { finishAsSucceeded } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A lighthouse' };
+
+interface TaskEnvelope {
+  readonly data: { readonly id: string };
+}
 
 const bearer = ({ apiKey }: TestCaller) => ({ authorization: `Bearer ${apiKey}` });
 
@@ -66,7 +71,6 @@ describe('an API key', () => {
   for (const [word, settings] of [
     ['disabled', { disabled: true }],
     ['expired', { expiresAt: new Date(Date.now() - 1000) }],
-    ['exhausted', { usageLimit: 0n }],
   ] as const) {
     it(`is refused when it is ${word}, and the message says so`, async () => {
       const { status, body } = await use(bearer(await withKey(settings)));
@@ -94,16 +98,39 @@ describe('an API key', () => {
     }
   });
 
-  it('with a limit is 402 for what costs more than is left of it, and exhausted once nothing is left', async () => {
+  it('with a limit is 402 for what costs more than is left of it, and exhausted once all of it is spent', async () => {
     const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
-    const create = (duration: number): Promise<Answer<ErrorBody>> =>
+    const create = (duration: number): Promise<Answer<ErrorBody & TaskEnvelope>> =>
       call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: { ...VIDEO, duration } });
-    const tooDear = await create(6);
-    expect([tooDear.status, tooDear.body.error.code]).to.deep.equal([402, 'insufficient_credits']);
-    expect((await create(5)).status).to.equal(201);
+    const codeOf = ({ status, body }: Answer<ErrorBody>) => [status, body.error.code];
+    expect(codeOf(await create(6))).to.deep.equal([402, 'insufficient_credits']);
+    const { status, body } = await create(5);
+    expect(status).to.equal(201);
+    expect(codeOf(await create(2)), 'only reserved').to.deep.equal([402, 'insufficient_credits']);
+    await finishAsSucceeded(app.database, body.data);
     const exhausted = await create(2);
-    expect([exhausted.status, exhausted.body.error.code]).to.deep.equal([401, 'invalid_api_key']);
+    expect(codeOf(exhausted)).to.deep.equal([401, 'invalid_api_key']);
     expect(exhausted.body.error.message).to.contain('exhausted');
+  });
+
+  it('reads, polls, lists and replays what it paid for once its limit is spent', async () => {
+    const { apiKey } = await withKey({ usageLimit: parseUsd('0.5') });
+    const create = (idempotencyKey: string): Promise<Answer<ErrorBody & TaskEnvelope>> =>
+      call(`${app.baseUrl}/v1/videos/tasks`, {
+        key: apiKey,
+        body: VIDEO,
+        headers: { 'idempotency-key': idempotencyKey },
+      });
+    const created = await create('first');
+    await finishAsSucceeded(app.database, created.body.data);
+    expect((await create('second')).status).to.equal(401);
+    const { id } = created.body.data;
+    for (const path of [`tasks/${id}`, 'tasks', 'models', 'balance', 'usage', 'webhooks']) {
+      expect((await call(`${app.baseUrl}/v1/${path}`, { key: apiKey })).status, path).to.equal(200);
+    }
+    const replayed = await create('first');
+    expect([replayed.status, replayed.headers.get('idempotent-replayed')]).to.deep.equal([201, 'true']);
+    expect(replayed.body).to.deep.equal(created.body);
   });
 
   it('may be used only from the addresses of its allowlist', async () => {

@@ -141,13 +141,15 @@ describe('the gate of the text endpoints', () => {
       });
     }
 
-    it('a wrong, disabled, expired or overlong key, saying which', async () => {
+    it('a wrong, disabled, expired, exhausted or overlong key, saying which', async () => {
       const disabled = await text.createKey({ disabled: true });
       const expired = await text.createKey({ expiresAt: new Date(Date.now() - 1000) });
+      const exhausted = await text.createKey({ usageLimit: 0n });
       const cases = {
         'sk-wrong': 'wrong',
         [disabled]: 'disabled',
         [expired]: 'expired',
+        [exhausted]: 'exhausted',
         [`sk-${'x'.repeat(999)}`]: 'wrong',
       };
       for (const [apiKey, reason] of Object.entries(cases)) {

@@ -160,7 +160,9 @@ describe('db/queries/tasks: createTasks', () => {
     await finishAsSucceeded(database, first);
     expect(await create(key)).to.equal('key_limit');
     await finishAsFailed(database, second);
-    expect(await create(key, { price: parseUsd('1.5') })).to.equal('created');
+    const third = await createTaskRow(database, key, { price: parseUsd('1.5') });
+    expect(await create(key, { price: 1n }), 'what is only reserved may come back').to.equal('key_limit');
+    await finishAsSucceeded(database, third);
     expect(await create(key, { price: 1n })).to.equal('key_exhausted');
     expect(await create(await createKey(database, account)), 'another key of the account').to.equal('created');
   });
@@ -261,7 +263,7 @@ describe('db/queries/tasks: createTasks', () => {
       const account = await createAccount(database, { fundedUsd: 100 });
       const limited = await createKey(database, account, { usageLimit: parseUsd(3) });
       const byLimit = await Promise.all(Array.from({ length: 10 }, () => create(limited)));
-      expect(count(byLimit)).to.deep.equal({ created: 3, key_exhausted: 7 });
+      expect(count(byLimit)).to.deep.equal({ created: 3, key_limit: 7 });
       const key = await createKey(database, account);
       const byNumber = await Promise.all(Array.from({ length: 10 }, () => create(key, { maxConcurrentTasks: 5 })));
       expect(count(byNumber)).to.deep.equal({ created: 2, too_many_tasks: 8 });

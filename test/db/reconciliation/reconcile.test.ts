@@ -92,6 +92,13 @@ const DAMAGES: readonly Damage[] = [
     says: /^used is \d+, its transfers add up to \d+$/,
   },
   {
+    what: 'a key that has more or less reserved than its open reservations',
+    check: 'key_usage',
+    subject: 'key',
+    sql: 'UPDATE api_keys SET reserved = reserved + 1 WHERE id = :key',
+    says: /^reserved is \d+, its transfers add up to \d+$/,
+  },
+  {
     what: 'a top-up whose reference is missing',
     check: 'top_ups',
     subject: 'topUp',
