@@ -3,6 +3,7 @@ import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task.ts';
 import { createReconciliationActivities } from '../activities/reconciliation.ts';
+import { createSweepActivities } from '../activities/sweep.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { createWorkflowLookup } from '../activities/workflow-lookup.ts';
 import { createWorkflowAccess } from '../api/services/workflow-access.ts';
@@ -17,7 +18,7 @@ import { createGuardedClient } from '../webhooks/address-guard.ts';
 import { listen, type RunningServer } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { callbackUrls, limitedProviders, openMediaProviders, providerLimits } from './parts/providers.ts';
-import { ensureSchedules } from './parts/schedules.ts';
+import { keepSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
@@ -54,6 +55,7 @@ const activities = {
     metrics,
   }),
   reconciliation: createReconciliationActivities({ database, workflows: createWorkflowLookup(temporal) }),
+  sweep: createSweepActivities({ database }),
 };
 const workers = await Promise.all(
   workerSettings(activities, await workflows(), limits).map((settings) =>
@@ -70,9 +72,10 @@ const workers = await Promise.all(
 const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
 const running = Promise.all(workers.map((worker) => worker.run()));
 log.info({ task_queues: workers.map(({ options }) => options.taskQueue), ...config.worker.version }, 'polling');
-ensureSchedules(temporal).catch((error: unknown) => log.error({ err: error }, 'the schedules could not be made'));
+const schedules = keepSchedules(temporal, log);
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
+  await schedules.stop();
   for (const worker of workers) worker.shutdown();
   await running;
   await status?.stop(0);

@@ -34,7 +34,12 @@ export type IdKind = keyof typeof ID_PREFIX;
  * @param nowMs the moment of creation, in milliseconds since 1970; readable again with {@link createdAtMsOf}
  */
 export function newId(kind: IdKind, nowMs: number = Date.now()): string {
-  return ID_PREFIX[kind] + Math.trunc(nowMs).toString(36).padStart(TIME_LENGTH, '0') + randomLetters(RANDOM_LENGTH);
+  return firstIdAt(kind, nowMs) + randomLetters(RANDOM_LENGTH);
+}
+
+/** Sorts before every identifier of that kind from `nowMs` on, and behind all that are older. */
+export function firstIdAt(kind: IdKind, nowMs: number): string {
+  return ID_PREFIX[kind] + Math.trunc(nowMs).toString(36).padStart(TIME_LENGTH, '0');
 }
 
 /** Whether `value` has the form of an identifier of that kind. Says nothing about its existence. */

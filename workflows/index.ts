@@ -1,4 +1,5 @@
 /** Every workflow that a worker registers. */
 export { mediaTask } from './media-task.ts';
 export { reconciliation } from './reconciliation.ts';
+export { sweep } from './sweep.ts';
 export { webhookDelivery } from './webhook-delivery.ts';

@@ -2,6 +2,7 @@
 import type { WorkerOptions } from '@temporalio/worker';
 import type { MediaTaskActivities } from '../../activities/media-task.ts';
 import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
+import type { SweepActivities } from '../../activities/sweep.ts';
 import type { WebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
 import type { Config } from '../../config.ts';
 import { providerQueue, TASK_QUEUES } from '../../domain/task-queues.ts';
@@ -11,6 +12,7 @@ export interface WorkerActivities {
   readonly media: MediaTaskActivities;
   readonly webhooks: WebhookDeliveryActivities;
   readonly reconciliation: ReconciliationActivities;
+  readonly sweep: SweepActivities;
 }
 
 export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
@@ -52,8 +54,8 @@ export function workerSettings(
     {
       ...workflows,
       taskQueue: TASK_QUEUES.schedules,
-      activities: activities.reconciliation,
-      // One reads the whole ledger.
+      activities: { ...activities.reconciliation, ...activities.sweep },
+      // One reads the whole ledger; another is left for the sweep.
       maxConcurrentActivityTaskExecutions: 2,
     },
   ];

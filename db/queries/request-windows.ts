@@ -31,7 +31,14 @@ export async function countRequests(
   return windowsNewestFirst.toReversed();
 }
 
-/** Removes the windows of past minutes. @returns how many */
-export async function deleteOldRequestWindows(database: Database): Promise<number> {
-  return database('request_windows').whereRaw(`window_start < now() - interval '10 minutes'`).delete();
+/** Removes the windows of past minutes, as many as `limit`. @returns how many */
+export async function deleteOldRequestWindows(database: Database, limit: number): Promise<number> {
+  const { rowCount } = await database.raw<{ rowCount: number }>(
+    /* sql */ `
+    DELETE FROM request_windows WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM request_windows WHERE window_start < now() - interval '10 minutes'
+      LIMIT ? FOR UPDATE SKIP LOCKED))`,
+    [limit],
+  );
+  return rowCount;
 }

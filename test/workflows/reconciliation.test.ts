@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { ensureSchedules } from '../../bin/parts/schedules.ts';
+import { pino } from 'pino';
+import { ensureSchedules, keepSchedules } from '../../bin/parts/schedules.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 
@@ -14,6 +15,7 @@ interface Report {
 const POLL_MS = 200;
 const TIMEOUT_MS = 60_000;
 const SCHEDULE = 'genway-reconciliation';
+const SWEEP_SCHEDULE = 'genway-sweep';
 
 describe('the reconciliation workflow', function () {
   this.timeout(120_000);
@@ -71,6 +73,29 @@ describe('the reconciliation workflow', function () {
       return data.find(({ requested_by: requestedBy }) => requestedBy === 'schedule');
     });
     expect((await reportOf(scheduled.id)).status).to.be.oneOf(['clean', 'findings']);
+  });
+
+  it('has beside it a schedule that removes what nobody asks for any more', async () => {
+    const past = stack.database.raw(`now() - interval '1 hour'`);
+    const { accountId } = await stack.createAccount();
+    await stack.database('request_windows').insert({ api_key_id: accountId, window_start: past, requests: 1 });
+    const schedule = stack.temporal.schedule.getHandle(SWEEP_SCHEDULE);
+    await until(() => schedule.describe().catch(() => undefined));
+    await schedule.trigger();
+    await until(async () => {
+      const left = await stack.database('request_windows').where({ api_key_id: accountId });
+      return left.length === 0 || undefined;
+    });
+  });
+
+  it('is put on its schedule again when that is lost while a worker runs', async () => {
+    const schedule = stack.temporal.schedule.getHandle(SCHEDULE);
+    await schedule.delete();
+    const keeper = keepSchedules(stack.temporal, pino({ level: 'silent' }), 10);
+    await until(() => schedule.describe().catch(() => undefined));
+    await schedule.delete();
+    await until(() => schedule.describe().catch(() => undefined));
+    await keeper.stop();
   });
 });
 

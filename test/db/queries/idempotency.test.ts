@@ -138,13 +138,13 @@ describe('db/queries/idempotency', () => {
   it('removes what nobody can replay or complete any more, and nothing else', async () => {
     await database('idempotency_keys').delete();
     await complete(await claimToken());
-    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(0);
+    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(0);
     await setTime('expires_at', '-2 hours');
     accountId = (await createAccount(database)).id;
     await claim();
-    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(1);
+    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(1);
     expect((await claim()).outcome).to.equal('in_progress');
     await setTime('lease_until', '-2 hours');
-    expect(await deleteExpiredIdempotencyKeys(database)).to.equal(1);
+    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(1);
   });
 });

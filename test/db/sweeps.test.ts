@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import type { Database } from '../../db/database.ts';
+import { PARTITIONED_TABLES } from '../../db/partitions.ts';
+import { DELIVERIES_KEPT_DAYS, SWEEPS } from '../../db/sweeps.ts';
+import { newId } from '../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAccount } from '../support/factories.ts';
+
+const DAY_MS = 86_400_000;
+const LONG_AGO = new Date(Date.now() - (DELIVERIES_KEPT_DAYS + 1) * DAY_MS);
+
+/** Why each table that is not partitioned by month does not grow for ever: the sweep that bounds it, or what lives with it. */
+const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly because: string }>> = {
+  accounts: { because: 'one for each customer; operators make them' },
+  api_keys: { because: 'operators make them, and charges refer to them for ever' },
+  carried_balances: { because: 'one for each account and detached month, which stand for all its rows' },
+  carried_usage: { because: 'one for each key and detached month, which stand for all its rows' },
+  deliveries: { sweep: 'events' },
+  delivery_attempts: { sweep: 'events' },
+  events: { sweep: 'events' },
+  idempotency_keys: { sweep: 'idempotency keys' },
+  knex_migrations: { because: 'one for each migration' },
+  knex_migrations_lock: { because: 'one row' },
+  operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
+  processes: { because: 'those that died are removed by whoever releases what they held' },
+  rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },
+  reconciliations: { sweep: 'reconciliations' },
+  request_windows: { sweep: 'request windows' },
+  text_free_slots: { sweep: 'slots of free text' },
+  text_holds: { because: 'those of requests under way; what is abandoned is released' },
+  top_ups: { because: 'one for each payment, which books keep for ever' },
+  webhook_endpoints: { sweep: 'webhook endpoints' },
+};
+
+describe('db/sweeps', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let accountId: string;
+  let endpointId: string;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+  beforeEach(async () => {
+    accountId = (await createAccount(database)).id;
+    endpointId = await insertEndpoint();
+  });
+  after(() => testDatabase.drop());
+
+  async function insertEndpoint(deletedAt: Date | null = null): Promise<string> {
+    const id = newId('webhookEndpoint');
+    await database('webhook_endpoints').insert({
+      id,
+      account_id: accountId,
+      url: 'https://example.com/',
+      events: ['task.failed'],
+      sealed_secret: Buffer.alloc(1),
+      created_at: LONG_AGO,
+      updated_at: LONG_AGO,
+      deleted_at: deletedAt,
+    });
+    return id;
+  }
+
+  /** An event of long ago with one delivery. @returns the id of the event */
+  async function insertDelivery(delivery: { status: string; completed_at: Date | null }): Promise<string> {
+    const common = { account_id: accountId, created_at: LONG_AGO };
+    const eventId = newId('event', LONG_AGO.getTime());
+    const id = newId('delivery', LONG_AGO.getTime());
+    await database('events').insert({ ...common, id: eventId, type: 'endpoint.test', payload: '{}' });
+    await database('deliveries').insert({ ...common, ...delivery, id, event_id: eventId, endpoint_id: endpointId });
+    await database('delivery_attempts').insert({
+      delivery_id: id,
+      number: 1,
+      started_at: LONG_AGO,
+      latency_ms: 1,
+      status: 500,
+    });
+    return eventId;
+  }
+
+  async function sweep(name: string, limit = 1_000): Promise<number> {
+    const run = SWEEPS[name];
+    if (!run) throw new Error(`there is no sweep of ${name}`);
+    return run(database, limit);
+  }
+
+  it('leave no table that grows for ever: each is partitioned by month, swept, or bounded by what is live', async () => {
+    const { rows } = await database.raw<{ rows: { table_name: string }[] }>(
+      `SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' AND table_type = 'BASE TABLE'
+        AND NOT EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = quote_ident(table_name)::regclass)
+      ORDER BY table_name`,
+    );
+    const tables = rows.map((row) => row.table_name);
+    expect(tables).to.have.members([...PARTITIONED_TABLES, ...Object.keys(BOUNDS)]);
+    const named = Object.values(BOUNDS).flatMap((bound) => ('sweep' in bound ? [bound.sweep] : []));
+    expect(new Set(named)).to.deep.equal(new Set(Object.keys(SWEEPS)));
+  });
+
+  it('remove events with their deliveries and attempts when all ended long ago, and no others', async () => {
+    const over = await insertDelivery({ status: 'delivered', completed_at: LONG_AGO });
+    const pending = await insertDelivery({ status: 'pending', completed_at: null });
+    const deliveredAgain = await insertDelivery({ status: 'delivered', completed_at: new Date() });
+    expect(await sweep('events')).to.equal(1);
+    const left = await database('events').whereIn('id', [over, pending, deliveredAgain]).pluck('id');
+    expect(left).to.have.members([pending, deliveredAgain]);
+    expect(await database('deliveries').where({ event_id: over })).to.deep.equal([]);
+    expect(await sweep('events')).to.equal(0);
+  });
+
+  it('remove no more at a time than they are told to', async () => {
+    for (let count = 0; count < 3; count += 1) await insertDelivery({ status: 'failed', completed_at: LONG_AGO });
+    expect([await sweep('events', 2), await sweep('events', 2), await sweep('events', 2)]).to.deep.equal([2, 1, 0]);
+  });
+
+  it('remove a deleted endpoint once nothing refers to it', async () => {
+    const live = await insertEndpoint();
+    const unused = await insertEndpoint(LONG_AGO);
+    const used = await insertEndpoint(LONG_AGO);
+    endpointId = used;
+    await insertDelivery({ status: 'failed', completed_at: LONG_AGO });
+    expect(await sweep('webhook endpoints')).to.equal(1);
+    const left = await database('webhook_endpoints').whereIn('id', [live, unused, used]).pluck('id');
+    expect(left).to.have.members([live, used]);
+    await sweep('events');
+    expect(await sweep('webhook endpoints')).to.equal(1);
+  });
+
+  it('remove the slots of free text of past minutes, and reports of reconciliations that are years old', async () => {
+    await database('text_free_slots').insert([
+      { account_id: accountId, text_request_id: newId('textRequest'), taken_at: LONG_AGO },
+      { account_id: accountId, text_request_id: newId('textRequest'), taken_at: new Date() },
+    ]);
+    expect(await sweep('slots of free text')).to.equal(1);
+    const report = { requested_by: 'schedule', checks: '[]', findings: '[]' };
+    await database('reconciliations').insert([
+      { ...report, id: newId('reconciliation'), finished_at: new Date(Date.now() - 500 * DAY_MS) },
+      { ...report, id: newId('reconciliation'), finished_at: LONG_AGO },
+    ]);
+    expect(await sweep('reconciliations')).to.equal(1);
+  });
+});
