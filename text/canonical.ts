@@ -217,8 +217,9 @@ export interface TextResult {
   readonly usage: Usage;
 }
 
-/** `later` over `earlier`: a number that only one of them reports is kept. */
+/** `later` over `earlier`: a number that only one of them reports is kept. Nothing but zeros is no report after another. */
 export function mergeUsage(earlier: Usage, later: Usage): Usage {
+  if (isEmpty(later) && !isEmpty(earlier)) return earlier;
   return {
     inputTotal: later.inputTotal ?? earlier.inputTotal,
     cacheRead: later.cacheRead ?? earlier.cacheRead,
@@ -226,4 +227,8 @@ export function mergeUsage(earlier: Usage, later: Usage): Usage {
     outputTotal: later.outputTotal ?? earlier.outputTotal,
     reasoning: later.reasoning ?? earlier.reasoning,
   };
+}
+
+function isEmpty({ inputTotal, outputTotal }: Usage): boolean {
+  return (inputTotal ?? 0) === 0 && (outputTotal ?? 0) === 0;
 }

@@ -1,6 +1,6 @@
 /** What an upstream that speaks chat completions answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
 import { isCompleteObject } from '../normalize.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
@@ -14,6 +14,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
+import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 
@@ -112,7 +113,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     // Some upstreams put the usage into the choice of the last chunk.
     const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
-    if (isObject(usage)) emit({ type: 'usage', usage: usageOf(usage) });
+    if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
   }
 
   /**
@@ -222,24 +223,4 @@ function textOfContent(content: unknown): string {
   return arrayOf(content)
     .map((part) => stringOf(objectOf(part)['text']))
     .join('');
-}
-
-/**
- * Usage with reasoning inside the output. Where an upstream counts reasoning outside of `completion_tokens` but inside of
- * the total, what the total leaves after the prompt is the output.
- */
-function usageOf(usage: JsonObject): Usage {
-  const prompt = objectOf(usage['prompt_tokens_details']);
-  const completion = objectOf(usage['completion_tokens_details']);
-  const inputTotal = countOf(usage['prompt_tokens']);
-  const output = countOf(usage['completion_tokens']);
-  const total = countOf(usage['total_tokens']);
-  const remainder = total === null || inputTotal === null ? null : total - inputTotal;
-  return {
-    inputTotal,
-    cacheRead: countOf(prompt['cached_tokens']) ?? countOf(usage['prompt_cache_hit_tokens']),
-    cacheWrite: countOf(prompt['cache_write_tokens']),
-    outputTotal: remainder === null ? output : Math.max(remainder, output ?? 0),
-    reasoning: countOf(completion['reasoning_tokens']) ?? countOf(usage['reasoning_tokens']),
-  };
 }

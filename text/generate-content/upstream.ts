@@ -1,7 +1,7 @@
 /** What an upstream that speaks the native format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
+import { newCallId } from '../call-ids.ts';
 import type { FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
-import { newCallId } from '../normalize.ts';
 import { isObject } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -14,6 +14,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
+import { settleUsage } from '../usage.ts';
 import { packCallId } from './thought-signatures.ts';
 
 /** Reasons that are in neither table mean that the model was done. */
@@ -150,22 +151,23 @@ function throwIfFailed(response: JsonObject): void {
 
 /**
  * Usage with thinking inside the output. The total is the prompt, the results of built-in tools, the thinking and the
- * candidates, so what it leaves is the output, also where an upstream counts the thinking among the candidates.
+ * candidates; some upstreams count the thinking among the candidates, which the total tells.
  */
 function usageOf(metadata: JsonObject): Usage {
   const count = (field: string): number | null => countOf(metadata[field]);
   const prompt = count('promptTokenCount');
-  const inputTotal = prompt === null ? null : prompt + (count('toolUsePromptTokenCount') ?? 0);
+  const input = prompt === null ? null : prompt + (count('toolUsePromptTokenCount') ?? 0);
   const candidates = count('candidatesTokenCount');
   const reasoning = count('thoughtsTokenCount');
   const total = count('totalTokenCount');
-  const remainder = inputTotal === null || total === null ? null : total - inputTotal;
-  const sum = candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0);
-  return {
-    inputTotal,
+  const both = candidates === null && reasoning === null ? null : (candidates ?? 0) + (reasoning ?? 0);
+  const fitsBoth = total === null || total >= (input ?? 0) + (both ?? 0);
+  return settleUsage({
+    input,
     cacheRead: count('cachedContentTokenCount'),
     cacheWrite: null,
-    outputTotal: remainder === null ? sum : Math.max(remainder, candidates ?? 0, reasoning ?? 0),
+    output: fitsBoth ? both : (candidates ?? reasoning),
     reasoning,
-  };
+    total,
+  });
 }

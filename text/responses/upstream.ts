@@ -1,6 +1,6 @@
 /** What an upstream that speaks the responses format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -13,6 +13,7 @@ import {
   stringOf,
   upstreamError,
 } from '../upstream-errors.ts';
+import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 
 /** The events of a response object. */
@@ -112,7 +113,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.#start(emit);
     for (const [index, item] of arrayOf(response['output']).entries()) this.#endItem(index, objectOf(item), emit);
     const usage = response['usage'];
-    if (isObject(usage)) emit({ type: 'usage', usage: usageOf(usage) });
+    if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
     if (!isAnswer) throw failureOf(response);
     emit({ type: 'finish', reason: this.#reasonOf(response, status) });
   }
@@ -209,20 +210,4 @@ type PartKind = 'text' | 'reasoning' | 'tool-input';
 
 function partId(kind: PartKind, index: number): string {
   return `${kind}-${index}`;
-}
-
-/** Usage with reasoning inside the output: where an upstream counts it only in the total, the rest of that is the output. */
-function usageOf(usage: JsonObject): Usage {
-  const input = objectOf(usage['input_tokens_details']);
-  const inputTotal = countOf(usage['input_tokens']);
-  const output = countOf(usage['output_tokens']);
-  const total = countOf(usage['total_tokens']);
-  const remainder = total === null || inputTotal === null ? null : total - inputTotal;
-  return {
-    inputTotal,
-    cacheRead: countOf(input['cached_tokens']),
-    cacheWrite: countOf(input['cache_write_tokens']),
-    outputTotal: remainder === null ? output : Math.max(remainder, output ?? 0),
-    reasoning: countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
-  };
 }

@@ -1,0 +1,80 @@
+/**
+ * Usage as upstreams tell it, whose fields and sums differ in the small print: under which name the cached tokens stand, and
+ * what is counted inside of what.
+ */
+import type { JsonObject, Usage } from './canonical.ts';
+import { countOf, objectOf } from './upstream-errors.ts';
+
+/** Counts as they were told; null for one that was not. */
+export interface ToldCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {
+  readonly input: number | null;
+  readonly output: number | null;
+  readonly total: number | null;
+}
+
+const INPUT_FIELDS = ['prompt_tokens', 'input_tokens'];
+const OUTPUT_FIELDS = ['completion_tokens', 'output_tokens'];
+const INPUT_DETAILS = [
+  'prompt_tokens_details',
+  'prompt_token_details',
+  'input_tokens_details',
+  'input_token_details',
+] as const;
+const OUTPUT_DETAILS = ['completion_tokens_details', 'completion_token_details', 'output_tokens_details'] as const;
+const CACHE_READ_FIELDS = [
+  'cached_tokens',
+  'num_cached_tokens',
+  'cache_read_tokens',
+  'cached_read_tokens',
+  'cache_read_input_tokens',
+  'prompt_cache_hit_tokens',
+];
+const CACHE_WRITE_FIELDS = [
+  'cache_write_tokens',
+  'cached_write_tokens',
+  'cache_creation_tokens',
+  'cached_creation_tokens',
+  'cache_creation_input_tokens',
+  'prompt_cache_write_tokens',
+];
+
+/** The usage that an upstream of the formats chat completions or responses tells. */
+export function readUsage(usage: JsonObject): Usage {
+  const inputs = [usage, ...INPUT_DETAILS.map((name) => objectOf(usage[name]))];
+  const outputs = [usage, ...OUTPUT_DETAILS.map((name) => objectOf(usage[name]))];
+  return settleUsage({
+    input: highest([usage], INPUT_FIELDS),
+    cacheRead: highest(inputs, CACHE_READ_FIELDS),
+    cacheWrite: highest(inputs, CACHE_WRITE_FIELDS),
+    output: highest([usage], OUTPUT_FIELDS),
+    reasoning: highest(outputs, ['reasoning_tokens']),
+    total: countOf(usage['total_tokens']),
+  });
+}
+
+/** The highest of the counts that stand under any of the names: one told twice is often 0 in the place that nobody fills. */
+function highest(objects: readonly JsonObject[], names: readonly string[]): number | null {
+  const counts = objects.flatMap((object) => names.flatMap((name) => countOf(object[name]) ?? []));
+  return counts.length === 0 ? null : Math.max(...counts);
+}
+
+/**
+ * Usage with the cached tokens inside the input and the reasoning inside the output. Both are counted beside where they are
+ * more than what they would be inside of. The total tells it too: what it holds besides the input is the output, so reasoning
+ * that is only in the total is found; unless it is just what was cached.
+ */
+export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, total }: ToldCounts): Usage {
+  const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
+  const beyondInput = total === null || input === null ? null : total - input;
+  const isCachedInTotal = cached > 0 && cached !== reasoning && beyondInput === (output ?? 0) + cached;
+  const isBeside = input !== null && (cached > input || isCachedInTotal);
+  const rest = beyondInput !== null && isBeside ? beyondInput - cached : beyondInput;
+  const told = rest === null || rest < 0 ? output : Math.max(rest, output ?? 0);
+  return {
+    inputTotal: isBeside ? input + cached : input,
+    cacheRead,
+    cacheWrite,
+    outputTotal: reasoning !== null && reasoning > (told ?? 0) ? (told ?? 0) + reasoning : told,
+    reasoning,
+  };
+}
