@@ -2,10 +2,30 @@
  * Ids of tool calls that upstreams take. Each format lets its own upstreams mint what they like, and refuses what others
  * minted: ids are to be at most 64 letters, digits, `_` and `-`.
  */
+import { randomLetters } from '../domain/ids.ts';
 import type { Turn } from './canonical.ts';
 
 const MAXIMUM_LENGTH = 64;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
+
+/** How the ids begin that the gateway makes, so that they are told from those of any upstream. */
+const MINTED = 'call_minted_';
+const RANDOM_LENGTH = 24;
+
+/** A new tool call id, for upstreams whose calls have none. */
+export function newCallId(): string {
+  return MINTED + randomLetters(RANDOM_LENGTH);
+}
+
+/** The id of a call that the client sent without one: of its place in the conversation, the same each time. */
+export function callIdOfPlace(place: number): string {
+  return `${MINTED}${place}`;
+}
+
+/** Whether the gateway made the id, so that no upstream knows it. */
+export function isMintedCallId(id: string): boolean {
+  return id.startsWith(MINTED);
+}
 
 /**
  * The ids in a conversation that some upstream would refuse, each with another in its place. It is the same again when the

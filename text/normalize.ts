@@ -11,17 +11,10 @@
  * - an answer without a finish, which a dropped connection leaves: 503 `result_transfer_failed`.
  */
 import { ServiceError } from '../domain/errors.ts';
-import { randomLetters } from '../domain/ids.ts';
+import { newCallId } from './call-ids.ts';
 import { mergeUsage, type Finish, type FinishReason, type StreamEvent, type Usage } from './canonical.ts';
 import { isObject } from './read.ts';
 import type { Emit, Stage } from './stage.ts';
-
-const CALL_ID_LENGTH = 24;
-
-/** A new tool call id, for upstreams whose calls have none. */
-export function newCallId(): string {
-  return `call_${randomLetters(CALL_ID_LENGTH)}`;
-}
 
 /** The stage from an upstream's sloppy events to legal ones. */
 export function normalize(): Stage<StreamEvent, StreamEvent> {

@@ -15,6 +15,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../canonical.ts';
+import { isMintedCallId } from '../call-ids.ts';
 import { compact, isObject } from '../read.ts';
 import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
 import { arrayOf } from '../upstream-errors.ts';
@@ -22,7 +23,7 @@ import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire
 import { renderMedia } from './media.ts';
 import { camelCased } from './names.ts';
 import { permittedGrowth, withoutReferences, type Growth } from './schema.ts';
-import { SKIP_SIGNATURE, isUpstreamId, unpackCallId } from './thought-signatures.ts';
+import { SKIP_SIGNATURE, unpackCallId } from './thought-signatures.ts';
 
 const MAXIMUM_STOP_SEQUENCES = 5;
 
@@ -151,7 +152,7 @@ function renderResult(result: ToolResultPart): JsonObject {
 }
 
 function idToSend(id: string): string | undefined {
-  return isUpstreamId(id) ? id : undefined;
+  return isMintedCallId(id) ? undefined : id;
 }
 
 /** The choice goes with the tools: without any, the upstream refuses it. */

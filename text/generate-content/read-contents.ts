@@ -1,5 +1,6 @@
 /** The conversation of a native request as canonical turns. */
 import { badRequest } from '../../domain/errors.ts';
+import { callIdOfPlace } from '../call-ids.ts';
 import type { AnswerPart, InputPart, JsonObject, TextPart, ToolResultPart, Turn } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
 import { compact, join, oneOf, optional, readArray, readBoolean, readName, readObject, readString } from '../read.ts';
@@ -47,7 +48,7 @@ class Calls {
 
   /** The id of a call, which waits for its response from now on. */
   add(id: string | undefined, name: string): string {
-    const call = { callId: id || `call_${this.#count}`, answered: false };
+    const call = { callId: id || callIdOfPlace(this.#count), answered: false };
     this.#count += 1;
     this.#byId.set(call.callId, call);
     const namesakes = this.#byName.get(name);

@@ -13,9 +13,6 @@ const SEPARATOR = '-signature-';
 /** Signatures are base64, standard or URL-safe, which both mean the same bytes. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
-/** Ids that the gateway made for calls that had none: those of `newCallId` and those that a conversation is read with. */
-const MINTED = /^call_([0-9a-z]{24}|\d+)$/;
-
 export interface CallId {
   readonly id: string;
   readonly signature?: string | undefined;
@@ -36,9 +33,4 @@ export function unpackCallId(callId: string): CallId {
     .replaceAll('-', '+')
     .replaceAll('_', '/');
   return { id: callId.slice(0, at), signature: digits.padEnd(Math.ceil(digits.length / 4) * 4, '=') };
-}
-
-/** Whether the upstream gave the call this id, so that it wants it back. */
-export function isUpstreamId(id: string): boolean {
-  return !MINTED.test(id);
 }

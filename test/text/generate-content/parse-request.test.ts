@@ -233,14 +233,14 @@ describe('native request', () => {
         { role: 'user', parts: [response('look')] },
       );
       expect(idsOf(turns)).to.deep.equal([
-        'tool-call call_0 look',
-        'tool-call call_1 find',
-        'tool-call call_2 look',
-        'tool-result call_0 look',
-        'tool-result call_2 look',
-        'tool-result call_1 find',
-        'tool-call call_3 look',
-        'tool-result call_3 look',
+        'tool-call call_minted_0 look',
+        'tool-call call_minted_1 find',
+        'tool-call call_minted_2 look',
+        'tool-result call_minted_0 look',
+        'tool-result call_minted_2 look',
+        'tool-result call_minted_1 find',
+        'tool-call call_minted_3 look',
+        'tool-result call_minted_3 look',
       ]);
     });
 
@@ -271,12 +271,12 @@ describe('native request', () => {
       expect(turns[0]?.parts).to.deep.equal([
         {
           type: 'tool-call',
-          callId: 'call_0',
+          callId: 'call_minted_0',
           name: 'look',
           arguments: '{"place":"Ås","some_id":1}',
           signature: 'c2ln',
         },
-        { type: 'tool-call', callId: 'call_1', name: 'look', arguments: '{}' },
+        { type: 'tool-call', callId: 'call_minted_1', name: 'look', arguments: '{}' },
       ]);
     });
 

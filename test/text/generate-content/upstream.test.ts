@@ -110,8 +110,8 @@ describe('native upstream', () => {
 
     it('hold calls without ids, which get one that all formats take', () => {
       const [first, second] = callsOf(fixture('calls-without-ids'));
-      expect(first?.callId).to.match(/^call_[0-9a-z]{24}-signature-CiQB0e2Kb3n-_w$/);
-      expect(second?.callId).to.match(/^call_[0-9a-z]{24}$/);
+      expect(first?.callId).to.match(/^call_minted_[0-9a-z]{24}-signature-CiQB0e2Kb3n-_w$/);
+      expect(second?.callId).to.match(/^call_minted_[0-9a-z]{24}$/);
       expect(second?.arguments).to.equal('{}');
     });
 
@@ -273,6 +273,28 @@ describe('native upstream', () => {
           ],
         },
       ]);
+    });
+
+    it('has every id that the upstream gave, whatever it looks like', () => {
+      for (const id of ['call_3206086', 'call_0', 'call_abcdefghijklmnopqrstuvwx', 'fn:1']) {
+        const functionCall = { id, name: 'look', args: {} };
+        const candidates = [{ content: { parts: [{ functionCall, thoughtSignature: 'c2ln' }] }, finishReason: 'STOP' }];
+        const [made] = callsOf(resultOf(upstream.parseResult({ candidates })));
+        const callId = made?.callId ?? '';
+        const contents = contentsOf({ role: 'assistant', parts: [call(callId)] }, result(callId, 'A'));
+        expect(contents).to.have.nested.property('[0].parts[0].functionCall.id', id);
+        expect(contents).to.have.nested.property('[1].parts[0].functionResponse.id', id);
+        const read = generateContent.client.parseRequest(
+          {
+            contents: [
+              { role: 'model', parts: [{ functionCall }] },
+              { role: 'user', parts: [{ text: 'Go on' }] },
+            ],
+          },
+          { address: { model: 'm', stream: false } },
+        );
+        expect(contentsOf(...read.turns)).to.have.nested.property('[0].parts[0].functionCall.id', id);
+      }
     });
 
     it('has no ids that the upstream did not give', () => {
