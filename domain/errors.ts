@@ -89,7 +89,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** Of a refusal's sentence, which may quote what the client sent. */
+const MAXIMUM_SENTENCE_LENGTH = 2_000;
+
 /** The most frequent refusal: 400 `bad_request`, with a sentence that names the field. */
 export function badRequest(message: string): ServiceError {
-  return new ServiceError('bad_request', message);
+  const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
+  return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`);
 }

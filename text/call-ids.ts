@@ -6,6 +6,8 @@ import { randomLetters } from '../domain/ids.ts';
 import type { Turn } from './canonical.ts';
 
 const MAXIMUM_LENGTH = 64;
+/** Of `_` and the number of an id. */
+const LONGEST_SUFFIX = 9;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** How the ids begin that the gateway makes, so that they are told from those of any upstream. */
@@ -37,14 +39,15 @@ export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, 
   const counts = new Map<string, number>();
   for (const id of ids) {
     if (PORTABLE.test(id)) continue;
-    const base = id.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, MAXIMUM_LENGTH) || 'call';
-    let count = counts.get(base) ?? 0;
-    let replacement: string;
-    do {
+    let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
+    // What is numbered is the same for all ids that begin alike, so that no number is tried twice.
+    const beginning = replacement.slice(0, MAXIMUM_LENGTH - LONGEST_SUFFIX);
+    let count = counts.get(beginning) ?? 1;
+    while (ids.has(replacement)) {
       count += 1;
-      replacement = count === 1 ? base : numbered(base, count);
-    } while (ids.has(replacement));
-    counts.set(base, count);
+      replacement = `${beginning}_${count}`;
+    }
+    counts.set(beginning, count);
     ids.add(replacement);
     replacements.set(id, replacement);
   }
@@ -69,9 +72,4 @@ export function withPortableCallIds(turns: readonly Turn[]): readonly Turn[] {
 function callIdsOf({ role, parts }: Turn): string[] {
   if (role !== 'assistant' && role !== 'tool') return [];
   return parts.flatMap((part) => ('callId' in part ? part.callId : []));
-}
-
-function numbered(base: string, count: number): string {
-  const suffix = `_${count}`;
-  return base.slice(0, MAXIMUM_LENGTH - suffix.length) + suffix;
 }

@@ -1,9 +1,10 @@
 /** Data URLs (RFC 2397) with base64, which carry images and files inside a request. */
 import { badRequest } from '../domain/errors.ts';
 import type { Source } from './canonical.ts';
-import { readName } from './read.ts';
+import { readText } from './read.ts';
 
-const DATA_URL = /^data:([^;,]+)(?:;[^;,]+)*;base64,/i;
+/** Of the media type and its parameters; a longer one is no type that anybody knows. */
+const MAXIMUM_HEAD_LENGTH = 1_024;
 
 /** A source as a URL: a link as it is, bytes as a data URL. */
 export function urlOf(source: Source): string {
@@ -16,10 +17,11 @@ export function urlOf(source: Source): string {
  * @throws ServiceError `bad_request` when it is neither a data URL with base64 nor a link over http or https
  */
 export function readUrl(value: unknown, path: string): Source {
-  const url = readName(value, path);
-  const head = DATA_URL.exec(url);
-  if (head?.[1] !== undefined) {
-    return { kind: 'base64', mediaType: head[1].toLowerCase(), data: url.slice(head[0].length) };
+  const url = readText(value, path);
+  const head = url.slice(0, MAXIMUM_HEAD_LENGTH).split(',', 1)[0]?.toLowerCase() ?? '';
+  const [mediaType, ...parameters] = head.slice('data:'.length).split(';');
+  if (head.startsWith('data:') && mediaType && parameters.at(-1) === 'base64' && url.charAt(head.length) === ',') {
+    return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
   }
   if (/^https?:\/\//i.test(url)) return { kind: 'url', url };
   throw badRequest(`"${path}" must be an https URL or a data URL with a media type and base64`);

@@ -54,8 +54,10 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   readonly #keepsEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
   readonly #measure: Emit<StreamEvent>;
-  /** An event whose end has not come yet. */
+  /** An event whose end has not come yet: the first bytes of a buffer that doubles as it fills. */
   #rest: Uint8Array = new Uint8Array();
+  #restLength = 0;
+  #place: 'inside' | 'after-feed' | 'after-return' = 'inside';
 
   constructor(upstream: UpstreamFormat, keepsEvent: (event: ServerSentEvent) => boolean, meter: Meter) {
     this.#answer = upstream.parseStream();
@@ -65,23 +67,59 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   }
 
   push(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
-    const pending = joined(this.#rest, bytes);
     let start = 0;
-    let searchFrom = Math.max(0, this.#rest.length - 3);
-    for (let end = endOfEvent(pending, searchFrom); end !== -1; end = endOfEvent(pending, searchFrom)) {
-      this.#forward(pending.subarray(start, end), emit);
+    for (let end = this.#findEnd(bytes, 0); end !== -1; end = this.#findEnd(bytes, end)) {
+      this.#forward(this.#whole(bytes.subarray(start, end)), emit);
       start = end;
-      searchFrom = end;
     }
-    this.#rest = pending.subarray(start);
-    if (this.#rest.length > MAXIMUM_EVENT_BYTES) throw malformedAnswer();
+    this.#keep(bytes.subarray(start));
+    if (this.#restLength > MAXIMUM_EVENT_BYTES) throw malformedAnswer();
   }
 
   end(emit: Emit<Uint8Array>): void {
-    if (this.#rest.length > 0) this.#forward(this.#rest, emit);
+    if (this.#restLength > 0) this.#forward(this.#whole(new Uint8Array()), emit);
     this.#events.end((event) => this.#answer.push(event, this.#measure));
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
+  }
+
+  /** The index after the blank line that ends the event, or -1; each byte is looked at once. Lines end in LF or CR LF. */
+  #findEnd(bytes: Uint8Array, from: number): number {
+    for (let index = from; index < bytes.length; index += 1) {
+      if (this.#place === 'inside') {
+        const feed = bytes.indexOf(LINE_FEED, index);
+        if (feed === -1) return -1;
+        index = feed;
+        this.#place = 'after-feed';
+      } else if (bytes[index] === LINE_FEED) {
+        this.#place = 'inside';
+        return index + 1;
+      } else {
+        this.#place = this.#place === 'after-feed' && bytes[index] === CARRIAGE_RETURN ? 'after-return' : 'inside';
+      }
+    }
+    return -1;
+  }
+
+  #keep(bytes: Uint8Array): void {
+    const length = this.#restLength + bytes.length;
+    if (length > this.#rest.length) {
+      const larger = new Uint8Array(Math.max(length, 2 * this.#rest.length));
+      larger.set(this.#rest.subarray(0, this.#restLength));
+      this.#rest = larger;
+    }
+    this.#rest.set(bytes, this.#restLength);
+    this.#restLength = length;
+  }
+
+  /** The event that ends with these bytes. */
+  #whole(last: Uint8Array): Uint8Array {
+    if (this.#restLength === 0) return last;
+    this.#keep(last);
+    const whole = this.#rest.subarray(0, this.#restLength);
+    this.#rest = new Uint8Array();
+    this.#restLength = 0;
+    return whole;
   }
 
   #forward(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
@@ -92,21 +130,4 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     });
     if (kept) emit(bytes);
   }
-}
-
-function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
-  if (first.length === 0) return second;
-  const both = new Uint8Array(first.length + second.length);
-  both.set(first);
-  both.set(second, first.length);
-  return both;
-}
-
-/** The index after the blank line that ends the first event, or -1. Lines end in LF or CR LF. */
-function endOfEvent(bytes: Uint8Array, from: number): number {
-  for (let feed = bytes.indexOf(LINE_FEED, from); feed !== -1; feed = bytes.indexOf(LINE_FEED, feed + 1)) {
-    if (bytes[feed + 1] === LINE_FEED) return feed + 2;
-    if (bytes[feed + 1] === CARRIAGE_RETURN && bytes[feed + 2] === LINE_FEED) return feed + 3;
-  }
-  return -1;
 }

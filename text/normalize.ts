@@ -13,7 +13,7 @@
 import { ServiceError } from '../domain/errors.ts';
 import { newCallId } from './call-ids.ts';
 import { mergeUsage, type Finish, type FinishReason, type StreamEvent, type Usage } from './canonical.ts';
-import { isObject } from './read.ts';
+import { ObjectText } from './object-text.ts';
 import type { Emit, Stage } from './stage.ts';
 
 /** The stage from an upstream's sloppy events to legal ones. */
@@ -30,16 +30,20 @@ interface QueuedPart {
   readonly key: string;
   readonly start: StartEvent;
   /** Arguments so far, for tool calls only. */
-  arguments: string;
+  readonly arguments: ObjectText;
   /** Deltas that wait for the parts before this one. */
   waiting: string[];
   started: boolean;
   end: EndEvent | null;
+  next: QueuedPart | null;
 }
 
 interface ChoiceState {
-  /** The first is open, the others wait for it. */
-  readonly queue: QueuedPart[];
+  /** The part that is open, which those that follow it wait for. */
+  first: QueuedPart | null;
+  last: QueuedPart | null;
+  /** Those that can be over when another one begins: text always, a tool call when its arguments are complete. */
+  readonly mayEnd: Set<QueuedPart>;
   hasToolCalls: boolean;
   finish: Finish | null;
 }
@@ -50,6 +54,8 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   readonly #choiceOfPart = new Map<string, number>();
   readonly #parts = new Map<string, QueuedPart>();
   readonly #usedIds = new Set<string>();
+  /** How many parts have come under each id. */
+  readonly #idCounts = new Map<string, number>();
   readonly #usedCallIds = new Set<string>();
   #started = false;
   #hasParts = false;
@@ -86,7 +92,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   end(emit: Emit<StreamEvent>): void {
     const choices = [...this.#choices].sort(([left], [right]) => left - right);
     for (const [, state] of choices) {
-      for (const part of state.queue) part.end ??= endOf(part.start);
+      for (let part = state.first; part !== null; part = part.next) part.end ??= endOf(part.start);
       this.#flush(state, emit);
     }
     const finishes = choices.map(([choice, state]) => ({ choice, finish: finishOf(state) }));
@@ -111,7 +117,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   #choice(index: number): ChoiceState {
     let state = this.#choices.get(index);
     if (state === undefined) {
-      state = { queue: [], hasToolCalls: false, finish: null };
+      state = { first: null, last: null, mayEnd: new Set(), hasToolCalls: false, finish: null };
       this.#choices.set(index, state);
     }
     return state;
@@ -131,9 +137,16 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     const part = this.#parts.get(event.id) ?? this.#openOnDelta(event, emit);
     // Nothing but white space can follow the arguments of a call that has ended.
     if (part === null || part.end !== null) return;
-    if (part.start.type === 'tool-input-start') part.arguments += event.text;
+    if (part.start.type === 'tool-input-start') this.#takeArguments(part, event.text);
     if (part.started) emit(deltaOf(part.start, event.text));
     else part.waiting.push(event.text);
+  }
+
+  #takeArguments(part: QueuedPart, text: string): void {
+    part.arguments.add(text);
+    const { mayEnd } = this.#choice(part.start.choice ?? 0);
+    if (part.arguments.isWhole) mayEnd.add(part);
+    else mayEnd.delete(part);
   }
 
   #openOnDelta(event: Extract<StreamEvent, { text: string }>, emit: Emit<StreamEvent>): QueuedPart | null {
@@ -144,11 +157,22 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
 
   #enqueue(key: string, start: StartEvent, emit: Emit<StreamEvent>): QueuedPart {
     const state = this.#choice(start.choice ?? 0);
-    for (const part of state.queue) if (mayEnd(part)) this.#close(part, endOf(part.start));
+    for (const part of state.mayEnd) this.#close(part, endOf(part.start));
     this.#hasParts = true;
-    const part = { key, start: this.#withUnusedId(start), arguments: '', waiting: [], started: false, end: null };
+    const part: QueuedPart = {
+      key,
+      start: this.#withUnusedId(start),
+      arguments: new ObjectText(),
+      waiting: [],
+      started: false,
+      end: null,
+      next: null,
+    };
     this.#parts.set(key, part);
-    state.queue.push(part);
+    if (start.type !== 'tool-input-start') state.mayEnd.add(part);
+    if (state.last === null) state.first = part;
+    else state.last.next = part;
+    state.last = part;
     this.#flush(state, emit);
     return part;
   }
@@ -156,7 +180,9 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   /** A text that goes on after another part has begun becomes a part of its own, with an id of its own. */
   #withUnusedId(start: StartEvent): StartEvent {
     let id = start.id;
-    for (let count = 2; this.#usedIds.has(id); count += 1) id = `${start.id}-${count}`;
+    let count = this.#idCounts.get(start.id) ?? 1;
+    for (; this.#usedIds.has(id); id = `${start.id}-${count}`) count += 1;
+    this.#idCounts.set(start.id, count);
     this.#usedIds.add(id);
     return { ...start, id };
   }
@@ -175,21 +201,23 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   #close(part: QueuedPart, end: EndEvent): void {
     if (part.end !== null) return;
     part.end = { ...end, id: part.start.id };
+    this.#choice(part.start.choice ?? 0).mayEnd.delete(part);
     // A tool call stays known, so that late deltas are dropped; text that goes on opens a new part.
     if (part.start.type !== 'tool-input-start') this.#parts.delete(part.key);
   }
 
   /** Gives out all that the order of the parts allows. */
   #flush(state: ChoiceState, emit: Emit<StreamEvent>): void {
-    for (let part = state.queue[0]; part !== undefined; part = state.queue[0]) {
+    for (let part = state.first; part !== null; part = state.first) {
       if (!part.started) emit(part.start);
       part.started = true;
       for (const text of part.waiting) emit(deltaOf(part.start, text));
       part.waiting = [];
       if (part.end === null) return;
-      if (part.end.type === 'tool-input-end' && part.arguments.trim() === '') emit(deltaOf(part.start, '{}'));
+      if (part.end.type === 'tool-input-end' && part.arguments.text.trim() === '') emit(deltaOf(part.start, '{}'));
       emit(part.end);
-      state.queue.shift();
+      state.first = part.next;
+      if (state.first === null) state.last = null;
     }
   }
 }
@@ -204,21 +232,6 @@ function deltaOf(start: StartEvent, text: string): StreamEvent {
   if (start.type === 'text-start') return { type: 'text-delta', id: start.id, text };
   if (start.type === 'reasoning-start') return { type: 'reasoning-delta', id: start.id, text };
   return { type: 'tool-input-delta', id: start.id, text };
-}
-
-/** Whether a part can be over when another one begins: text always, a tool call when its arguments are complete. */
-function mayEnd(part: QueuedPart): boolean {
-  return part.start.type !== 'tool-input-start' || isCompleteObject(part.arguments);
-}
-
-/** Whether `text` is a whole JSON object, so that nothing but white space can follow. */
-export function isCompleteObject(text: string): boolean {
-  if (!text.trimEnd().endsWith('}')) return false;
-  try {
-    return isObject(JSON.parse(text));
-  } catch {
-    return false;
-  }
 }
 
 function finishOf(state: ChoiceState): Finish {

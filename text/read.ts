@@ -34,9 +34,27 @@ export function readString(value: unknown, path: string): string {
 }
 
 /** A string with at least one character. */
+export function readText(value: unknown, path: string): string {
+  const text = readString(value, path);
+  if (text === '') throw badRequest(`"${path}" must not be empty`);
+  return text;
+}
+
+const MAXIMUM_ID_LENGTH = 16_000;
+
+/**
+ * A text by which things are told apart. Much longer ones are not hashed in sets and maps, but compared with each other as
+ * often as there are others of their length.
+ */
+export function readId(value: unknown, path: string): string {
+  const id = readString(value, path);
+  if (id.length > MAXIMUM_ID_LENGTH) throw badRequest(`"${path}" must have at most ${MAXIMUM_ID_LENGTH} characters`);
+  return id;
+}
+
+/** An id with at least one character. */
 export function readName(value: unknown, path: string): string {
-  if (readString(value, path) === '') throw badRequest(`"${path}" must not be empty`);
-  return readString(value, path);
+  return readText(readId(value, path), path);
 }
 
 export function readBoolean(value: unknown, path: string): boolean {
@@ -87,12 +105,16 @@ export function optional<T>(value: unknown, path: string, read: Reader<T>): T | 
 }
 
 const MAXIMUM_STOP_SEQUENCES = 64;
+const MAXIMUM_STOP_SEQUENCE_LENGTH = 65_536;
 
 /** Stop sequences, without the empty ones. */
 export function readStopSequences(value: unknown, path: string): readonly string[] {
   const sequences = readArray(value, path, readString).filter((sequence) => sequence !== '');
   if (sequences.length > MAXIMUM_STOP_SEQUENCES) {
     throw badRequest(`"${path}" accepts at most ${MAXIMUM_STOP_SEQUENCES} items`);
+  }
+  if (sequences.some(({ length }) => length > MAXIMUM_STOP_SEQUENCE_LENGTH)) {
+    throw badRequest(`"${path}" accepts items of at most ${MAXIMUM_STOP_SEQUENCE_LENGTH} characters`);
   }
   return sequences;
 }

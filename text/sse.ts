@@ -17,6 +17,7 @@ export const DONE = '[DONE]';
 /** A comment: clients skip it, and it keeps idle connections open. */
 export const COMMENT_FRAME = ': keep-alive\n\n';
 
+const SHORT_PIECES_TO_JOIN = 1_024;
 const DEFAULT_MAXIMUM_EVENT_LENGTH = 16 * 1024 * 1024;
 
 /** The text of one event. */
@@ -42,6 +43,8 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
   readonly #decoder = new TextDecoder();
   /** The pieces of a line whose end has not come yet: joined once, so a long line in many reads stays linear. */
   #pieces: string[] = [];
+  /** Short ones of them, which are joined from time to time: a piece costs more than its few characters. */
+  #shortPieces: string[] = [];
   #event: string | null = null;
   #data: string[] = [];
   #piecesLength = 0;
@@ -59,7 +62,7 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
 
   end(emit: Emit<ServerSentEvent>): void {
     this.#read(this.#decoder.decode(), emit);
-    if (this.#pieces.length > 0) this.#takeLine('', emit);
+    if (this.#piecesLength > 0) this.#takeLine('', emit);
     this.#dispatch(emit);
   }
 
@@ -78,9 +81,15 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
       if (nextFeed !== -1 && nextFeed < start) nextFeed = text.indexOf('\n', start);
     }
     if (start === text.length) return;
-    this.#pieces.push(text.slice(start));
+    this.#shortPieces.push(text.slice(start));
+    if (this.#shortPieces.length === SHORT_PIECES_TO_JOIN) this.#joinShortPieces();
     this.#piecesLength += text.length - start;
     this.#checkLength();
+  }
+
+  #joinShortPieces(): void {
+    this.#pieces.push(this.#shortPieces.join(''));
+    this.#shortPieces = [];
   }
 
   #checkLength(): void {
@@ -90,7 +99,8 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
 
   #takeLine(lastPiece: string, emit: Emit<ServerSentEvent>): void {
     let line = lastPiece;
-    if (this.#pieces.length > 0) {
+    if (this.#piecesLength > 0) {
+      this.#joinShortPieces();
       line = this.#pieces.join('') + lastPiece;
       this.#pieces = [];
       this.#piecesLength = 0;

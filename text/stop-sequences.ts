@@ -4,33 +4,61 @@
  * A sequence that is complete first wins, as it would while a model generates; of two that are complete at the same
  * character, the longer one. Only text is cut, not reasoning or tool calls. The rest of the upstream's answer is read and
  * dropped, because the usage that is billed comes at its end.
+ *
+ * Each sequence is looked for in the way of Knuth, Morris and Pratt: whatever the texts, no character is looked at again.
  */
 import type { StreamEvent } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';
 
-interface Cut {
-  /** How much of the text comes before the sequence. */
-  readonly length: number;
-  readonly sequence: string;
-}
-
 /** The stage that cuts legal events at any of `sequences`, none of which is empty. Its output is legal too. */
 export function cutAtStopSequences(sequences: readonly string[]): Stage<StreamEvent, StreamEvent> {
-  return new Cutter(sequences);
+  return new Cutter([...new Set(sequences)].map(toPattern));
+}
+
+interface Pattern {
+  readonly sequence: string;
+  /** For each number of characters that fit, how many of them still fit when the next one does not. */
+  readonly fallbacks: Int32Array;
+}
+
+function toPattern(sequence: string): Pattern {
+  const fallbacks = new Int32Array(sequence.length + 1);
+  const pattern = { sequence, fallbacks };
+  for (let length = 1; length < sequence.length; length += 1) {
+    fallbacks[length + 1] = fitting(pattern, fallbacks[length] ?? 0, sequence.charCodeAt(length));
+  }
+  return pattern;
+}
+
+/** How much of the pattern fits once `code` has followed after as much as `fits`. */
+function fitting({ sequence, fallbacks }: Pattern, fits: number, code: number): number {
+  let length = fits;
+  while (length > 0 && sequence.charCodeAt(length) !== code) length = fallbacks[length] ?? 0;
+  return sequence.charCodeAt(length) === code ? length + 1 : 0;
+}
+
+/** An open text. */
+interface OpenText {
+  /** Of which nothing went out yet: a text that is cut to nothing leaves no trace. */
+  unsentStart: StreamEvent | null;
+  /** For each pattern, how much of it the text ends with. */
+  readonly fits: Int32Array;
+  /** What may be the beginning of a stop sequence, in the pieces in which it came. */
+  held: string[];
+  /** Those before it were sent. */
+  firstHeld: number;
+  heldLength: number;
 }
 
 class Cutter implements Stage<StreamEvent, StreamEvent> {
-  readonly #sequences: readonly string[];
+  readonly #patterns: readonly Pattern[];
   readonly #choiceOfPart = new Map<string, number>();
-  /** Starts of texts of which nothing went out yet: a text that is cut to nothing leaves no trace. */
-  readonly #unsentStarts = new Map<string, StreamEvent>();
-  /** Text at the end of an open part that may be the beginning of a stop sequence. */
-  readonly #held = new Map<string, string>();
+  readonly #texts = new Map<string, OpenText>();
   /** The sequence that each choice was cut at. */
   readonly #hits = new Map<number, string>();
 
-  constructor(sequences: readonly string[]) {
-    this.#sequences = sequences;
+  constructor(patterns: readonly Pattern[]) {
+    this.#patterns = patterns;
   }
 
   push(event: StreamEvent, emit: Emit<StreamEvent>): void {
@@ -49,61 +77,88 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     }
     const choice = this.#choiceOfPart.get(event.id) ?? 0;
     if (this.#hits.has(choice)) return;
-    if (event.type === 'text-start') this.#unsentStarts.set(event.id, event);
+    if (event.type === 'text-start') this.#open(event);
     else if (event.type === 'text-delta') this.#cut(event.id, event.text, choice, emit);
-    else if (event.type === 'text-end') this.#endText(event.id, this.#held.get(event.id) ?? '', emit);
+    else if (event.type === 'text-end') this.#endText(event.id, Infinity, emit);
     else emit(event);
   }
 
   end(): void {}
 
+  #open(start: Extract<StreamEvent, { type: 'text-start' }>): OpenText {
+    const fits = new Int32Array(this.#patterns.length);
+    const text: OpenText = { unsentStart: start, fits, held: [], firstHeld: 0, heldLength: 0 };
+    this.#texts.set(start.id, text);
+    return text;
+  }
+
   #cut(id: string, delta: string, choice: number, emit: Emit<StreamEvent>): void {
-    const text = (this.#held.get(id) ?? '') + delta;
-    const cut = firstCut(text, this.#sequences);
-    if (cut !== null) {
-      this.#hits.set(choice, cut.sequence);
-      return this.#endText(id, text.slice(0, cut.length), emit);
+    const text = this.#texts.get(id) ?? this.#open({ type: 'text-start', id });
+    const hit = this.#advance(text.fits, delta);
+    text.held.push(delta);
+    text.heldLength += delta.length;
+    if (hit !== null) {
+      this.#hits.set(choice, hit.sequence);
+      return this.#endText(id, text.heldLength - delta.length + hit.end - hit.sequence.length, emit);
     }
-    const held = lengthOfPossibleStart(text, this.#sequences);
-    this.#held.set(id, text.slice(text.length - held));
-    this.#emitText(id, text.slice(0, text.length - held), emit);
+    const mayBegin = text.fits.reduce((longest, length) => Math.max(longest, length), 0);
+    this.#give(id, text, text.heldLength - mayBegin, emit);
   }
 
-  #emitText(id: string, text: string, emit: Emit<StreamEvent>): void {
-    if (text === '') return;
-    const start = this.#unsentStarts.get(id);
-    if (start !== undefined) emit(start);
-    this.#unsentStarts.delete(id);
-    emit({ type: 'text-delta', id, text });
+  /** Moves on in all patterns. @returns the sequence that is complete first, and where in `delta` it ends */
+  #advance(fits: Int32Array, delta: string): { readonly sequence: string; readonly end: number } | null {
+    let hit: { readonly sequence: string; readonly end: number } | null = null;
+    for (const [index, pattern] of this.#patterns.entries()) {
+      const { sequence } = pattern;
+      let length = fits[index] ?? 0;
+      const end = hit?.end ?? delta.length;
+      for (let at = 0; at < end && length < sequence.length; at += 1) {
+        length = fitting(pattern, length, delta.charCodeAt(at));
+        if (length < sequence.length) continue;
+        const isBetter = hit === null || at + 1 < hit.end || sequence.length > hit.sequence.length;
+        if (isBetter) hit = { sequence, end: at + 1 };
+      }
+      fits[index] = length;
+    }
+    return hit;
   }
 
-  #endText(id: string, lastText: string, emit: Emit<StreamEvent>): void {
-    this.#emitText(id, lastText, emit);
-    if (!this.#unsentStarts.has(id)) emit({ type: 'text-end', id });
+  /** Sends the first `length` characters of what is held. */
+  #give(id: string, text: OpenText, length: number, emit: Emit<StreamEvent>): void {
+    const given = take(text, length);
+    if (given === '') return;
+    if (text.unsentStart !== null) emit(text.unsentStart);
+    text.unsentStart = null;
+    emit({ type: 'text-delta', id, text: given });
+  }
+
+  /** @param length how much of what is held is sent before the end */
+  #endText(id: string, length: number, emit: Emit<StreamEvent>): void {
+    const text = this.#texts.get(id);
+    if (text === undefined) return;
+    this.#texts.delete(id);
+    this.#give(id, text, length, emit);
+    if (text.unsentStart === null) emit({ type: 'text-end', id });
   }
 }
 
-function firstCut(text: string, sequences: readonly string[]): Cut | null {
-  let first: Cut | null = null;
-  for (const sequence of sequences) {
-    const length = text.indexOf(sequence);
-    if (length === -1) continue;
-    const end = length + sequence.length;
-    const firstEnd = first === null ? Infinity : first.length + first.sequence.length;
-    if (end < firstEnd || (end === firstEnd && sequence.length > (first?.sequence.length ?? 0))) {
-      first = { length, sequence };
-    }
-  }
-  return first;
-}
+const PIECES_TO_DROP_AT_ONCE = 1_024;
 
-/** Length of the longest end of `text` that one of the sequences begins with. */
-export function lengthOfPossibleStart(text: string, sequences: readonly string[]): number {
-  let longest = 0;
-  for (const sequence of sequences) {
-    for (let length = Math.min(sequence.length - 1, text.length); length > longest; length -= 1) {
-      if (text.endsWith(sequence.slice(0, length))) longest = length;
-    }
+/** Takes the first `length` characters of what is held; all, when there are fewer. */
+function take(text: OpenText, length: number): string {
+  const taken: string[] = [];
+  let left = Math.min(length, text.heldLength);
+  text.heldLength -= left;
+  while (left > 0) {
+    const piece = text.held[text.firstHeld] ?? '';
+    taken.push(piece.slice(0, left));
+    if (left < piece.length) text.held[text.firstHeld] = piece.slice(left);
+    else text.firstHeld += 1;
+    left -= Math.min(left, piece.length);
   }
-  return longest;
+  if (text.firstHeld >= PIECES_TO_DROP_AT_ONCE && text.firstHeld * 2 >= text.held.length) {
+    text.held = text.held.slice(text.firstHeld);
+    text.firstHeld = 0;
+  }
+  return taken.join('');
 }

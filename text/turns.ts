@@ -1,6 +1,7 @@
 /** What formats with stricter conversations than the canonical one need done to the turns. */
 import { badRequest } from '../domain/errors.ts';
-import type { JsonObject, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import type { AnswerPart, JsonObject, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import { JsonSizer } from './json-size.ts';
 import { isObject } from './read.ts';
 
 /** All system text joined by blank lines, wherever it stood, and the other turns; null when there is none. */
@@ -50,7 +51,7 @@ export function pairToolResults(turns: readonly Turn[]): Turn[] {
     const results: ToolResultPart[] = [];
     for (const call of turn.parts) {
       if (call.type !== 'tool-call') continue;
-      const result = takeUnplaced(waiting.get(call.callId) ?? [], placed);
+      const result = takeUnplaced(waiting.get(call.callId), placed);
       if (result !== null) results.push({ ...result, name: result.name ?? call.name });
     }
     if (results.length > 0) paired.push({ role: 'tool', parts: results });
@@ -58,23 +59,59 @@ export function pairToolResults(turns: readonly Turn[]): Turn[] {
   return paired;
 }
 
-function resultsByCallId(turns: readonly Turn[]): Map<string, ToolResultPart[]> {
-  const results = new Map<string, ToolResultPart[]>();
-  for (const part of turns.flatMap((turn) => (turn.role === 'tool' ? turn.parts : []))) {
-    const same = results.get(part.callId);
-    if (same === undefined) results.set(part.callId, [part]);
-    else same.push(part);
-  }
-  return results;
+/** The results of one call id, in their order. */
+interface WaitingResults {
+  readonly results: ToolResultPart[];
+  /** The first that may still wait for its place. */
+  next: number;
 }
 
-/** Takes the first result out of `waiting` that has no place yet, and marks it as placed. */
-function takeUnplaced(waiting: ToolResultPart[], placed: Set<ToolResultPart>): ToolResultPart | null {
-  let result = waiting.shift();
-  while (result !== undefined && placed.has(result)) result = waiting.shift();
+function resultsByCallId(turns: readonly Turn[]): Map<string, WaitingResults> {
+  const waiting = new Map<string, WaitingResults>();
+  for (const part of turns.flatMap((turn) => (turn.role === 'tool' ? turn.parts : []))) {
+    const same = waiting.get(part.callId);
+    if (same === undefined) waiting.set(part.callId, { results: [part], next: 0 });
+    else same.results.push(part);
+  }
+  return waiting;
+}
+
+/** The first result that has no place yet, which it has from now on. */
+function takeUnplaced(waiting: WaitingResults | undefined, placed: Set<ToolResultPart>): ToolResultPart | null {
+  if (waiting === undefined) return null;
+  let result = waiting.results[waiting.next];
+  while (result !== undefined && placed.has(result)) result = waiting.results[(waiting.next += 1)];
   if (result === undefined) return null;
   placed.add(result);
   return result;
+}
+
+/** Of all tool calls of a conversation together, where their arguments are read. */
+const MAXIMUM_ARGUMENTS_LENGTH = 8 * 1024 * 1024;
+const ARGUMENTS_LIMITS = { maxDepth: 64, maxValues: 100_000 };
+
+/**
+ * Checks the tool calls of a conversation before {@link argumentsOf} is asked for each: JSON in a text may become far larger
+ * when it is read than the text is.
+ *
+ * @throws ServiceError `bad_request` when they are too large
+ */
+export function checkArguments(turns: readonly Turn[]): void {
+  const texts = turns.flatMap(({ role, parts }) => (role === 'assistant' ? parts : [])).flatMap(textOfArguments);
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (length > MAXIMUM_ARGUMENTS_LENGTH) {
+    throw badRequest(`the arguments of all tool calls must have at most ${MAXIMUM_ARGUMENTS_LENGTH} characters`);
+  }
+  let values = 0;
+  for (const text of texts) {
+    const sizer = new JsonSizer({ ...ARGUMENTS_LIMITS, maxValues: ARGUMENTS_LIMITS.maxValues - values });
+    sizer.push(Buffer.from(text));
+    values += sizer.values;
+  }
+}
+
+function textOfArguments(part: AnswerPart): string[] {
+  return part.type === 'tool-call' ? [part.arguments] : [];
 }
 
 /**

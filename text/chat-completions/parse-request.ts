@@ -25,10 +25,12 @@ import {
   optional,
   readArray,
   readBoolean,
+  readId,
   readName,
   readObject,
   readStopSequences,
   readString,
+  readText,
 } from '../read.ts';
 import { MESSAGE_FIELDS, REQUEST_FIELDS } from './types.ts';
 
@@ -92,7 +94,7 @@ function readMessage(value: unknown, path: string): Turn {
     case 'assistant':
       return { role: 'assistant', parts: readAnswer(message, path) };
     default: {
-      const callId = readString(message['tool_call_id'], join(path, 'tool_call_id'));
+      const callId = readId(message['tool_call_id'], join(path, 'tool_call_id'));
       const parts = readContent<InputPart>(content, contentPath, readInputPart);
       return { role: 'tool', parts: [{ type: 'tool-result', callId, content: parts }] };
     }
@@ -138,7 +140,7 @@ function readInputPart(value: unknown, path: string): InputPart {
       const audioPath = join(path, 'input_audio');
       const audio = readObject(part['input_audio'], audioPath);
       const format = oneOf(['wav', 'mp3'])(audio['format'], join(audioPath, 'format'));
-      const data = readName(audio['data'], join(audioPath, 'data'));
+      const data = readText(audio['data'], join(audioPath, 'data'));
       return { type: 'file', source: { kind: 'base64', mediaType: `audio/${format}`, data } };
     }
   }
@@ -188,7 +190,7 @@ function readToolCall(value: unknown, path: string): ToolCallPart {
   const called = readObject(call['function'], functionPath);
   return {
     type: 'tool-call',
-    callId: readString(call['id'], join(path, 'id')),
+    callId: readId(call['id'], join(path, 'id')),
     name: readName(called['name'], join(functionPath, 'name')),
     arguments: optional(called['arguments'], join(functionPath, 'arguments'), readString) || '{}',
   };

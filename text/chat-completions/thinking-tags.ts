@@ -2,8 +2,6 @@
  * Reasoning inside of the text: upstreams that serve open models may write it at the beginning, between `<think>` and
  * `</think>`, where others have a field for it.
  */
-import { lengthOfPossibleStart } from '../stop-sequences.ts';
-
 const OPENING = '<think>';
 const CLOSING = '</think>';
 
@@ -15,7 +13,9 @@ export interface Piece {
 /** Tells reasoning and text apart in one answer, whose pieces may be cut anywhere. */
 export class TaggedText {
   #place: 'before' | 'reasoning' | 'between' | 'text' = 'before';
-  /** What may be the beginning of a tag, or the space around one. */
+  /** The white space that the answer begins with, which is text unless a tag follows. */
+  #space = '';
+  /** What may be the beginning of a tag. */
   #held = '';
 
   /** Whether all that follows is text. */
@@ -38,6 +38,7 @@ export class TaggedText {
   end(): Piece[] {
     const pieces: Piece[] = [];
     if (this.#place === 'between') this.#held = '';
+    this.#unhold();
     this.#give(this.#place === 'reasoning' ? 'reasoning' : 'text', this.#held.length, pieces);
     this.#place = 'text';
     return pieces;
@@ -45,18 +46,27 @@ export class TaggedText {
 
   #open(): void {
     const begun = this.#held.trimStart();
+    this.#space += this.#held.slice(0, this.#held.length - begun.length);
+    this.#held = begun;
     if (begun.startsWith(OPENING)) {
       this.#place = 'reasoning';
+      this.#space = '';
       this.#held = begun.slice(OPENING.length);
     } else if (!OPENING.startsWith(begun)) {
       this.#place = 'text';
+      this.#unhold();
     }
+  }
+
+  #unhold(): void {
+    this.#held = this.#space + this.#held;
+    this.#space = '';
   }
 
   #readReasoning(pieces: Piece[]): void {
     const end = this.#held.indexOf(CLOSING);
     if (end === -1) {
-      return this.#give('reasoning', this.#held.length - lengthOfPossibleStart(this.#held, [CLOSING]), pieces);
+      return this.#give('reasoning', this.#held.length - lengthOfPossibleStart(this.#held), pieces);
     }
     this.#give('reasoning', end, pieces);
     this.#held = this.#held.slice(CLOSING.length);
@@ -72,4 +82,11 @@ export class TaggedText {
     if (length > 0) pieces.push({ type, text: this.#held.slice(0, length) });
     this.#held = this.#held.slice(length);
   }
+}
+
+/** Length of the longest end of `text` that a closing tag begins with. */
+function lengthOfPossibleStart(text: string): number {
+  let length = Math.min(CLOSING.length - 1, text.length);
+  while (!CLOSING.startsWith(text.slice(text.length - length))) length -= 1;
+  return length;
 }

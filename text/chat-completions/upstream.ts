@@ -1,7 +1,7 @@
 /** What an upstream that speaks chat completions answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
-import { isCompleteObject } from '../normalize.ts';
+import { ObjectText } from '../object-text.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -62,7 +62,7 @@ interface ToolCall {
   readonly key: string;
   readonly id: string;
   readonly name: string;
-  arguments: string;
+  readonly arguments: ObjectText;
 }
 
 interface ChoiceState {
@@ -124,7 +124,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const [choice, state] of this.#choices) {
       emitPieces(state.content.end(), choice, emit);
       for (const { key, id, name, arguments: text } of state.wrappers) {
-        for (const event of eventsOfCall({ callId: id, name, arguments: text }, key, choice)) emit(event);
+        for (const event of eventsOfCall({ callId: id, name, arguments: text.text }, key, choice)) emit(event);
       }
       const reason = state.finish ?? (this.#done ? 'stop' : null);
       if (reason === null) continue;
@@ -187,14 +187,14 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const text = argumentsTextOf(called['arguments']);
     let call = state.callByIndex.get(index);
     if (call === undefined || isAnotherCall(call, id, name)) {
-      call = { key: `tool-${choice}-${state.callCount}`, id, name, arguments: '' };
+      call = { key: `tool-${choice}-${state.callCount}`, id, name, arguments: new ObjectText() };
       state.callCount += 1;
       state.callByIndex.set(index, call);
       if (mayWrapCalls(name)) state.wrappers.push(call);
       else emit({ type: 'tool-input-start', id: call.key, callId: id, name, choice });
     }
     state.lastIndex = index;
-    call.arguments += text;
+    call.arguments.add(text);
     if (text !== '' && !mayWrapCalls(call.name)) emit({ type: 'tool-input-delta', id: call.key, text });
   }
 }
@@ -209,7 +209,7 @@ function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamE
  */
 function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
   if (name === '') return false;
-  return id === '' ? isCompleteObject(call.arguments) : id !== call.id;
+  return id === '' ? call.arguments.isWhole : id !== call.id;
 }
 
 /** Arguments are JSON text; some upstreams send the object itself. */

@@ -17,7 +17,7 @@ import type {
 } from '../canonical.ts';
 import { isMintedCallId } from '../call-ids.ts';
 import { compact, isObject } from '../read.ts';
-import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
+import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
 import { arrayOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderMedia } from './media.ts';
@@ -28,6 +28,7 @@ import { SKIP_SIGNATURE, unpackCallId } from './thought-signatures.ts';
 const MAXIMUM_STOP_SEQUENCES = 5;
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
+  checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const contents = pairToolResults(mergeNeighbours(turns)).flatMap(renderTurn);
   if (contents.length === 0) throw badRequest('the model needs a message besides the system text');

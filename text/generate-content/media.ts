@@ -1,7 +1,7 @@
 /** Images and files, which the format tells apart by their media type only. */
 import type { FilePart, ImagePart, JsonObject, Source } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { compact, join, optional, readName } from '../read.ts';
+import { compact, join, optional, readName, readText } from '../read.ts';
 import { readFields } from './names.ts';
 
 /** For links whose media type nobody said. */
@@ -19,7 +19,8 @@ const MEDIA_TYPE_BY_EXTENSION: Readonly<Record<string, string>> = {
 };
 
 function mediaTypeOfLink(url: string): string | undefined {
-  const extension = /\.([a-z0-9]+)(?:[?#].*)?$/i.exec(url)?.[1]?.toLowerCase() ?? '';
+  const address = url.slice(0, url.search(/[?#]|$/));
+  const extension = address.slice(address.lastIndexOf('.') + 1).toLowerCase();
   return Object.hasOwn(MEDIA_TYPE_BY_EXTENSION, extension) ? MEDIA_TYPE_BY_EXTENSION[extension] : undefined;
 }
 
@@ -27,7 +28,7 @@ function mediaTypeOfLink(url: string): string | undefined {
 export function readInlineData(value: unknown, path: string): ImagePart | FilePart {
   const blob = readFields(value, path);
   const mediaType = readName(blob['mimeType'], join(path, 'mimeType')).toLowerCase();
-  const data = readName(blob['data'], join(path, 'data'));
+  const data = readText(blob['data'], join(path, 'data'));
   return mediaPart({ kind: 'base64', mediaType, data });
 }
 

@@ -2,13 +2,17 @@
 import type { JsonObject } from '../canonical.ts';
 import { readObject } from '../read.ts';
 
+/** No field of the format has a longer name. */
+const MAXIMUM_NAME_LENGTH = 64;
+
 /** The object with its own field names, not those of what it holds, in camelCase: `inline_data` becomes `inlineData`. */
 export function camelCased(object: JsonObject): JsonObject {
-  const entries = Object.entries(object).map(([name, value]) => [
-    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    value,
-  ]);
-  return Object.fromEntries(entries);
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => [camelCase(name), value]));
+}
+
+function camelCase(name: string): string {
+  if (name.length > MAXIMUM_NAME_LENGTH) return name;
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /**

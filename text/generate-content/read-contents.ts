@@ -3,7 +3,7 @@ import { badRequest } from '../../domain/errors.ts';
 import { callIdOfPlace } from '../call-ids.ts';
 import type { AnswerPart, InputPart, JsonObject, TextPart, ToolResultPart, Turn } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
-import { compact, join, oneOf, optional, readArray, readBoolean, readName, readObject, readString } from '../read.ts';
+import { compact, join, oneOf, optional, readArray, readBoolean, readId, readName, readObject, readString } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { readFields } from './names.ts';
@@ -135,7 +135,7 @@ function readAnswerPart({ kind, fields, path }: PartOnWire, calls: Calls): Answe
   if (kind !== 'functionCall') throw badRequest(`"${valuePath}" must be in an item with the role user`);
   const call = readFields(fields['functionCall'], valuePath);
   const name = readName(call['name'], join(valuePath, 'name'));
-  const callId = calls.add(optional(call['id'], join(valuePath, 'id'), readString), name);
+  const callId = calls.add(optional(call['id'], join(valuePath, 'id'), readId), name);
   const args = optional(call['args'], join(valuePath, 'args'), readObject) ?? {};
   return [compact({ type: 'tool-call', callId, name, arguments: JSON.stringify(args), signature })];
 }
@@ -144,7 +144,7 @@ function readResult({ fields, path }: PartOnWire, calls: Calls): ToolResultPart 
   const resultPath = join(path, 'functionResponse');
   const result = readFields(fields['functionResponse'], resultPath);
   const name = readName(result['name'], join(resultPath, 'name'));
-  const callId = calls.answer(optional(result['id'], join(resultPath, 'id'), readString), name);
+  const callId = calls.answer(optional(result['id'], join(resultPath, 'id'), readId), name);
   if (callId === null) throw badRequest(`"${resultPath}" must answer a functionCall of "${name}" before it`);
   const response = optional(result['response'], join(resultPath, 'response'), readObject) ?? {};
   const attachments = optional(result['parts'], join(resultPath, 'parts'), (items, itemsPath) =>

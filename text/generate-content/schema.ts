@@ -66,7 +66,7 @@ export interface Growth {
 }
 
 export function permittedGrowth(): Growth {
-  return { characters: 4 * 1024 * 1024 };
+  return { characters: 512 * 1024 };
 }
 
 const MAXIMUM_REFERENCE_DEPTH = 32;
@@ -89,8 +89,8 @@ export function withoutReferences(root: JsonObject, growth: Growth): JsonObject 
       hasReferences = true;
       return compact({ $ref: reference, description: part['description'] });
     }
-    growth.characters -= JSON.stringify(target).length;
-    if (growth.characters < 0 || open.length === MAXIMUM_REFERENCE_DEPTH) {
+    growth.characters -= sizeOf(target, growth.characters);
+    if (growth.characters <= 0 || open.length === MAXIMUM_REFERENCE_DEPTH) {
       throw badRequest('a JSON Schema in the request is too large once its references are replaced; simplify it');
     }
     return { ...replace(target, [...open, reference]), ...mapSubschemas(rest, (inner) => replace(inner, open)) };
@@ -100,9 +100,24 @@ export function withoutReferences(root: JsonObject, growth: Growth): JsonObject 
   return hasReferences ? compact({ ...replaced, $defs, definitions }) : replaced;
 }
 
+/** About how many characters a value is written with; counted no further than `most`. */
+function sizeOf(value: unknown, most: number): number {
+  if (typeof value === 'string') return value.length + 2;
+  if (typeof value !== 'object' || value === null) return 4;
+  let size = 2;
+  for (const [name, inner] of Object.entries(value)) {
+    size += name.length + 4 + sizeOf(inner, most - size);
+    if (size >= most) return most;
+  }
+  return size;
+}
+
+/** Longer references lead nowhere in any schema that a model could be given. */
+const MAXIMUM_REFERENCE_LENGTH = 1_024;
+
 /** The schema that a reference into the same document means (a JSON pointer, RFC 6901), or null. */
 function lookUp(root: JsonObject, reference: string): JsonObject | null {
-  if (!reference.startsWith('#/')) return null;
+  if (!reference.startsWith('#/') || reference.length > MAXIMUM_REFERENCE_LENGTH) return null;
   let value: unknown = root;
   for (const step of reference.slice(2).split('/')) {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~');

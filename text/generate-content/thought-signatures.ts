@@ -13,14 +13,17 @@ const SEPARATOR = '-signature-';
 /** Signatures are base64, standard or URL-safe, which both mean the same bytes. */
 const BASE64 = /^[A-Za-z0-9+/_-]+={0,2}$/;
 
+/** Longer ones are not packed: no format's reader takes an id of any length. */
+const MAXIMUM_PACKED_LENGTH = 15_000;
+
 export interface CallId {
   readonly id: string;
   readonly signature?: string | undefined;
 }
 
-/** The id with the signature in it; a signature that is not base64 is none and left out. */
+/** The id with the signature in it; a signature that is not base64 is none and left out, and so is one that is too long. */
 export function packCallId({ id, signature = '' }: CallId): string {
-  if (!BASE64.test(signature)) return id;
+  if (signature.length > MAXIMUM_PACKED_LENGTH || !BASE64.test(signature)) return id;
   return id + SEPARATOR + signature.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 

@@ -15,7 +15,7 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { compact } from '../read.ts';
-import { argumentsOf, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
+import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { REQUEST_FIELDS } from './types.ts';
 
@@ -42,6 +42,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   const { sampling, reasoningEffort: effort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
   if ((sampling.temperature ?? 0) > 1) throw badRequest('"temperature" must be between 0 and 1 for this model');
+  checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const outputConfig = compact({
     effort: effort === undefined || effort === 'none' ? undefined : EFFORTS[effort],

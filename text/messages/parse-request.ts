@@ -29,6 +29,7 @@ import {
   readObject,
   readStopSequences,
   readString,
+  readText,
   type Reader,
 } from '../read.ts';
 import { REQUEST_FIELDS } from './types.ts';
@@ -176,7 +177,7 @@ function readBytes(source: JsonObject, path: string): { kind: 'base64'; mediaTyp
   return {
     kind: 'base64',
     mediaType: readName(source['media_type'], join(path, 'media_type')).toLowerCase(),
-    data: readName(source['data'], join(path, 'data')),
+    data: readText(source['data'], join(path, 'data')),
   };
 }
 
@@ -192,7 +193,7 @@ function readAnswerBlock(value: unknown, path: string): AnswerPart {
       return compact({ type: 'reasoning', text, signature: signature || undefined } as const);
     }
     case 'redacted_thinking':
-      return { type: 'reasoning', text: '', signature: readName(block['data'], join(path, 'data')), redacted: true };
+      return { type: 'reasoning', text: '', signature: readText(block['data'], join(path, 'data')), redacted: true };
     default:
       return {
         type: 'tool-call',

@@ -11,7 +11,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { compact, join, oneOf, optional, readArray, readName, readObject, readString, type Reader } from '../read.ts';
+import { compact, join, oneOf, optional, readArray, readName, readObject, readString, readText, type Reader } from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
@@ -25,7 +25,7 @@ const ITEM_TYPES = ['message', 'reasoning', 'function_call', 'function_call_outp
  */
 export function parseInput(value: unknown): Turn[] {
   if (typeof value === 'string') {
-    return [{ role: 'user', parts: [{ type: 'text', text: readName(value, 'input') }] }];
+    return [{ role: 'user', parts: [{ type: 'text', text: readText(value, 'input') }] }];
   }
   if (value === undefined || value === null) throw badRequest('"input" is required');
   if (!Array.isArray(value)) throw badRequest('"input" must be a string or an array');
