@@ -3,7 +3,18 @@ import { badRequest } from '../../domain/errors.ts';
 import { callIdOfPlace } from '../call-ids.ts';
 import type { AnswerPart, InputPart, JsonObject, TextPart, ToolResultPart, Turn } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
-import { compact, join, oneOf, optional, readArray, readBoolean, readId, readName, readObject, readString } from '../read.ts';
+import {
+  compact,
+  join,
+  oneOf,
+  optional,
+  readArray,
+  readBoolean,
+  readId,
+  readName,
+  readObject,
+  readString,
+} from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { readFields } from './names.ts';

@@ -11,7 +11,18 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { compact, join, oneOf, optional, readArray, readName, readObject, readString, readText, type Reader } from '../read.ts';
+import {
+  compact,
+  join,
+  oneOf,
+  optional,
+  readArray,
+  readName,
+  readObject,
+  readString,
+  readText,
+  type Reader,
+} from '../read.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { ITEM_ID_PREFIXES } from './types.ts';
 
