@@ -156,10 +156,10 @@ export const UNREPORTED_USAGE: Usage = {
 };
 
 /**
- * Why an answer ended. `stop`: the model was done, or a stop sequence hit and nobody can say which. `content-filter`: the
- * upstream cut it. `refusal`: the model itself declined.
+ * Why an answer ended. `stop`: the model was done, or a stop sequence hit and nobody can say which. An answer that moderation
+ * refused or cut has no reason here: it is a failure.
  */
-export type FinishReason = 'stop' | 'stop-sequence' | 'length' | 'tool-calls' | 'content-filter' | 'refusal';
+export type FinishReason = 'stop' | 'stop-sequence' | 'length' | 'tool-calls';
 
 export interface Finish {
   readonly reason: FinishReason;

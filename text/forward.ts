@@ -1,20 +1,27 @@
 /**
  * The identity path: a request for an upstream of the client's own format, and its answer passed on as it is. What passes is
- * read on the way, because it is billed, and because an upstream's error may say what is none of the client's business.
+ * read on the way, because it is billed, because an upstream's error may say what is none of the client's business, and
+ * because here and there it has to be mended.
  */
 import type { JsonObject, StreamEvent, TextRequest } from './canonical.ts';
 import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
-import { parseServerSentEvents, type ServerSentEvent } from './sse.ts';
+import { isObject } from './read.ts';
+import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import { malformedAnswer } from './upstream-errors.ts';
-import type { UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
+import type { StreamMender, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
 
 /** How one request is forwarded. */
 export interface Forwarding {
   readonly upstreamRequest: UpstreamRequest;
-  /** Reads an upstream's whole answer, which may then be passed on. Throws a ServiceError when it holds none. */
-  checkResult(body: unknown): void;
+  /**
+   * Reads an upstream's whole answer.
+   *
+   * @returns what to pass on: the body itself, unless it had to be mended
+   * @throws ServiceError when the body holds no answer
+   */
+  checkResult(body: unknown): unknown;
   /** The stage from the bytes of an upstream's stream, cut anywhere, to the bytes of each of its events. To be made once. */
   forwardStream(): Stage<Uint8Array, Uint8Array>;
 }
@@ -39,6 +46,7 @@ export function planForwarding(
     checkResult: (answer) => {
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
+      return isObject(answer) && upstream.mender !== undefined ? upstream.mender.mendResult(answer) : answer;
     },
     forwardStream: () => new Forwarder(upstream, keepsEvent, meter),
   };
@@ -53,6 +61,7 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   readonly #answer: Stage<ServerSentEvent, StreamEvent>;
   readonly #keepsEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
+  readonly #mender: StreamMender;
   readonly #measure: Emit<StreamEvent>;
   /** An event whose end has not come yet: the first bytes of a buffer that doubles as it fills. */
   #rest: Uint8Array = new Uint8Array();
@@ -63,7 +72,12 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     this.#answer = upstream.parseStream();
     this.#keepsEvent = keepsEvent;
     this.#meter = meter;
-    this.#measure = (event) => meter.see(event);
+    const mender = upstream.mender?.mendStream() ?? MENDS_NOTHING;
+    this.#mender = mender;
+    this.#measure = (event) => {
+      meter.see(event);
+      mender.see(event);
+    };
   }
 
   push(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
@@ -77,10 +91,18 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   }
 
   end(emit: Emit<Uint8Array>): void {
-    if (this.#restLength > 0) this.#forward(this.#whole(new Uint8Array()), emit);
-    this.#events.end((event) => this.#answer.push(event, this.#measure));
+    const last: string[] = [];
+    const read = (event: ServerSentEvent): void => {
+      const data = this.#read(event);
+      if (data !== null) last.push(encodeEvent(data, event.event));
+    };
+    if (this.#restLength > 0) this.#events.push(this.#whole(new Uint8Array()), read);
+    this.#events.end(read);
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
+    // Without its blank line the last event would become one with what follows, so it is written anew.
+    const ending = last.join('') + this.#mender.end();
+    if (ending !== '') emit(new TextEncoder().encode(ending));
   }
 
   /** The index after the blank line that ends the event, or -1; each byte is looked at once. Lines end in LF or CR LF. */
@@ -123,11 +145,22 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   }
 
   #forward(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
-    let kept = true;
+    let isSame = true;
+    const frames: string[] = [];
     this.#events.push(bytes, (event) => {
-      this.#answer.push(event, this.#measure);
-      kept &&= this.#keepsEvent(event);
+      const data = this.#read(event);
+      isSame &&= data === event.data;
+      if (data !== null) frames.push(encodeEvent(data, event.event));
     });
-    if (kept) emit(bytes);
+    if (isSame) emit(bytes);
+    else if (frames.length > 0) emit(new TextEncoder().encode(frames.join('')));
+  }
+
+  /** Reads an event and gives the data to pass on in place of its own; null for none. */
+  #read(event: ServerSentEvent): string | null {
+    this.#answer.push(event, this.#measure);
+    return this.#keepsEvent(event) ? this.#mender.mend(event.data) : null;
   }
 }
+
+const MENDS_NOTHING: StreamMender = { see() {}, mend: (data) => data, end: () => '' };

@@ -18,7 +18,7 @@ const REFUSED: Failure = {
 };
 const MODERATED: Failure = {
   code: 'content_policy_violation',
-  message: 'The prompt or an input was refused by moderation; change it and try again.',
+  message: 'The prompt, an input or the answer to it was refused by moderation; change the prompt or the input.',
 };
 const TOO_LONG: Failure = {
   code: 'bad_request',
@@ -117,6 +117,36 @@ export function upstreamError(
     FAILED;
   const wait = retryAfterSeconds ?? (failure === OVERLOADED ? DEFAULT_WAIT_SECONDS : undefined);
   return new ServiceError(failure.code, failure.message, { retryAfterSeconds: wait });
+}
+
+/** Under which finish reasons the upstreams of all formats say that moderation refused an answer or cut it; in lower case. */
+const MODERATION_REASONS: ReadonlySet<string> = new Set([
+  'content_filter',
+  'content_filtered',
+  'content_policy_violation',
+  'moderation',
+  'refusal',
+  'sensitive',
+  'guardrail_intervened',
+  'safety',
+  'recitation',
+  'language',
+  'blocklist',
+  'prohibited_content',
+  'spii',
+  'model_armor',
+  'image_safety',
+  'image_prohibited_content',
+  'image_recitation',
+]);
+
+/**
+ * What an upstream's finish reason says of moderation.
+ *
+ * @throws ServiceError `content_policy_violation` when that refused the answer or cut it
+ */
+export function throwIfModerated(finishReason: string): void {
+  if (MODERATION_REASONS.has(finishReason.toLowerCase())) throw upstreamError(null, ['content_policy_violation']);
 }
 
 /** The error for an answer of an upstream that cannot be understood. */

@@ -70,6 +70,26 @@ export interface ForwardedRequest extends UpstreamRequest {
   readonly keepsEvent?: (event: ServerSentEvent) => boolean;
 }
 
+/**
+ * Mends what is passed on as it is, where it would break what clients of the format rely on. Of an answer that is sound it
+ * changes nothing, and of any other as little as can be.
+ */
+export interface Mender {
+  /** The answer itself where nothing is to be mended. */
+  mendResult(answer: JsonObject): JsonObject;
+  /** To be made for each stream. */
+  mendStream(): StreamMender;
+}
+
+export interface StreamMender {
+  /** Takes note of what was read from the event that is mended next. */
+  see(event: StreamEvent): void;
+  /** The data to pass on in place of an event's: the same where nothing is to be mended, null for none. */
+  mend(data: string): string | null;
+  /** The frames that the end of the stream lacks. */
+  end(): string;
+}
+
 /** The half that upstreams meet. */
 export interface UpstreamFormat {
   /** Whether upstreams of this format take stop sequences, and whether their answers say which one hit. */
@@ -91,6 +111,8 @@ export interface UpstreamFormat {
   parseResult(body: unknown): Iterable<StreamEvent>;
   /** The stage from an upstream's server-sent events to events to be normalized. It throws on an error event. */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
+  /** Absent where answers are passed on whatever they hold: specification section 4.8.2. */
+  readonly mender?: Mender;
   /**
    * The error that a client gets for an upstream's answer without success.
    *

@@ -21,9 +21,9 @@ import {
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
 const message = text('The cause, and what to change, with the request id at its end');
 
-const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter'];
-const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use', 'refusal'];
-const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS', 'SAFETY'];
+const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls'];
+const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
+const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS'];
 
 export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ChatCompletion: object({
@@ -71,7 +71,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     created_at: unixSeconds('When it was asked for'),
     model: text(),
     status: oneOfTexts(['completed', 'incomplete']),
-    incomplete_details: nullable(object({ reason: text('`max_output_tokens` or `content_filter`') })),
+    incomplete_details: nullable(object({ reason: exactly('max_output_tokens') })),
     output: arrayOf({
       oneOf: [
         object({

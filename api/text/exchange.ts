@@ -46,8 +46,9 @@ export function planExchange(
     return {
       upstreamRequest: forwarding.upstreamRequest,
       readResult: (text) => {
-        forwarding.checkResult(parseAnswer(text));
-        return text;
+        const answer = parseAnswer(text);
+        const passedOn = forwarding.checkResult(answer);
+        return passedOn === answer ? text : JSON.stringify(passedOn);
       },
       readStream: () => forwarding.forwardStream(),
     };

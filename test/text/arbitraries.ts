@@ -63,7 +63,7 @@ export const usage: fc.Arbitrary<Usage> = fc
     reasoning,
   }));
 
-const plainReasons: readonly FinishReason[] = ['stop', 'length', 'content-filter', 'refusal'];
+const plainReasons: readonly FinishReason[] = ['stop', 'length'];
 
 function finishFor(parts: readonly AnswerPart[]): fc.Arbitrary<TextResult['choices'][number]['finish']> {
   if (parts.some((part) => part.type === 'tool-call')) return fc.constant({ reason: 'tool-calls' });

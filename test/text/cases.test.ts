@@ -902,16 +902,6 @@ describe('conversion between formats', () => {
     expect(answer.choices.map(({ parts }) => parts.map(lineOf))).to.deep.equal([['answer 0'], ['answer 1']]);
   });
 
-  it('a model that declines is told in each format’s words, its text kept', () => {
-    const declined = { content: [{ type: 'text', text: 'No.' }], stop_reason: 'refusal' };
-    const told = TEXT_FORMATS.map((client) => JSON.stringify(wholeThrough('messages', client, declined)));
-    for (const body of told) expect(body).to.contain('No.');
-    expect(told.join('\n')).to.match(/"finish_reason":"content_filter"/);
-    expect(told.join('\n')).to.match(/"incomplete_details":\{"reason":"content_filter"\}/);
-    expect(told.join('\n')).to.match(/"stop_reason":"refusal"/);
-    expect(told.join('\n')).to.match(/"finishReason":"SAFETY"/);
-  });
-
   it('an error after the first byte comes as the format’s clients notice it', () => {
     const error = new ServiceError('processing_failed', 'The model failed.');
     const frameOf = (format: WireFormatName): string | null =>

@@ -70,7 +70,7 @@ describe('the identity path', () => {
   }
 
   it('keeps comments, names and CR LF, which conversion would lose', () => {
-    const text = `: hello\r\n\r\nid: 1\r\nretry: 5\r\ndata: {"choices":[{"finish_reason":"stop"}]}\r\n\r\n`;
+    const text = `: hello\r\n\r\nid: 1\r\nretry: 5\r\ndata: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\r\n\r\ndata: [DONE]\r\n\r\n`;
     const passed = runStage(inReads(Buffer.from(text), 4), plan(chatCompletions).forwardStream());
     expect(Buffer.concat(passed).toString()).to.equal(text);
   });

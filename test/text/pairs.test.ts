@@ -23,8 +23,6 @@ interface Said {
 /** Reasons that some format has one word for. */
 const REASONS: Partial<Record<FinishReason, string>> = {
   'stop-sequence': 'stop',
-  'content-filter': 'withheld',
-  refusal: 'withheld',
 };
 
 function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): string {

@@ -4,14 +4,12 @@ import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';
 
-/** The format's own four reasons. It cannot say which stop sequence hit, nor tell a refusal from a filter. */
+/** The format's three reasons. It cannot say which stop sequence hit. */
 export const FINISH_REASONS: Readonly<Record<FinishReason, ChatFinishReason>> = {
   stop: 'stop',
   'stop-sequence': 'stop',
   length: 'length',
   'tool-calls': 'tool_calls',
-  'content-filter': 'content_filter',
-  refusal: 'content_filter',
 };
 
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {

@@ -80,4 +80,4 @@ export interface ChatUsage {
   readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
-export type ChatFinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';

@@ -12,6 +12,7 @@ import {
   objectOf,
   parseEventData,
   stringOf,
+  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
@@ -24,9 +25,11 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   max_tokens: 'length',
   tool_calls: 'tool-calls',
   function_call: 'tool-calls',
-  content_filter: 'content-filter',
-  sensitive: 'content-filter',
 };
+
+export function finishReasonOf(told: string): FinishReason {
+  return FINISH_REASONS[told] ?? 'stop';
+}
 
 /** The events of a chat.completion object. It differs from one chunk only in the name of `message`. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -74,7 +77,6 @@ interface ChoiceState {
   lastIndex: number;
   callCount: number;
   started: boolean;
-  refused: boolean;
   finish: FinishReason | null;
 }
 
@@ -109,7 +111,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#takeDelta(countOf(choice['index']) ?? 0, objectOf(choice[field]), emit);
       const reason = stringOf(choice['finish_reason']);
       if (reason === 'error') throw upstreamError(null, []);
-      if (reason !== '') this.#choice(countOf(choice['index']) ?? 0).finish ??= FINISH_REASONS[reason] ?? 'stop';
+      throwIfModerated(reason);
+      if (reason !== '') this.#choice(countOf(choice['index']) ?? 0).finish ??= finishReasonOf(reason);
     }
     // Some upstreams put the usage into the choice of the last chunk.
     const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
@@ -117,8 +120,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   /**
-   * Emits the finishes, which wait for the end because a refusal changes the reason. The end mark alone finishes an
-   * answer whose upstream gave no reason; without either, the answer was cut short and stays unfinished.
+   * Emits the finishes. The end mark alone finishes an answer whose upstream gave no reason; without either, the answer was
+   * cut short and stays unfinished.
    */
   finish(emit: Emit<StreamEvent>): void {
     for (const [choice, state] of this.#choices) {
@@ -128,7 +131,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       }
       const reason = state.finish ?? (this.#done ? 'stop' : null);
       if (reason === null) continue;
-      emit({ type: 'finish', choice, reason: state.refused && reason === 'stop' ? 'refusal' : reason });
+      emit({ type: 'finish', choice, reason });
     }
   }
 
@@ -144,7 +147,6 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
         lastIndex: -1,
         callCount: 0,
         started: false,
-        refused: false,
         finish: null,
       };
       this.#choices.set(index, state);
@@ -170,10 +172,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (text !== '' && state.content.isPlain) emit({ type: 'text-delta', id: textId, text });
     else if (text !== '') emitPieces(state.content.push(text), choice, emit);
     const refusal = stringOf(delta['refusal']);
-    if (refusal !== '') {
-      state.refused = true;
-      emit({ type: 'text-delta', id: textId, text: refusal });
-    }
+    if (refusal !== '') emit({ type: 'text-delta', id: textId, text: refusal });
     const calls = arrayOf(delta['tool_calls']);
     if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
     for (const call of calls) this.#takeToolCall(choice, state, objectOf(call), emit);

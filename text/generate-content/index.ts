@@ -2,6 +2,7 @@
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
+import { mender } from './mend.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -20,5 +21,5 @@ export const generateContent: WireFormat = {
     // The SDKs pass over an error that comes as an event, so the connection has to break.
     renderStreamError: () => null,
   },
-  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, mender, parseError },
 };

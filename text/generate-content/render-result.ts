@@ -6,14 +6,12 @@ import type { RenderContext } from '../wire-format.ts';
 import { unpackCallId } from './thought-signatures.ts';
 import type { AnswerPartOnWire, FinishReasonOnWire, UsageMetadata } from './types.ts';
 
-/** The format's own three reasons. It cannot say which stop sequence hit, nor tell a refusal from a filter. */
+/** The reasons of an answer: what moderation refused is none. The format cannot say which stop sequence hit. */
 export const FINISH_REASONS: Readonly<Record<FinishReason, FinishReasonOnWire>> = {
   stop: 'STOP',
   'stop-sequence': 'STOP',
   length: 'MAX_TOKENS',
   'tool-calls': 'STOP',
-  'content-filter': 'SAFETY',
-  refusal: 'SAFETY',
 };
 
 /** What stands for an answer, or the end of one, without parts: SDKs drop an answer from the history that has none. */

@@ -63,4 +63,4 @@ export interface UsageMetadata {
   readonly totalTokenCount: number;
 }
 
-export type FinishReasonOnWire = 'STOP' | 'MAX_TOKENS' | 'SAFETY';
+export type FinishReasonOnWire = 'STOP' | 'MAX_TOKENS';

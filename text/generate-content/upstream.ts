@@ -12,6 +12,7 @@ import {
   objectOf,
   parseEventData,
   stringOf,
+  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 import { settleUsage } from '../usage.ts';
@@ -20,13 +21,6 @@ import { packCallId } from './thought-signatures.ts';
 /** Reasons that are in neither table mean that the model was done. */
 const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   MAX_TOKENS: 'length',
-  SAFETY: 'content-filter',
-  RECITATION: 'content-filter',
-  LANGUAGE: 'content-filter',
-  BLOCKLIST: 'content-filter',
-  PROHIBITED_CONTENT: 'content-filter',
-  SPII: 'content-filter',
-  IMAGE_SAFETY: 'content-filter',
 };
 
 /** Reasons by which the model says that it failed. */
@@ -39,6 +33,11 @@ const FAILURE_REASONS = new Set([
 ]);
 
 const UNFINISHED = new Set(['', 'FINISH_REASON_UNSPECIFIED']);
+
+/** Null when the answer goes on. */
+export function finishReasonOf(told: string): FinishReason | null {
+  return UNFINISHED.has(told) ? null : (FINISH_REASONS[told] ?? 'stop');
+}
 
 /** The events of a whole response, which has the shape of one event of a stream. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -116,7 +115,9 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const part of arrayOf(parts)) this.#takePart(objectOf(part), choice, emit);
     const reason = stringOf(candidate['finishReason']);
     if (FAILURE_REASONS.has(reason)) throw upstreamError(null, []);
-    if (!UNFINISHED.has(reason)) this.#finishes.set(choice, FINISH_REASONS[reason] ?? 'stop');
+    throwIfModerated(reason);
+    const finish = finishReasonOf(reason);
+    if (finish !== null) this.#finishes.set(choice, finish);
   }
 
   #takePart(part: JsonObject, choice: number, emit: Emit<StreamEvent>): void {

@@ -3,6 +3,7 @@ import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
+import { mender } from './mend.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -26,6 +27,7 @@ export const messages: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
+    mender,
     parseError,
   },
 };

@@ -5,14 +5,11 @@ import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { MessagesBlock, MessagesStopReason, MessagesUsage } from './types.ts';
 
-/** The format does not tell a filter from a refusal. */
-const STOP_REASONS: Readonly<Record<FinishReason, MessagesStopReason>> = {
+export const STOP_REASONS: Readonly<Record<FinishReason, MessagesStopReason>> = {
   stop: 'end_turn',
   'stop-sequence': 'stop_sequence',
   length: 'max_tokens',
   'tool-calls': 'tool_use',
-  'content-filter': 'refusal',
-  refusal: 'refusal',
 };
 
 /** What an answer without text and tool calls holds, so that clients find a block where they look for one. */

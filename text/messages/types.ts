@@ -46,4 +46,4 @@ export interface MessagesUsage {
   readonly output_tokens_details?: { readonly thinking_tokens: number } | undefined;
 }
 
-export type MessagesStopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use' | 'refusal';
+export type MessagesStopReason = 'end_turn' | 'max_tokens' | 'stop_sequence' | 'tool_use';

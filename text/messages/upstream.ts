@@ -13,6 +13,7 @@ import {
   objectOf,
   parseEventData,
   stringOf,
+  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 
@@ -22,9 +23,6 @@ const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
   model_context_window_exceeded: 'length',
   stop_sequence: 'stop-sequence',
   tool_use: 'tool-calls',
-  refusal: 'refusal',
-  content_filter: 'content-filter',
-  sensitive: 'content-filter',
 };
 
 /** Failures that upstreams name by their sentence alone, under a type that says no more than "invalid". */
@@ -34,6 +32,10 @@ const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
   // The gateway's own credit, which is nothing that its clients could mend.
   [/credit balance is too low/i, 'UNAVAILABLE'],
 ];
+
+export function finishReasonOf(told: string): FinishReason {
+  return FINISH_REASONS[told] ?? 'stop';
+}
 
 export function parseResult(body: unknown): StreamEvent[] {
   if (!isObject(body)) throw malformedAnswer();
@@ -72,9 +74,10 @@ function startOf(message: JsonObject): StreamEvent {
   return { type: 'response-start', id: stringOf(message['id']) || null, model: stringOf(message['model']) || null };
 }
 
-/** The finish that a message or the delta of a stream's end tells. */
+/** The finish that a message or the delta of a stream's end tells. Throws a ServiceError when moderation made it. */
 function finishOf(message: JsonObject): StreamEvent {
-  const reason = FINISH_REASONS[stringOf(message['stop_reason'])] ?? 'stop';
+  throwIfModerated(stringOf(message['stop_reason']));
+  const reason = finishReasonOf(stringOf(message['stop_reason']));
   const stopSequence = stringOf(message['stop_sequence']);
   if (reason !== 'stop-sequence' || stopSequence === '') return { type: 'finish', reason };
   return { type: 'finish', reason, stopSequence };

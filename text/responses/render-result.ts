@@ -16,8 +16,6 @@ import {
 /** Why an answer is not finished. Reasons not listed finish it; which stop sequence hit cannot be said. */
 const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason>>> = {
   length: 'max_output_tokens',
-  'content-filter': 'content_filter',
-  refusal: 'content_filter',
 };
 
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {

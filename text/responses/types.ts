@@ -100,4 +100,4 @@ export interface ResponseUsage {
   readonly total_tokens: number;
 }
 
-export type IncompleteReason = 'max_output_tokens' | 'content_filter';
+export type IncompleteReason = 'max_output_tokens';

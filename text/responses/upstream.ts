@@ -1,6 +1,6 @@
 /** What an upstream that speaks the responses format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
+import type { JsonObject, StreamEvent } from '../canonical.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -11,6 +11,7 @@ import {
   objectOf,
   parseEventData,
   stringOf,
+  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
@@ -55,7 +56,6 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #items = new Map<number, ItemState>();
   #announced: JsonObject = {};
   #started = false;
-  #refused = false;
   #ended = false;
 
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
@@ -75,8 +75,6 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       case 'response.output_item.added':
         return this.#startItem(index, objectOf(data['item']), emit);
       case 'response.refusal.delta':
-        this.#refused = true;
-        return this.#takeDelta('text', index, data, emit);
       case 'response.output_text.delta':
         return this.#takeDelta('text', index, data, emit);
       case 'response.reasoning_summary_part.added':
@@ -103,7 +101,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   /**
    * Takes a whole response object, of which a stream has told parts or all before. Usage rides on failures too.
    *
-   * @throws ServiceError when the response ended in a failure, or has not ended at all
+   * @throws ServiceError when the response ended in a failure or by moderation, or has not ended at all
    */
   takeResponse(response: JsonObject, status: string, emit: Emit<StreamEvent>): void {
     const isAnswer = status === 'completed' || status === 'incomplete';
@@ -115,13 +113,8 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const usage = response['usage'];
     if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
     if (!isAnswer) throw failureOf(response);
-    emit({ type: 'finish', reason: this.#reasonOf(response, status) });
-  }
-
-  #reasonOf(response: JsonObject, status: 'completed' | 'incomplete'): FinishReason {
-    if (status === 'completed') return this.#refused ? 'refusal' : 'stop';
-    const reason = objectOf(response['incomplete_details'])['reason'];
-    return reason === 'content_filter' ? 'content-filter' : 'length';
+    throwIfModerated(stringOf(objectOf(response['incomplete_details'])['reason']));
+    emit({ type: 'finish', reason: status === 'completed' ? 'stop' : 'length' });
   }
 
   #start(emit: Emit<StreamEvent>): void {
@@ -178,7 +171,6 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   #endMessage(index: number, state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     const parts = arrayOf(item['content']).map(objectOf);
-    this.#refused ||= parts.some((part) => part['type'] === 'refusal');
     const text = parts.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('');
     if (!state.hasContent) this.#emitDelta('text', index, text, emit);
     emit({ type: 'text-end', id: partId('text', index) });

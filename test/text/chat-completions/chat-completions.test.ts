@@ -53,7 +53,7 @@ function foldDelta(message: FoldedMessage, delta: JsonObject): void {
   }
 }
 
-const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop', refusal: 'content-filter' };
+const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
 /** A message has one text and one piece of reasoning, without a signature, and its tool calls come last. */
 function expressibleParts(parts: readonly AnswerPart[]): AnswerPart[] {

@@ -117,9 +117,9 @@ describe('chat completions upstream', () => {
     }
   });
 
-  it('reads a refusal as text that ends in a refusal', () => {
+  it('reads what the model says when it declines as its text', () => {
     expect(answer(delta({ refusal: 'No.' }, 'stop')).choices).to.deep.equal([
-      { parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'refusal' } },
+      { parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'stop' } },
     ]);
   });
 

@@ -62,10 +62,10 @@ describe('native answer', () => {
     ]);
   });
 
-  it('ends with one of three reasons', () => {
-    const reasons: readonly FinishReason[] = ['stop', 'stop-sequence', 'length', 'content-filter', 'refusal'];
+  it('ends with one of two reasons', () => {
+    const reasons: readonly FinishReason[] = ['stop', 'stop-sequence', 'length', 'tool-calls'];
     const finishes = reasons.map((reason) => candidateOf([], reason));
-    const expected = ['STOP', 'STOP', 'MAX_TOKENS', 'SAFETY', 'SAFETY'];
+    const expected = ['STOP', 'STOP', 'MAX_TOKENS', 'STOP'];
     for (const [index, reason] of expected.entries()) {
       expect(finishes[index]).to.have.nested.property('[0].finishReason', reason);
     }

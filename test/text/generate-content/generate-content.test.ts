@@ -42,7 +42,7 @@ function foldPart(parts: JsonObject[], part: JsonObject): void {
   }
 }
 
-const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop', refusal: 'content-filter' };
+const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
 /** An answer has no reasoning, and text that follows text is one. */
 function expressibleParts(parts: readonly AnswerPart[]): AnswerPart[] {

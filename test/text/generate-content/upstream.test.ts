@@ -121,10 +121,8 @@ describe('native upstream', () => {
       expect([usage.outputTotal, usage.reasoning]).to.deep.equal([97, 97]);
     });
 
-    it('are cut by a filter, with the text before the cut', () => {
-      expect(fixture('cut-by-safety').choices).to.deep.equal([
-        { parts: [{ type: 'text', text: 'First you take' }], finish: { reason: 'content-filter' } },
-      ]);
+    it('are a policy violation when a filter cut them', () => {
+      expect(codeOf(() => fixture('cut-by-safety'))).to.equal('content_policy_violation');
     });
 
     it('are a policy violation when the prompt was blocked', () => {
@@ -140,13 +138,6 @@ describe('native upstream', () => {
     const reasons = {
       STOP: 'stop',
       MAX_TOKENS: 'length',
-      SAFETY: 'content-filter',
-      RECITATION: 'content-filter',
-      LANGUAGE: 'content-filter',
-      BLOCKLIST: 'content-filter',
-      PROHIBITED_CONTENT: 'content-filter',
-      SPII: 'content-filter',
-      IMAGE_SAFETY: 'content-filter',
       OTHER: 'stop',
     };
     for (const [reason, expected] of Object.entries(reasons)) {

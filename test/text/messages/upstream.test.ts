@@ -252,7 +252,6 @@ describe('messages upstream', () => {
     ['stop_sequence', 'stop-sequence'],
     ['max_tokens', 'length'],
     ['model_context_window_exceeded', 'length'],
-    ['refusal', 'refusal'],
   ] as const;
   for (const [reason, expected] of reasons) {
     it(`reads the stop reason ${reason}, streamed and whole`, () => {

@@ -24,7 +24,7 @@ function foldStream(events: readonly ServerSentEvent[]): JsonObject {
   return response;
 }
 
-const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop', refusal: 'content-filter' };
+const REASONS: Partial<Record<FinishReason, FinishReason>> = { 'stop-sequence': 'stop' };
 
 /** The details of the usage are always there, and 0 when they were not reported. */
 function expressibleResult(result: TextResult): TextResult {

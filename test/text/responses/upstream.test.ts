@@ -161,22 +161,19 @@ describe('responses upstream', () => {
       ]);
     });
 
-    it('are refusals when the model declined, whole and as a stream', () => {
+    it('are what the model said when it declined, whole and as a stream', () => {
       const item = { type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] };
-      const expected = [{ parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'refusal' } }];
+      const expected = [{ parts: [{ type: 'text', text: 'No.' }], finish: { reason: 'stop' } }];
       const delta = { type: 'response.refusal.delta', output_index: 0, delta: 'No.' };
       expect(answer(completed({ output: [item] })).choices).to.deep.equal(expected);
       expect(answer(delta, done(0, item), completed({ output: [item] })).choices).to.deep.equal(expected);
     });
 
-    it('end as filtered when the upstream says so, and as cut for any other reason', () => {
-      for (const [told, reason] of [
-        ['content_filter', 'content-filter'],
-        ['max_output_tokens', 'length'],
-        ['x', 'length'],
-      ]) {
-        const response = { status: 'incomplete', incomplete_details: { reason: told }, output: [message('Ye')] };
-        expect(answer({ type: 'response.incomplete', response }).choices[0]?.finish).to.deep.equal({ reason });
+    it('end as cut when they are incomplete for any reason but a filter', () => {
+      for (const reason of ['max_output_tokens', 'x']) {
+        const response = { status: 'incomplete', incomplete_details: { reason }, output: [message('Ye')] };
+        const finish = { reason: 'length' };
+        expect(answer({ type: 'response.incomplete', response }).choices[0]?.finish).to.deep.equal(finish);
       }
     });
 

@@ -1,0 +1,83 @@
+/** What is mended of chat completions that are passed on: specification section 4.8.1. */
+import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { DONE, encodeEvent } from '../sse.ts';
+import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
+import type { Mender, StreamMender } from '../wire-format.ts';
+import { FINISH_REASONS } from './render-result.ts';
+import { finishReasonOf } from './upstream.ts';
+
+export const mender: Mender = {
+  mendResult: (completion) =>
+    withChoices(completion, (choice) => {
+      const message = objectOf(choice['message']);
+      const hasCalls = arrayOf(message['tool_calls']).length > 0;
+      return withEnd(withReasoning(choice, 'message'), 'message', { hasText: false, hasCalls });
+    }),
+  mendStream: () => new ChatStreamMender(),
+};
+
+/** What a choice held before its end. */
+interface Held {
+  readonly hasText: boolean;
+  readonly hasCalls: boolean;
+}
+
+/** What every chunk with something to mend has; all others are left unread. */
+const MAY_NEED_MENDING = /"finish_reason"\s*:\s*"|"reasoning"\s*:/;
+
+class ChatStreamMender implements StreamMender {
+  readonly #choicesWithText = new Set<string>();
+  readonly #choicesWithCalls = new Set<number>();
+  #isDone = false;
+
+  see(event: StreamEvent): void {
+    if (event.type === 'text-delta') this.#choicesWithText.add(event.id);
+    else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
+  }
+
+  mend(data: string): string | null {
+    if (this.#isDone) return null;
+    this.#isDone = data === DONE;
+    if (!MAY_NEED_MENDING.test(data)) return data;
+    const chunk = objectOf(JSON.parse(data));
+    const mended = withChoices(chunk, (choice) => {
+      const index = Number(choice['index'] ?? 0);
+      const told = withReasoning(choice, 'delta');
+      if (stringOf(choice['finish_reason']) === '') return told;
+      const hasText = this.#choicesWithText.has(`text-${index}`);
+      return withEnd(told, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
+    });
+    return mended === chunk ? data : JSON.stringify(mended);
+  }
+
+  end(): string {
+    return this.#isDone ? '' : encodeEvent(DONE);
+  }
+}
+
+/** The same object where no choice changes. */
+function withChoices(completion: JsonObject, mend: (choice: JsonObject) => JsonObject): JsonObject {
+  const choices = arrayOf(completion['choices']).map(objectOf);
+  const mended = choices.map(mend);
+  return mended.every((choice, index) => choice === choices[index]) ? completion : { ...completion, choices: mended };
+}
+
+/** Reasoning under the name that clients know it by. */
+function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObject {
+  const { reasoning, ...said } = objectOf(choice[field]);
+  if (typeof reasoning !== 'string') return choice;
+  const told = stringOf(said['reasoning_content']) || reasoning;
+  return { ...choice, [field]: { ...said, reasoning_content: told } };
+}
+
+/** The last of a choice: with one of the format's reasons, and with a text where there was nothing at all. */
+function withEnd(choice: JsonObject, field: 'message' | 'delta', { hasText, hasCalls }: Held): JsonObject {
+  const said = objectOf(choice[field]);
+  const told = stringOf(choice['finish_reason']);
+  const reason = finishReasonOf(told);
+  const known = FINISH_REASONS[reason === 'stop' && hasCalls ? 'tool-calls' : reason];
+  const content = said['content'] ?? null;
+  const lacksText = content === null && !hasText && !hasCalls;
+  if (known === told && !lacksText) return choice;
+  return { ...choice, finish_reason: known, ...(lacksText && { [field]: { ...said, content: '' } }) };
+}
