@@ -150,7 +150,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       if (state.state !== 'succeeded') throw new Error(`job ${jobId} is ${state.state}, not succeeded`);
       if (state.results.length === 0) throw notTransferred('The model announced a result without any file.');
       const media: GeneratedMedia[] = [];
-      for (const [index, result] of state.results.entries()) {
+      for (const [index, result] of wantedResults(task, state.results).entries()) {
         media.push(await storeFile(task, provider, result, index, signal).catch(whyNotTransferred));
       }
       return media;
@@ -212,6 +212,16 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
     };
   }
+}
+
+/**
+ * A video model makes one video (specification section 2.2): what else the upstream offers beside it, such as a still or
+ * another take, is not fetched. Pictures are all the client's.
+ */
+function wantedResults({ kind }: Task, results: readonly JobResult[]): readonly JobResult[] {
+  if (kind === 'image') return results;
+  const index = results.findIndex(({ mimeType }) => mimeType?.startsWith('video/'));
+  return results.slice(Math.max(index, 0)).slice(0, 1);
 }
 
 function whyNotStored(error: unknown): never {

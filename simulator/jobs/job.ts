@@ -21,7 +21,6 @@ export interface Job {
 /** The share of the render that the job waits before it starts. */
 const QUEUED_SHARE = 0.1;
 const STUCK_PERCENT = 42;
-const RESULT_INDEX = '0';
 
 /** @param defaultRenderMs how long the render takes unless a directive says so */
 export function createJob(key: string, submission: Submission, nowMs: number, defaultRenderMs: number): Job {
@@ -55,7 +54,9 @@ export function cancelJob(job: Job, nowMs: number): void {
 
 /** Whether that is the number of a file that the job has made. */
 export function hasResult(job: Job, index: string, nowMs: number): boolean {
-  return statusOf(job, nowMs) === 'succeeded' && index === RESULT_INDEX;
+  return (
+    statusOf(job, nowMs) === 'succeeded' && /^\d{1,2}$/.test(index) && Number(index) < job.submission.directives.files
+  );
 }
 
 /** The job as the protocol shows it. */
@@ -66,16 +67,19 @@ export function presentJob(job: Job, nowMs: number): object {
     const percent = Math.floor(progressShare(job, nowMs) * 100);
     return { ...shown, progress_percent: percent, detail: `drawing, ${percent}% done` };
   }
-  if (status === 'succeeded') return { ...shown, results: [presentResult(job)] };
+  if (status === 'succeeded') {
+    const { files } = job.submission.directives;
+    return { ...shown, results: Array.from({ length: files }, (_, index) => presentResult(job, index)) };
+  }
   if (status === 'failed') {
     return { ...shown, error: { code: job.submission.directives.fail, message: 'The prompt asked for this failure.' } };
   }
   return shown;
 }
 
-function presentResult(job: Job): object {
+function presentResult(job: Job, index: number): object {
   const mimeType = job.submission.rendering.kind === 'video' ? 'video/mp4' : 'image/png';
-  return { url: `v1/jobs/${job.id}/results/${RESULT_INDEX}`, mime_type: mimeType };
+  return { url: `v1/jobs/${job.id}/results/${index}`, mime_type: mimeType };
 }
 
 /** The job as tests and people see it: without the prompt, with how often it was submitted. */

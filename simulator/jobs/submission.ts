@@ -16,6 +16,7 @@ const MAX_DURATION_SECONDS = 30;
 const MAX_EDGE_PIXELS = 3840;
 const MAX_PIXELS = 8_294_400;
 const INPUT_LISTS = ['images', 'reference_videos', 'reference_audios'] as const;
+const MAX_FILES = 16;
 const RESULT_FAULTS = ['missing', 'truncated', 'wrong_type', 'slow'] as const;
 
 /** What to draw. */
@@ -34,6 +35,8 @@ export interface MediaDirectives {
   readonly dropSubmit: boolean;
   readonly pollErrors: number;
   readonly result: (typeof RESULT_FAULTS)[number] | undefined;
+  /** How many files the job has made. */
+  readonly files: number;
 }
 
 export interface Submission {
@@ -98,6 +101,7 @@ function parseMediaDirectives(prompt: string): MediaDirectives {
       dropSubmit: directives.has('drop_submit'),
       pollErrors: wholeNumber(directives, 'poll_errors') ?? 0,
       result: oneOf(directives, 'result', RESULT_FAULTS),
+      files: Math.min(Math.max(wholeNumber(directives, 'files') ?? 1, 1), MAX_FILES),
     };
   } catch (error) {
     if (error instanceof BadDirectiveError) throw refuse(error.message);

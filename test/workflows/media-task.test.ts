@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { WorkflowNotFoundError } from '@temporalio/client';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal, transfersOf, type TaskBody } from '../support/tasks.ts';
 import { createWebhookClient } from '../support/webhooks.ts';
 
@@ -38,6 +38,22 @@ describe('a media task', function () {
     expect(file.headers.get('content-type')).to.equal('video/mp4');
     expect((await file.arrayBuffer()).byteLength).to.be.greaterThan(1000);
     expect(await transfersOf(stack, created.id)).to.deep.equal(['reservation', 'settlement']);
+  });
+
+  it('shows one video, and stores no more, however many files the upstream made', async () => {
+    const task = await final(await create('A lighthouse [sim:files=3]'));
+    const urls = (task.output?.media ?? []).map(({ url }) => url);
+    expect(urls).to.have.length(1);
+    const statuses = await Promise.all([0, 1, 2].map(async (index) => (await fetch(nth(urls[0], index))).status));
+    expect(statuses).to.deep.equal([200, 404, 404]);
+  });
+
+  it('shows every picture that the upstream made', async () => {
+    const { body } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/images/tasks`, {
+      key: apiKey,
+      body: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse [sim:files=3]' },
+    });
+    expect((await final(body.data)).output?.media).to.have.length(3);
   });
 
   it('is refunded in full when the provider fails', async () => {
@@ -142,4 +158,9 @@ describe('a media task', function () {
 async function describeWithSummary({ temporal }: TestStack, workflowId: string) {
   const description = await temporal.workflow.getHandle(workflowId).describe();
   return { ...description, staticSummary: await description.staticSummary() };
+}
+
+/** The link of another file of the same task. */
+function nth(url: string | undefined, index: number): string {
+  return (url ?? '').replace(/\/0\.(?=\w+$)/, `/${index}.`);
 }
