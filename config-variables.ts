@@ -272,7 +272,16 @@ export const VARIABLE_GROUPS = {
     GENWAY_MODERATION_KEY: optional(anySecret, 'Key of the moderation service.'),
   },
   Limits: {
-    GENWAY_RATE_LIMIT_RPM: byDefault('600', wholeNumber(1, 10_000_000), 'Requests a minute that one API key may send.'),
+    GENWAY_RATE_LIMIT_RPM: byDefault(
+      '600',
+      wholeNumber(1, 10_000_000),
+      'Requests a minute that one API key may send, unless the key says otherwise; those that only read are counted apart.',
+    ),
+    GENWAY_READ_RATE_LIMIT_RPM: byDefault(
+      '3000',
+      wholeNumber(1, 10_000_000),
+      'Requests a minute with which one API key may read (GET), such as polls of tasks; never fewer than its other requests.',
+    ),
     GENWAY_MAX_CONCURRENT_TASKS: byDefault(
       '100',
       wholeNumber(1, 1_000_000),

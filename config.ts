@@ -50,7 +50,12 @@ export interface Config {
   };
   /** The moderation service, if any. */
   readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
-  readonly limits: { readonly requestsPerMinute: number; readonly concurrentTasks: number };
+  readonly limits: {
+    readonly requestsPerMinute: number;
+    /** Of those that only read. */
+    readonly readsPerMinute: number;
+    readonly concurrentTasks: number;
+  };
   readonly tasks: { readonly pollIntervalMs: number; readonly deadlineMs: number };
   readonly webhooks: {
     /** The wait before each attempt of a delivery. */
@@ -171,6 +176,7 @@ export function loadConfig(env: Environment = process.env): Config {
       : undefined,
     limits: {
       requestsPerMinute: values.GENWAY_RATE_LIMIT_RPM,
+      readsPerMinute: values.GENWAY_READ_RATE_LIMIT_RPM,
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
     },
     tasks: { pollIntervalMs: values.GENWAY_POLL_MS, deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000 },

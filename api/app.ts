@@ -16,7 +16,7 @@ import { requireAdmin } from './middlewares/admin.ts';
 import { authenticate } from './middlewares/authenticate.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
-import { createRequestCounter, limitRequests } from './middlewares/limit-requests.ts';
+import { createRequestCounter, limitRequests, type RequestLimits } from './middlewares/limit-requests.ts';
 import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
@@ -79,7 +79,7 @@ export interface AppSettings {
   readonly keyPepper: Buffer;
   /** What the payment provider signs its events with; null when none are taken. */
   readonly paymentWebhookSecret: string | null;
-  readonly requestsPerMinute: number;
+  readonly requestLimits: RequestLimits;
   readonly tasks: TaskLimits;
   /** How many proxies in front append to `X-Forwarded-For`. */
   readonly trustedProxies: number;
@@ -183,7 +183,7 @@ function createServices({
     metrics,
     authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
     requireAdmin: requireAdmin(settings.adminToken),
-    limitRequests: limitRequests(createRequestCounter(database, settings.requestsPerMinute)),
+    limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
     jsonBody: jsonBody(BODY_LIMITS),
     createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),

@@ -1,11 +1,12 @@
 import { createBatcher } from '../../db/batcher.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
-import { countRequests, type RequestWindow } from '../../db/queries/request-windows.ts';
+import { type CountedRequest, countRequests, type RequestWindow } from '../../db/queries/request-windows.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { callerOf, type Middleware } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
+const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /** Where a key stands in its requests a minute, with the request that was just counted. */
 export interface Allowance {
@@ -15,28 +16,38 @@ export interface Allowance {
   readonly refusal: ServiceError | null;
 }
 
-/** Counts one request of a key. */
-export type CountRequest = (key: Pick<ApiKey, 'id' | 'rateLimitRpm'>) => Promise<Allowance>;
+/** Requests that a key may make in a minute. */
+export interface RequestLimits {
+  /** Unless the key has a limit of its own. */
+  readonly requestsPerMinute: number;
+  /** Of those that only read, which are counted apart: polling must not use up what creating needs. */
+  readonly readsPerMinute: number;
+}
 
-/**
- * Counts the requests of each key, over all processes.
- *
- * @param defaultRequestsPerMinute for keys without a limit of their own
- */
-export function createRequestCounter(database: Database, defaultRequestsPerMinute: number): CountRequest {
-  const counter = createBatcher<string, RequestWindow>((keyIds) => countRequests(database, keyIds), {
+/** Counts one request of a key. @param kind `write` when absent */
+export type CountRequest = (key: Pick<ApiKey, 'id' | 'rateLimitRpm'>, kind?: 'read' | 'write') => Promise<Allowance>;
+
+/** Counts the requests of each key, over all processes. */
+export function createRequestCounter(
+  database: Database,
+  { requestsPerMinute, readsPerMinute }: RequestLimits,
+): CountRequest {
+  const counter = createBatcher<CountedRequest, RequestWindow>((counted) => countRequests(database, counted), {
     maxItems: MAX_COUNTED_AT_ONCE,
   });
-  return async ({ id, rateLimitRpm }) => {
-    const limit = rateLimitRpm ?? defaultRequestsPerMinute;
-    return allowanceOf(limit, await counter.add(id));
+  return async ({ id, rateLimitRpm }, kind = 'write') => {
+    const reads = kind === 'read';
+    const writes = rateLimitRpm ?? requestsPerMinute;
+    const limit = reads ? Math.max(readsPerMinute, writes) : writes;
+    return allowanceOf(limit, await counter.add({ apiKeyId: id, reads }));
   };
 }
 
 /** Holds each key to its requests a minute, and tells the client where it stands. Comes after `authenticate`. */
 export function limitRequests(countRequest: CountRequest): Middleware {
   return async (context, next) => {
-    const { headers, refusal } = await countRequest(callerOf(context).key);
+    const kind = READS.has(context.method) ? 'read' : 'write';
+    const { headers, refusal } = await countRequest(callerOf(context).key, kind);
     context.set(headers);
     if (refusal !== null) throw refusal;
     await next();
@@ -44,11 +55,16 @@ export function limitRequests(countRequest: CountRequest): Middleware {
 }
 
 function allowanceOf(limit: number, { position, secondsLeft }: RequestWindow): Allowance {
+  const remaining = Math.max(0, limit - position);
   return {
     headers: {
       'RateLimit-Limit': String(limit),
-      'RateLimit-Remaining': String(Math.max(0, limit - position)),
+      'RateLimit-Remaining': String(remaining),
       'RateLimit-Reset': String(secondsLeft),
+      // The names that clients of the chat-completions and responses formats look for, with the duration that goes with them.
+      'x-ratelimit-limit-requests': String(limit),
+      'x-ratelimit-remaining-requests': String(remaining),
+      'x-ratelimit-reset-requests': `${secondsLeft}s`,
     },
     refusal:
       position <= limit

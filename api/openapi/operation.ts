@@ -87,7 +87,15 @@ const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
   open: [],
 };
 
-const RATE_LIMIT_HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+/** On every answer to a key. */
+export const RATE_LIMIT_HEADERS = [
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+] as const;
 
 /** The operation object of OpenAPI. */
 export function renderOperation(operation: Operation): JsonSchema {

@@ -15,7 +15,7 @@ import {
   ref,
   text,
 } from './json-schema.ts';
-import { headersNamed, REFUSAL_STATUSES, REFUSALS, type RefusalStatus } from './operation.ts';
+import { headersNamed, RATE_LIMIT_HEADERS, REFUSAL_STATUSES, REFUSALS, type RefusalStatus } from './operation.ts';
 
 export const SECURITY_SCHEMES = {
   apiKey: {
@@ -45,9 +45,15 @@ export const SECURITY_SCHEMES = {
 
 export const HEADERS = {
   'x-request-id': header('Names this request; quote it to support', text()),
-  'RateLimit-Limit': header('Requests that the key may make in a minute', integer()),
+  'RateLimit-Limit': header(
+    'Requests of this kind that the key may make in a minute: those that read (GET) are counted apart from the others',
+    integer(),
+  ),
   'RateLimit-Remaining': header('Requests that are left of them', integer()),
   'RateLimit-Reset': header('Seconds until the minute is over', integer()),
+  'x-ratelimit-limit-requests': header('The same as `RateLimit-Limit`', integer()),
+  'x-ratelimit-remaining-requests': header('The same as `RateLimit-Remaining`', integer()),
+  'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, as `12s`', text()),
   'Retry-After': header('Seconds to wait; the same as `retry_after_seconds`', integer()),
   'Idempotent-Replayed': header('`true` on the answer to a repeated request: it is the first answer again', text()),
 };
@@ -137,7 +143,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
 
 /** Headers beside `x-request-id` that come with some refusals. */
 const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly string[]>>> = {
-  429: ['Retry-After', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'],
+  429: ['Retry-After', ...RATE_LIMIT_HEADERS],
   503: ['Retry-After'],
 };
 

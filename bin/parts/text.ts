@@ -34,7 +34,7 @@ export function openText(
     upstreams,
     billing,
     findCaller: cached((apiKey) => findCaller(database, digestApiKey(apiKey, settings.keyPepper)), CALLER_CACHE),
-    countRequest: createRequestCounter(database, settings.requestsPerMinute),
+    countRequest: createRequestCounter(database, settings.requestLimits),
     log,
     metrics,
     tracing,

@@ -60,7 +60,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       metricsToken: config.secrets.metricsToken,
       keyPepper: Buffer.from(config.secrets.keyPepper),
       paymentWebhookSecret: config.payments.webhookSecret ?? null,
-      requestsPerMinute: config.limits.requestsPerMinute,
+      requestLimits: config.limits,
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
       trustedProxies: config.edge.trustedProxies,
       allowPrivateAddresses: config.edge.allowPrivateAddresses,

@@ -1,4 +1,4 @@
-/** Requests counted by key and minute, over all processes. */
+/** Requests counted by key, kind and minute, over all processes. */
 import type { Database } from '../database.ts';
 
 export interface RequestWindow {
@@ -8,27 +8,48 @@ export interface RequestWindow {
   readonly secondsLeft: number;
 }
 
-/** Counts one request for each id given (ids may repeat). @returns each one's place, in their order */
+/** A request to count. */
+export interface CountedRequest {
+  readonly apiKeyId: string;
+  /** Whether it only reads; those have places of their own. */
+  readonly reads: boolean;
+}
+
+interface WindowRow {
+  api_key_id: string;
+  reads: boolean;
+  requests: string;
+  seconds_left: string;
+}
+
+/** Counts requests, any number of one key. @returns each one's place, in their order */
 export async function countRequests(
   database: Database,
-  apiKeyIds: readonly string[],
+  counted: readonly CountedRequest[],
 ): Promise<readonly RequestWindow[]> {
-  const { rows } = await database.raw<{ rows: { api_key_id: string; requests: string; seconds_left: string }[] }>(
+  const { rows } = await database.raw<{ rows: WindowRow[] }>(
     /* sql */ `
-    INSERT INTO request_windows AS counted (api_key_id, window_start, requests)
-    SELECT id, date_trunc('minute', now()), count(*) FROM unnest(?::text[]) AS id GROUP BY id ORDER BY id
-    ON CONFLICT (api_key_id, window_start) DO UPDATE SET requests = counted.requests + EXCLUDED.requests
-    RETURNING api_key_id, requests, ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
-    [[...apiKeyIds]],
+    INSERT INTO request_windows AS counted (api_key_id, window_start, reads, requests)
+    SELECT id, date_trunc('minute', now()), reads, count(*)
+    FROM unnest(?::text[], ?::boolean[]) AS request(id, reads) GROUP BY id, reads ORDER BY id, reads
+    ON CONFLICT (api_key_id, window_start, reads) DO UPDATE SET requests = counted.requests + EXCLUDED.requests
+    RETURNING api_key_id, reads, requests,
+      ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
+    [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
   );
-  const windows = new Map(rows.map((row) => [row.api_key_id, row]));
-  const countdown = new Map(rows.map((row) => [row.api_key_id, Number(row.requests)]));
-  const windowsNewestFirst = apiKeyIds.toReversed().map((id) => {
-    const position = countdown.get(id) ?? 0;
-    countdown.set(id, position - 1);
-    return { position, secondsLeft: Math.max(1, Number(windows.get(id)?.seconds_left)) };
+  const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
+  const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
+  const windowsNewestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {
+    const name = windowOf(apiKeyId, reads);
+    const position = countdown.get(name) ?? 0;
+    countdown.set(name, position - 1);
+    return { position, secondsLeft: Math.max(1, Number(windows.get(name)?.seconds_left)) };
   });
   return windowsNewestFirst.toReversed();
+}
+
+function windowOf(apiKeyId: string, reads: boolean): string {
+  return `${apiKeyId} ${reads}`;
 }
 
 /** Removes the windows of past minutes, as many as `limit`. @returns how many */

@@ -103,7 +103,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       metricsToken: METRICS_TOKEN,
       keyPepper: KEY_PEPPER,
       paymentWebhookSecret: null,
-      requestsPerMinute: 100_000,
+      requestLimits: { requestsPerMinute: 100_000, readsPerMinute: 100_000 },
       tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
       trustedProxies: 0,
       allowPrivateAddresses,

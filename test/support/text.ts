@@ -100,7 +100,10 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     upstreams,
     billing: recording,
     findCaller: (apiKey) => findCaller(database, digestApiKey(apiKey, KEY_PEPPER)),
-    countRequest: createRequestCounter(database, options.requestsPerMinute ?? 1_000_000),
+    countRequest: createRequestCounter(database, {
+      requestsPerMinute: options.requestsPerMinute ?? 1_000_000,
+      readsPerMinute: 1_000_000,
+    }),
     log: logger,
     metrics,
     tracing: NO_TRACING,

@@ -4,6 +4,11 @@ import { type Answer, call } from '../../support/stack.ts';
 
 const LIMIT = 20;
 
+const READ_LIMIT = 30;
+
+/** A request that does something, were it right. */
+const create = (url: string, { apiKey }: TestCaller): Promise<Answer<ErrorBody>> =>
+  call(`${url}/v1/videos/tasks`, { key: apiKey, body: {} });
 const poll = (url: string, { apiKey }: TestCaller): Promise<Answer<ErrorBody>> =>
   call(`${url}/v1/tasks/task_x`, { key: apiKey });
 
@@ -12,14 +17,14 @@ describe('the limit of requests', () => {
   let second: string;
 
   before(async () => {
-    app = await startTestApp({ settings: { requestsPerMinute: LIMIT } });
+    app = await startTestApp({ settings: { requestLimits: { requestsPerMinute: LIMIT, readsPerMinute: READ_LIMIT } } });
     second = await app.startSecond();
   });
   after(() => app.stop());
 
   /** So many requests at once, through both processes. */
-  const burst = (caller: TestCaller, count: number): Promise<Answer<ErrorBody>[]> =>
-    Promise.all(Array.from({ length: count }, (_, index) => poll(index % 2 ? second : app.baseUrl, caller)));
+  const burst = (send: typeof create, caller: TestCaller, count: number): Promise<Answer<ErrorBody>[]> =>
+    Promise.all(Array.from({ length: count }, (_, index) => send(index % 2 ? second : app.baseUrl, caller)));
 
   /** Resolves early in a minute, so that what follows does not run into the next. */
   async function awaitRoomInMinute(): Promise<void> {
@@ -32,16 +37,40 @@ describe('the limit of requests', () => {
 
   it('lets through exactly as many as allowed in a minute, over all processes together', async () => {
     await awaitRoomInMinute();
-    const answers = await burst(await app.createAccount(), LIMIT + 15);
-    expect(answers.filter(({ status }) => status === 404)).to.have.length(LIMIT);
+    const answers = await burst(create, await app.createAccount(), LIMIT + 15);
+    expect(answers.filter(({ status }) => status === 400)).to.have.length(LIMIT);
     expect(answers.filter(({ status }) => status === 429)).to.have.length(15);
   }).timeout(60_000);
+
+  it('counts requests that only read apart from the others, with a limit of their own', async () => {
+    await awaitRoomInMinute();
+    const caller = await app.createAccount();
+    const reads = await burst(poll, caller, READ_LIMIT + 5);
+    expect(reads.filter(({ status }) => status === 404)).to.have.length(READ_LIMIT);
+    expect(reads.filter(({ status }) => status === 429)).to.have.length(5);
+    const { status, headers } = await create(app.baseUrl, caller);
+    expect([status, headers.get('ratelimit-remaining')]).to.deep.equal([400, String(LIMIT - 1)]);
+  }).timeout(60_000);
+
+  it('lets a key read as often as it may send other requests, and never less often than all keys', async () => {
+    const fast = await app.createAccount({ key: { rateLimitRpm: 500 } });
+    const slow = await app.createAccount({ key: { rateLimitRpm: 1 } });
+    const limits = await Promise.all([fast, slow].map((caller) => poll(app.baseUrl, caller)));
+    expect(limits.map(({ headers }) => headers.get('ratelimit-limit'))).to.deep.equal(['500', String(READ_LIMIT)]);
+  });
+
+  it('is told in the headers that clients of text formats look for, too', async () => {
+    const { headers } = await poll(app.baseUrl, await app.createAccount());
+    expect(headers.get('x-ratelimit-limit-requests')).to.equal(String(READ_LIMIT));
+    expect(headers.get('x-ratelimit-remaining-requests')).to.equal(String(READ_LIMIT - 1));
+    expect(headers.get('x-ratelimit-reset-requests')).to.equal(`${headers.get('ratelimit-reset')}s`);
+  });
 
   it('says when to come back, alike in header and body', async () => {
     await awaitRoomInMinute();
     const caller = await app.createAccount({ key: { rateLimitRpm: 1 } });
-    await poll(app.baseUrl, caller);
-    const { status, headers, body } = await poll(app.baseUrl, caller);
+    await create(app.baseUrl, caller);
+    const { status, headers, body } = await create(app.baseUrl, caller);
     expect([status, body.error.code, body.error.retryable]).to.deep.equal([429, 'rate_limit_exceeded', true]);
     expect(body.error.retry_after_seconds).to.be.within(1, 60);
     expect(headers.get('retry-after')).to.equal(String(body.error.retry_after_seconds));
@@ -53,7 +82,7 @@ describe('the limit of requests', () => {
     const caller = await app.createAccount({ key: { rateLimitRpm: 3 } });
     const left: unknown[] = [];
     for (let count = 0; count < 4; count += 1) {
-      const { headers } = await poll(app.baseUrl, caller);
+      const { headers } = await create(app.baseUrl, caller);
       expect(headers.get('ratelimit-limit')).to.equal('3');
       left.push(headers.get('ratelimit-remaining'));
     }
@@ -63,8 +92,8 @@ describe('the limit of requests', () => {
   it('is counted for each key by itself', async () => {
     const key = { rateLimitRpm: 1 };
     const callers = [await app.createAccount({ key }), await app.createAccount({ key })];
-    const answers = await Promise.all(callers.map((caller) => poll(app.baseUrl, caller)));
-    expect(answers.map(({ status }) => status)).to.deep.equal([404, 404]);
+    const answers = await Promise.all(callers.map((caller) => create(app.baseUrl, caller)));
+    expect(answers.map(({ status }) => status)).to.deep.equal([400, 400]);
   });
 
   it('does not count requests without a usable key', async () => {

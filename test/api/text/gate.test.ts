@@ -203,6 +203,8 @@ describe('the gate of the text endpoints', () => {
       const first = await text.ask('chat-completions', model, 'Hi', { apiKey });
       expect(first.headers.get('ratelimit-limit')).to.equal('2');
       expect(first.headers.get('ratelimit-remaining')).to.equal('1');
+      expect(first.headers.get('x-ratelimit-limit-requests')).to.equal('2');
+      expect(first.headers.get('x-ratelimit-remaining-requests')).to.equal('1');
       const second = await text.ask('chat-completions', 'nothing', 'Hi', { apiKey });
       expect(second.headers.get('ratelimit-remaining')).to.equal('0');
       const third = await text.ask('chat-completions', model, 'Hi', { apiKey });

@@ -1,9 +1,16 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
-import { countRequests, deleteOldRequestWindows, type RequestWindow } from '../../../db/queries/request-windows.ts';
+import {
+  type CountedRequest,
+  countRequests,
+  deleteOldRequestWindows,
+  type RequestWindow,
+} from '../../../db/queries/request-windows.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
+/** One that creates something. */
+const write = (apiKeyId: string): CountedRequest => ({ apiKeyId, reads: false });
 const positions = (windows: readonly RequestWindow[]): number[] => windows.map(({ position }) => position);
 
 describe('db/queries/request-windows', () => {
@@ -33,7 +40,7 @@ describe('db/queries/request-windows', () => {
 
   it('gives the requests of each key their places, in their order', async () => {
     const counted = await withinOneMinute(async () => {
-      const [a, b] = [newId('apiKey'), newId('apiKey')];
+      const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
       return [await countRequests(database, [a, b, a, a, b]), await countRequests(database, [b, a])];
     });
     expect(counted.map(positions)).to.deep.equal([
@@ -42,8 +49,23 @@ describe('db/queries/request-windows', () => {
     ]);
   });
 
+  it('counts those that only read apart from the others', async () => {
+    const counted = await withinOneMinute(async () => {
+      const apiKeyId = newId('apiKey');
+      const [reading, writing] = [{ apiKeyId, reads: true }, write(apiKeyId)];
+      return [
+        await countRequests(database, [reading, writing, reading, reading, writing]),
+        await countRequests(database, [writing, reading]),
+      ];
+    });
+    expect(counted.map(positions)).to.deep.equal([
+      [1, 1, 2, 3, 2],
+      [3, 4],
+    ]);
+  });
+
   it('gives every place once and leaves none out, however many processes count at the same time', async () => {
-    const [a, b] = [newId('apiKey'), newId('apiKey')];
+    const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
     const counted = await withinOneMinute(async () => {
       await database('request_windows').delete();
       const batches = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? [a, b] : [b, a]));
@@ -56,7 +78,7 @@ describe('db/queries/request-windows', () => {
   });
 
   it('says how long the minute lasts', async () => {
-    const [window] = await countRequests(database, [newId('apiKey')]);
+    const [window] = await countRequests(database, [write(newId('apiKey'))]);
     expect(window?.secondsLeft).to.be.within(1, 60);
   });
 
@@ -66,9 +88,9 @@ describe('db/queries/request-windows', () => {
 
   it('begins anew with each minute, and forgets the minutes long past', async () => {
     const key = newId('apiKey');
-    await countRequests(database, [key]);
+    await countRequests(database, [write(key)]);
     await database('request_windows').update({ window_start: database.raw(`window_start - interval '11 minutes'`) });
-    expect(positions(await countRequests(database, [key]))).to.deep.equal([1]);
+    expect(positions(await countRequests(database, [write(key)]))).to.deep.equal([1]);
     const past = await database('request_windows').whereRaw(`window_start < now() - interval '10 minutes'`);
     expect(await deleteOldRequestWindows(database, 1_000)).to.equal(past.length);
     expect(await database('request_windows').where({ api_key_id: key })).to.have.length(1);
