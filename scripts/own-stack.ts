@@ -15,6 +15,8 @@ export const STOP_GRACE_MS = 30_000;
 
 export interface OwnStack {
   readonly description: StackDescription;
+  /** What its processes wrote so far, a line each. */
+  readonly log: readonly string[];
   /** Stops every process and removes the state. */
   readonly stop: () => Promise<void>;
 }
@@ -39,7 +41,7 @@ export async function startOwnStack(settings: Parameters<typeof childEnvironment
   };
   try {
     const demo = await ready(stack, join(home, 'demo.json'));
-    return { description: JSON.parse(demo), stop };
+    return { description: JSON.parse(demo), log, stop };
   } catch (error) {
     console.error(log.join('\n'));
     await stop();

@@ -1,0 +1,172 @@
+/** Clients without scruple: what an attack may do, and what it finds out about the damage. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import Joi from 'joi';
+import { Agent, type Dispatcher, request } from 'undici';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import type { StackDescription } from '../../bin/stack/local-stack.ts';
+import { findTextModel, type Catalogue } from '../../catalogue/types.ts';
+import { type PicoUsd, parseUsd } from '../../domain/money.ts';
+import { priceText } from '../../domain/pricing.ts';
+import type { Vendor } from './vendor.ts';
+
+export interface Victim {
+  readonly stack: StackDescription;
+  readonly vendor: Vendor;
+  readonly catalogue: Catalogue;
+}
+
+/** An account of its own with one key. */
+export interface Account {
+  readonly id: string;
+  readonly apiKey: string;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+}
+
+export interface Call {
+  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as it is when it is text or bytes, and as JSON otherwise. */
+  readonly body?: object | string | Uint8Array;
+  /** Hang up as soon as the answer so far says so; before its head with `head`. */
+  readonly leave?: { readonly afterMs: number } | { readonly when: (received: string) => boolean };
+}
+
+const TIMEOUT_MS = 120_000;
+const SETTLED_TIMEOUT_MS = 60_000;
+const agent = new Agent({ connections: 512, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
+
+const created = Joi.object<{ data: { id: string; api_key: string } }>({
+  data: Joi.object({ id: Joi.string().required(), api_key: Joi.string().default('') })
+    .unknown(true)
+    .required(),
+}).required();
+const shown = Joi.object<{ data: { balances: Record<string, number>; totals: Record<string, number> } }>({
+  data: Joi.object({ balances: Joi.object().required(), totals: Joi.object().required() }).unknown(true).required(),
+}).required();
+
+/** @param usd topped up; 0 leaves the account as one that never paid */
+export async function openAccount(victim: Victim, usd: number, key: object = {}): Promise<Account> {
+  const make = async (path: string, body: object): Promise<{ id: string; api_key: string }> => {
+    const { status, text } = await call(victim.stack.base_url + path, victim.stack.admin_token, { body });
+    if (status !== 201) throw new Error(`POST ${path} answered ${status}: ${text}`);
+    return Joi.attempt(JSON.parse(text), created).data;
+  };
+  const { id } = await make('/admin/v1/accounts', { name: 'attacker' });
+  if (usd > 0) await make(`/admin/v1/accounts/${id}/topups`, { amount_usd: usd, reference: `attack ${id}` });
+  return { id, apiKey: (await make(`/admin/v1/accounts/${id}/keys`, key)).api_key };
+}
+
+/** @throws Error when there was no whole answer, except for a client that left */
+export async function call(url: string, token: string, { method, headers, body, leave }: Call): Promise<Answer> {
+  const leaving = new AbortController();
+  if (leave !== undefined && 'afterMs' in leave) setTimeout(() => leaving.abort(), leave.afterMs);
+  const isRaw = typeof body === 'string' || body instanceof Uint8Array;
+  let answer: Dispatcher.ResponseData;
+  try {
+    answer = await request(url, {
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
+      dispatcher: agent,
+      signal: leaving.signal,
+      headers: {
+        authorization: `Bearer ${token}`,
+        'msgfmt-version': '2023-06-01',
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: isRaw ? body : JSON.stringify(body) }),
+    });
+  } catch (error) {
+    if (leaving.signal.aborted) return { status: 0, headers: {}, text: '' };
+    throw error;
+  }
+  return { status: answer.statusCode, headers: answer.headers, text: await read(answer, leaving, leave) };
+}
+
+async function read(
+  { body }: Dispatcher.ResponseData,
+  leaving: AbortController,
+  leave: Call['leave'],
+): Promise<string> {
+  if (leave === undefined) return body.text();
+  let received = '';
+  const decoder = new TextDecoder();
+  try {
+    for await (const bytes of body) {
+      received += decoder.decode(Buffer.from(bytes), { stream: true });
+      if ('when' in leave && leave.when(received)) leaving.abort();
+    }
+  } catch (error) {
+    if (!leaving.signal.aborted) throw error;
+  }
+  return received;
+}
+
+export interface Books {
+  readonly available: PicoUsd;
+  readonly charged: PicoUsd;
+}
+
+/** The account's money once nothing is held any more. */
+export async function settledBooks({ stack }: Victim, { id }: Account): Promise<Books> {
+  return waitUntil(
+    async () => {
+      const { text } = await call(`${stack.base_url}/admin/v1/accounts/${id}`, stack.admin_token, {});
+      const { balances, totals } = Joi.attempt(JSON.parse(text), shown).data;
+      if (balances['reserved_usd'] !== 0) throw new Error(`${balances['reserved_usd']} USD are still held`);
+      return { available: usd(balances['available_usd']), charged: usd(totals['charged_usd']) };
+    },
+    { timeoutMs: SETTLED_TIMEOUT_MS },
+  );
+}
+
+function usd(amount: number | undefined): PicoUsd {
+  return parseUsd((amount ?? 0).toFixed(12));
+}
+
+/** What all that the vendor produced since it forgot costs at list prices. */
+export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
+  return vendor.calls.reduce((sum, { model, inputTokens, outputTokens }) => {
+    const pricing = findTextModel(catalogue, model)?.pricing;
+    if (pricing === undefined) throw new Error(`the vendor was asked for an unknown model: ${model}`);
+    const usage = { inputTotal: inputTokens, cacheRead: 0, cacheWrite: 0, outputTotal: Math.ceil(outputTokens) };
+    return sum + priceText(pricing, usage, Date.now()).charge;
+  }, 0n);
+}
+
+/** The most that a request may cost beyond what its account has: the price of 1,024 tokens of output. */
+export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
+  const output = findTextModel(catalogue, model)?.pricing.rates.output;
+  if (output === undefined) throw new Error(`there is no model ${model}`);
+  return 1_024n * output;
+}
+
+/** Milliseconds that each of many small calls took, made one after the other while something else goes on. */
+export async function probeDuring<Result>(
+  probe: () => Promise<Answer>,
+  work: () => Promise<Result>,
+): Promise<{ readonly worstMs: number; readonly p99Ms: number; readonly result: Result }> {
+  const tookMs: number[] = [];
+  const over = new AbortController();
+  const probing = (async () => {
+    while (!over.signal.aborted) {
+      const startedAt = performance.now();
+      const { status, text } = await probe();
+      if (status !== 200) throw new Error(`the bystander was answered ${status}: ${text}`);
+      tookMs.push(performance.now() - startedAt);
+      await sleep(10);
+    }
+  })();
+  // Whichever fails first is told.
+  const [result] = await Promise.all([work().finally(() => over.abort()), probing]);
+  tookMs.sort((a, b) => a - b);
+  return { worstMs: tookMs.at(-1) ?? 0, p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0, result };
+}
+
+export async function closeClients(): Promise<void> {
+  await agent.destroy();
+}
