@@ -12,7 +12,7 @@ export function requireAdmin(adminToken: string): Middleware {
 export function requireToken(token: string, refusal: string): Middleware {
   const expected = createHash('sha256').update(token).digest();
   return async (context, next) => {
-    const given = createHash('sha256').update(credentialOf(context.headers, [])).digest();
+    const given = createHash('sha256').update(credentialOf(context.headers)).digest();
     if (!timingSafeEqual(given, expected)) {
       throw new ServiceError('invalid_api_key', refusal);
     }

@@ -16,13 +16,24 @@ export interface Authentication {
   readonly keyPepper: Buffer;
 }
 
+/** The headers in which a format's clients send the key, in lower case, beside `Authorization: Bearer`. */
+export interface CredentialHeaders {
+  /** Those that count before it. */
+  readonly before: readonly string[];
+  /** Those that count after it: clients of other services fill them with placeholders. */
+  readonly after: readonly string[];
+}
+
+const BEARER_ONLY: CredentialHeaders = { before: [], after: [] };
+
 /**
  * Requires an API key (specification section 5) and leaves its owner in `state.caller`. Asked of the database on every
  * request, so that a deleted or disabled key stops working at once in every process.
- *
- * @param headers beside `Authorization: Bearer`, the headers in which this format's clients send the key
  */
-export function authenticate({ database, keyPepper }: Authentication, headers: readonly string[] = []): Middleware {
+export function authenticate(
+  { database, keyPepper }: Authentication,
+  headers: CredentialHeaders = BEARER_ONLY,
+): Middleware {
   const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
   });
@@ -40,16 +51,19 @@ export function authenticate({ database, keyPepper }: Authentication, headers: r
 /**
  * The credential that a request carries.
  *
- * @param names the headers to look in before `Authorization: Bearer`, in lower case
+ * @param otherwise what counts when no header holds one; may be empty
  * @throws ServiceError 401 `missing_api_key`
  */
-export function credentialOf(headers: IncomingHttpHeaders, names: readonly string[]): string {
-  for (const name of names) {
-    const value = String(headers[name] ?? '').trim();
-    if (value !== '') return value;
-  }
+export function credentialOf(
+  headers: IncomingHttpHeaders,
+  names: CredentialHeaders = BEARER_ONLY,
+  otherwise = '',
+): string {
+  const inHeaders = (some: readonly string[]): string | undefined =>
+    some.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
   const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1];
-  if (bearer !== undefined) return bearer;
+  const credential = inHeaders(names.before) ?? bearer ?? inHeaders(names.after) ?? otherwise.trim();
+  if (credential !== '') return credential;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
 }
 

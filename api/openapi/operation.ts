@@ -81,7 +81,7 @@ const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
 const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
   key: [{ apiKey: [] }],
   'messages-key': [{ messagesApiKey: [] }, { apiKey: [] }],
-  'native-key': [{ nativeApiKey: [] }, { apiKey: [] }],
+  'native-key': [{ nativeApiKey: [] }, { apiKey: [] }, { nativeApiKeyParameter: [] }],
   admin: [{ adminToken: [] }],
   metrics: [{ metricsToken: [] }],
   open: [],

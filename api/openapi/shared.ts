@@ -35,6 +35,12 @@ export const SECURITY_SCHEMES = {
     name: 'x-native-api-key',
     description: 'An API key, on the native format.',
   },
+  nativeApiKeyParameter: {
+    type: 'apiKey',
+    in: 'query',
+    name: 'key',
+    description: 'An API key, on the native format, where no header carries one.',
+  },
   adminToken: { type: 'http', scheme: 'bearer', description: 'The token of the operators, GENWAY_ADMIN_TOKEN.' },
   metricsToken: {
     type: 'http',

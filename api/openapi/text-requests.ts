@@ -379,6 +379,8 @@ const GENERATE_CONTENT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
               topK: integer('0 is as if not sent', { minimum: 0 }),
               stopSequences: arrayOf(text(), 'The first 4 are used'),
               candidateCount: integer(undefined, { minimum: 1, maximum: 8 }),
+              presencePenalty: penalty,
+              frequencyPenalty: penalty,
             },
             required: [],
             unknown: 'refuse',

@@ -1,7 +1,7 @@
 /** The text endpoints: specification section 4.8. */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
-import { type JsonSchema, ref, text } from './json-schema.ts';
+import { arrayOf, type JsonSchema, ref, text } from './json-schema.ts';
 import { json, jsonBody, type Operation, REFUSALS, type RefusalStatus } from './operation.ts';
 import { EXAMPLE_REQUEST_ID, exampleError, query, refusalOf } from './shared.ts';
 import { TEXT_ANSWER_SCHEMAS } from './text-answers.ts';
@@ -156,11 +156,17 @@ export const TEXT_OPERATIONS: readonly Operation[] = [
     tag: 'Text',
     summary: 'Native format of the texth family, as a stream',
     description:
-      'Each event is a `data:` line with an object as `:generateContent` answers; the last has `finishReason`.',
+      'With `alt=sse` each event is a `data:` line with an object as `:generateContent` answers; without it these objects are ' +
+      'the items of a JSON array, sent as they come. The last has `finishReason`.',
     access: 'native-key',
-    parameters: [query('alt', '`sse`, which is the only form of the stream, whatever is asked for', text())],
+    parameters: [query('alt', '`sse` for server-sent events', text())],
     body: NATIVE_BODY,
-    answers: { 200: { description: 'The answer as a stream', content: EVENT_STREAM } },
+    answers: {
+      200: {
+        description: 'The answer as a stream',
+        content: { ...json(arrayOf(ref('GenerateContentResponse'))), ...EVENT_STREAM },
+      },
+    },
     refusals: TEXT_REFUSALS,
     refusalsInFormat: refusalsIn('SvcError'),
   },

@@ -19,7 +19,7 @@ import { chooseModel } from './choose-model.ts';
 import type { TextEndpoint, TextTarget } from './endpoints.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
 import type { ReadRequest } from './exchange.ts';
-import { clientAddress } from './http.ts';
+import { clientAddress, queryOf } from './http.ts';
 import type { TextServices } from './services.ts';
 
 /** One call of a text endpoint. */
@@ -69,7 +69,9 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
 }
 
 async function authenticate({ target, request }: TextCall, services: TextServices): Promise<Caller> {
-  const apiKey = credentialOf(request.headers, target.endpoint.credentialHeaders);
+  const { credentialHeaders, credentialParameter } = target.endpoint;
+  const inQuery = credentialParameter === null ? '' : (queryOf(request).get(credentialParameter) ?? '');
+  const apiKey = credentialOf(request.headers, credentialHeaders, inQuery);
   const caller = apiKey.length <= MAX_KEY_LENGTH ? await services.findCaller(apiKey) : null;
   if (caller === null) throw wrongKey();
   assertUsable(caller.key, new Date());

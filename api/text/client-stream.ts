@@ -8,6 +8,7 @@ const COLON = 0x3a;
 
 export interface ClientStreamOptions {
   readonly headers: Readonly<Record<string, string>>;
+  readonly contentType: string;
   /** What clients skip, sent when there was nothing to send for `keepAliveMs`; null when there is no such thing. */
   readonly keepAliveFrame: string | null;
   readonly keepAliveMs: number;
@@ -15,8 +16,7 @@ export interface ClientStreamOptions {
   readonly stallMs: number;
 }
 
-const EVENT_STREAM = {
-  'content-type': 'text/event-stream; charset=utf-8',
+const STREAM_HEADERS = {
   'cache-control': 'no-cache',
   // Tells nginx in front not to collect the answer.
   'x-accel-buffering': 'no',
@@ -73,7 +73,9 @@ export class ClientStream {
   }
 
   #begin(): void {
-    if (!this.#response.headersSent) this.#response.writeHead(200, { ...this.#options.headers, ...EVENT_STREAM });
+    if (this.#response.headersSent) return;
+    const { headers, contentType } = this.#options;
+    this.#response.writeHead(200, { ...headers, 'content-type': contentType, ...STREAM_HEADERS });
   }
 
   #breakSilence(frame: string): void {

@@ -1,16 +1,27 @@
 /** Where the text formats are served: specification section 4.8. */
 import { FORMATS } from '../../text/formats.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
+import type { CredentialHeaders } from '../middlewares/authenticate.ts';
 
 export interface TextEndpoint {
   /** The path, with the variable part as a pattern: what measurements call the endpoint. */
   readonly route: string;
   readonly format: WireFormat;
-  /** The headers that carry the API key beside `Authorization: Bearer`, the specified one first. */
-  readonly credentialHeaders: readonly string[];
+  /** The headers that carry the API key. */
+  readonly credentialHeaders: CredentialHeaders;
+  /** The parameter of the query that carries it where no header does; null for none. Queries are never logged. */
+  readonly credentialParameter: string | null;
+  /** Whether a stream comes as a JSON array unless the query asks for server-sent events. */
+  readonly streamsArray?: boolean;
   /** The headers of which each request has to carry one, the specified one first. */
   readonly versionHeaders: readonly string[];
 }
+
+/** The headers that carry the key of any format, for calls that belong to none of them. */
+export const EVERY_CREDENTIAL_HEADER: CredentialHeaders = {
+  before: ['x-api-key', 'x-native-api-key'],
+  after: ['x-goog-api-key'],
+};
 
 /** What a path asks for. */
 export interface TextTarget {
@@ -23,7 +34,9 @@ const NATIVE: TextEndpoint = {
   route: '/v1beta/models/:model',
   format: FORMATS['generate-content'],
   // The second is what the vendor's own clients send.
-  credentialHeaders: ['x-native-api-key', 'x-goog-api-key'],
+  credentialHeaders: { before: ['x-native-api-key'], after: ['x-goog-api-key'] },
+  credentialParameter: 'key',
+  streamsArray: true,
   versionHeaders: [],
 };
 const NATIVE_PREFIX = '/v1beta/models/';
@@ -37,19 +50,22 @@ const ENDPOINTS: readonly TextEndpoint[] = [
   {
     route: '/v1/chat/completions',
     format: FORMATS['chat-completions'],
-    credentialHeaders: [],
+    credentialHeaders: { before: [], after: [] },
+    credentialParameter: null,
     versionHeaders: [],
   },
   {
     route: '/v1/responses',
     format: FORMATS.responses,
-    credentialHeaders: [],
+    credentialHeaders: { before: [], after: [] },
+    credentialParameter: null,
     versionHeaders: [],
   },
   {
     route: '/v1/messages',
     format: FORMATS.messages,
-    credentialHeaders: ['x-api-key'],
+    credentialHeaders: { before: ['x-api-key'], after: [] },
+    credentialParameter: null,
     versionHeaders: ['msgfmt-version', 'anthropic-version'],
   },
 ];

@@ -9,6 +9,12 @@ export function pathOf({ url = '' }: IncomingMessage): string {
   return query === -1 ? url : url.slice(0, query);
 }
 
+/** The query of a request. */
+export function queryOf({ url = '' }: IncomingMessage): URLSearchParams {
+  const query = url.indexOf('?');
+  return new URLSearchParams(query === -1 ? '' : url.slice(query + 1));
+}
+
 /** The address of the client: of `X-Forwarded-For`, only what the trusted proxies appended is believed. */
 export function clientAddress({ headers, socket }: IncomingMessage, trustedProxies: number): string {
   const direct = socket.remoteAddress ?? '';

@@ -1,11 +1,12 @@
 /** The two ways in which a client is answered: with a whole body, or with a stream. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
+import { inArray } from '../../text/generate-content/array-stream.ts';
 import type { Stage } from '../../text/stage.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
 import type { Exchange } from './exchange.ts';
-import { sendError, sendJson } from './http.ts';
+import { queryOf, sendError, sendJson } from './http.ts';
 import type { TextSettings } from './services.ts';
 
 export interface Reply {
@@ -65,11 +66,13 @@ class StreamedReply implements Reply {
   }
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
-    const { response, headers, read } = this.#call;
+    const { response, headers, read, request, target } = this.#call;
     const { keepAliveFrame } = read.format.client;
-    const stream = new ClientStream(response, { headers, keepAliveFrame, ...this.#settings });
+    const isArray = target.endpoint.streamsArray === true && queryOf(request).get('alt') !== 'sse';
+    const contentType = isArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
+    const stream = new ClientStream(response, { headers, contentType, keepAliveFrame, ...this.#settings });
     this.#stream = stream;
-    const stage = exchange.readStream();
+    const stage = isArray ? inArray(exchange.readStream()) : exchange.readStream();
     for (let bytes = await answer.read(); bytes !== null; bytes = await answer.read()) {
       await this.#pass(stream, stage, bytes);
     }

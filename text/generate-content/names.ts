@@ -12,7 +12,8 @@ export function camelCased(object: JsonObject): JsonObject {
 
 function camelCase(name: string): string {
   if (name.length > MAXIMUM_NAME_LENGTH) return name;
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  // One name begins with `_`.
+  return name.replace(/(?<=.)_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
 /**

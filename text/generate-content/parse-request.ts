@@ -50,6 +50,8 @@ function readGenerationConfig(value: unknown, path: string): Sampling {
     topP: read('topP', numberBetween(0, 1)) || undefined,
     topK: read('topK', integerBetween(0, Number.MAX_SAFE_INTEGER)) || undefined,
     stopSequences: read('stopSequences', readStopSequences)?.slice(0, MAXIMUM_STOP_SEQUENCES_USED),
+    frequencyPenalty: read('frequencyPenalty', numberBetween(-2, 2)),
+    presencePenalty: read('presencePenalty', numberBetween(-2, 2)),
     choiceCount: read('candidateCount', integerBetween(1, MAXIMUM_CANDIDATES)),
   });
 }

@@ -3,6 +3,8 @@ import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import { ServiceError } from '../../../domain/errors.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+import { eventsOfText } from '../../text/support.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
 /** Any of the envelopes. */
@@ -21,6 +23,11 @@ interface ErrorBody {
 async function errorOf(response: Response): Promise<ErrorBody> {
   // Each test asserts the fields that it reads.
   return (await response.json()) as ErrorBody;
+}
+
+/** What an item of a native stream tells, without what differs from one answer to the next. */
+function candidatesOf(item: unknown): unknown {
+  return Object(item)['candidates'];
 }
 
 /** Asserts the common envelope. */
@@ -101,9 +108,35 @@ describe('the gate of the text endpoints', () => {
       });
     }
 
-    it('from the specified header when the vendor’s is there too', async () => {
-      const headers = { ...withoutBearer, 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
-      expect((await text.ask('generate-content', model, 'Hi', { headers })).status).to.equal(200);
+    it('from the specified header first, then from Authorization, so that a placeholder of a client does no harm', async () => {
+      const specified = { authorization: 'Bearer wrong', 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
+      const placeholder = { 'x-goog-api-key': 'unused' };
+      for (const headers of [specified, placeholder]) {
+        expect((await text.ask('generate-content', model, 'Hi', { headers })).status).to.equal(200);
+      }
+      const wrong = { authorization: 'Bearer wrong', 'x-goog-api-key': text.apiKey };
+      await expectGateError(
+        await text.ask('generate-content', model, 'Hi', { headers: wrong }),
+        401,
+        'invalid_api_key',
+      );
+    });
+
+    it('of the native format from the query, which no log and no measurement shows', async () => {
+      const { path, body } = ASK['generate-content'](model, 'Hi', false);
+      for (const apiKey of [text.apiKey, 'sk-not-a-key-at-all']) {
+        const response = await text.post(`${path}?key=${apiKey}`, body, { headers: withoutBearer });
+        expect(response.status).to.equal(apiKey === text.apiKey ? 200 : 401);
+        expect(await response.text()).to.not.contain(apiKey);
+      }
+      await text.idle();
+      expect(text.logged() + (await text.measured())).to.not.match(new RegExp(`${text.apiKey}|sk-not-a-key`));
+      const chat = ASK['chat-completions'](model, 'Hi', false);
+      await expectGateError(
+        await text.post(`${chat.path}?key=${text.apiKey}`, chat.body, { headers: withoutBearer }),
+        401,
+        'missing_api_key',
+      );
     });
   });
 
@@ -235,15 +268,29 @@ describe('the gate of the text endpoints', () => {
     expect((await text.post('/v1/messages?beta=true', body)).status).to.equal(200);
   });
 
-  it('streams the native streaming path with and without alt=sse', async () => {
-    for (const query of ['', '?alt=sse', '?alt=json']) {
-      const response = await text.post(`/v1beta/models/${model}:streamGenerateContent${query}`, {
-        contents: [{ parts: [{ text: 'Hi' }] }],
-      });
-      expect(response.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
-      expect(await response.text()).to.match(/^data: \{/);
-    }
-  });
+  for (const upstream of ['chat-completions', 'generate-content'] as const) {
+    const path = `/v1beta/models/${modelVia(upstream)}:streamGenerateContent`;
+    const question = { contents: [{ parts: [{ text: 'Hi [sim:tokens=9]' }] }] };
+
+    it(`streams the native format as events with alt=sse, and else as an array, from ${upstream}`, async () => {
+      const events = await text.post(`${path}?alt=sse`, question);
+      expect(events.headers.get('content-type')).to.equal('text/event-stream; charset=utf-8');
+      const told = eventsOfText(await events.text()).map(({ data }) => candidatesOf(JSON.parse(data)));
+      expect(told).to.have.length.above(2);
+      for (const query of ['', '?alt=json']) {
+        const array = await text.post(path + query, question);
+        expect(array.headers.get('content-type')).to.equal('application/json; charset=utf-8');
+        const items: unknown = await array.json();
+        expect(Array.isArray(items) && items.map(candidatesOf)).to.deep.equal(told);
+      }
+    });
+
+    it(`breaks an array off that ${upstream} broke off, so that nobody takes it for whole`, async () => {
+      const broken = { contents: [{ parts: [{ text: 'Hi [sim:tokens=9,drop_after=4]' }] }] };
+      const response = await text.post(path, broken);
+      expect(await rejectionOf(response.json())).to.be.instanceOf(Error);
+    });
+  }
 
   describe('refuses in the envelope of the format', () => {
     for (const format of TEXT_FORMATS) {

@@ -23,6 +23,8 @@ const GENERATION_EXAMPLES = {
   topK: 3,
   stopSequences: ['END'],
   candidateCount: 2,
+  presencePenalty: 1,
+  frequencyPenalty: -1,
 };
 
 function parse(body: unknown): TextRequest {
@@ -130,7 +132,11 @@ describe('native request', () => {
       '"systemInstruction.parts[0]" must be a text part',
     ],
     [{ ...base, generationConfig: { temperature: 'hot' } }, '"generationConfig.temperature" must be a number'],
-    [{ ...base, generationConfig: { presencePenalty: 1 } }, 'unknown field: generationConfig.presencePenalty'],
+    [
+      { ...base, generationConfig: { presencePenalty: 3 } },
+      '"generationConfig.presencePenalty" must be between -2 and 2',
+    ],
+    [{ ...base, generationConfig: { presence: 1 } }, 'unknown field: generationConfig.presence'],
     [{ ...base, tools: [{ functionDeclarations: [{}] }] }, '"tools[0].functionDeclarations[0].name" is required'],
     [{ ...base, colour: 'red' }, 'unknown field: colour'],
   ];
@@ -146,6 +152,18 @@ describe('native request', () => {
       );
     });
   }
+
+  it('takes what parts say of a video, and how closely to look at it, in both spellings', () => {
+    const fileData = { fileUri: 'https://example.com/a.mp4' };
+    const parts = [
+      { fileData, videoMetadata: { startOffset: '1s', fps: 2 }, mediaResolution: { level: 'LOW' } },
+      { file_data: { file_uri: fileData.fileUri }, video_metadata: { start_offset: '1s' }, media_resolution: {} },
+    ];
+    expect(userParts(...parts)).to.deep.equal(userParts({ fileData }, { fileData }));
+    expect(
+      refusal({ ...base, generation_config: { _response_json_schema: {}, response_modalities: ['TEXT'] } }),
+    ).to.equal('accepted');
+  });
 
   it('takes the model and whether to stream from the address', () => {
     const request = parseRequest(base, { address: { model: 'texth-3.8-flash', stream: true } });
