@@ -131,6 +131,13 @@ export interface TextRequest {
   readonly userId?: string | undefined;
   /** Chat completions only: the client asked for a chunk with the usage at the end of the stream. */
   readonly includeUsage?: boolean | undefined;
+  /**
+   * Chat completions only: the request speaks of functions, as the format did before it had tools. `answers`: and so is the
+   * answer to do.
+   */
+  readonly functions?: { readonly answers: boolean } | undefined;
+  /** Chat completions only: fields that upstreams of the format are sent as they are, and no others. */
+  readonly chatFields?: JsonObject | undefined;
 }
 
 // ----------------------------------------------------------------------------------------------------------- answers

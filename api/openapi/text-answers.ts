@@ -1,6 +1,6 @@
 /** What the text formats answer: specification sections 4.8 and 7.1. Answers that are forwarded may hold more. */
 import { ERRORS } from '../../domain/errors.ts';
-import type { ChatFinishReason, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
+import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
 import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
 import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
 import type { ResponseUsage } from '../../text/responses/types.ts';
@@ -21,7 +21,7 @@ import {
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
 const message = text('The cause, and what to change, with the request id at its end');
 
-const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls'];
+const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'function_call'];
 const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
 const finishReasons: readonly FinishReasonOnWire[] = ['STOP', 'MAX_TOKENS'];
 
@@ -49,8 +49,14 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
               ),
             ),
           ),
+          function_call: optional(
+            object(
+              fieldsOf<ChatFunctionCall>({ name: text(), arguments: text('JSON') }),
+              'To requests with `functions`',
+            ),
+          ),
         }),
-        finish_reason: oneOfTexts(chatFinishReasons),
+        finish_reason: oneOfTexts(chatFinishReasons, '`function_call` only where the request had `functions`'),
       }),
     ),
     usage: object(

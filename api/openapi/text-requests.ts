@@ -81,6 +81,8 @@ const urlOrData = text('An https URL, or a data URL with a media type and base64
 const effort = oneOfTexts(REASONING_EFFORTS, 'Which of them a model takes differs');
 const verbosity = oneOfTexts(['low', 'medium', 'high']);
 
+const WHERE_SPOKEN = 'For models whose upstream speaks this format; of no effect on others';
+
 const functionFields = {
   name,
   description: maybe(text()),
@@ -99,7 +101,7 @@ const CHAT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ChatMessage: requestOf({
     table: MESSAGE_FIELDS,
     types: {
-      role: oneOfTexts(['system', 'developer', 'user', 'assistant', 'tool']),
+      role: oneOfTexts(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
       content: {
         ...chatContent([ref('ChatContentPart')]),
         description: 'Required but of an assistant; `system` takes text parts only',
@@ -109,6 +111,8 @@ const CHAT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       refusal: text(),
       tool_calls: arrayOf(ref('ChatToolCall')),
       tool_call_id: text('Of a tool: the call that it answers'),
+      name: text('Of a function: which one answers; else without effect'),
+      function_call: object({ name, arguments: maybe(text('JSON')) }, 'What `tool_calls` were called before'),
     },
     required: ['role'],
     unknown: 'ignore',
@@ -148,6 +152,13 @@ function chatRequest(model: JsonSchema): JsonSchema {
       stop: { oneOf: [text(), stopSequences] },
       tools: arrayOf(object({ type: exactly('function'), function: object(functionFields) })),
       tool_choice: { oneOf: [plainChoices, object({ type: exactly('function'), function: object({ name }) })] },
+      functions: arrayOf(
+        object(functionFields),
+        'What `tools` were called before: the answer has `function_call` then',
+      ),
+      function_call: { oneOf: [oneOfTexts(['auto', 'none']), object({ name })] },
+      audio: { type: 'object', description: WHERE_SPOKEN },
+      web_search_options: { type: 'object', description: WHERE_SPOKEN },
       parallel_tool_calls: boolean(),
       n: integer('How many answers', { minimum: 1, maximum: 128 }),
       seed: integer(),

@@ -64,10 +64,10 @@ export function planExchange(
 /**
  * Whether request and answer are passed on as they are. An answer names the model, so it is converted where the upstream
  * calls the model otherwise than the client does, and a request where the upstream would refuse ids of tool calls that
- * another one minted; upstreams of the native format refuse none. On the responses format all is passed on, as specified.
+ * another one minted; upstreams of the native format refuse none. Functions are told to all upstreams as tools. On the responses format all is passed on, as specified.
  */
-function isPassedOn({ name }: WireFormat, { model, turns }: TextRequest, route: TextRoute): boolean {
-  if (name !== route.format) return false;
+function isPassedOn({ name }: WireFormat, { model, turns, functions }: TextRequest, route: TextRoute): boolean {
+  if (name !== route.format || functions !== undefined) return false;
   if (name === 'responses') return true;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }

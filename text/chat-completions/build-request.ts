@@ -48,6 +48,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
     verbosity: request.verbosity,
     user: request.userId,
+    ...request.chatFields,
   });
   return { path: PATH, headers: headersOf(options), body };
 }

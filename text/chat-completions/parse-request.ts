@@ -32,6 +32,7 @@ import {
   readString,
   readText,
 } from '../read.ts';
+import { NamedCalls } from '../named-calls.ts';
 import { MESSAGE_FIELDS, REQUEST_FIELDS } from './types.ts';
 
 const MAXIMUM_CHOICES = 128;
@@ -40,7 +41,8 @@ export function parseRequest(body: unknown): TextRequest {
   const fields = readObject(body, '');
   checkFields(fields, '', REQUEST_FIELDS, 'refuse');
   optional(fields['modalities'], 'modalities', (value, path) => readArray(value, path, oneOf(['text'])));
-  const turns = readArray(fields['messages'], 'messages', readMessage);
+  const calls = new NamedCalls();
+  const turns = readArray(fields['messages'], 'messages', (value, path) => readMessage(value, path, calls));
   if (turns.length === 0) throw badRequest('"messages" requires at least 1 item');
   const streamOptions = optional(fields['stream_options'], 'stream_options', readObject);
   return compact({
@@ -48,15 +50,42 @@ export function parseRequest(body: unknown): TextRequest {
     stream: optional(fields['stream'], 'stream', readBoolean) ?? false,
     includeUsage: optional(streamOptions?.['include_usage'], 'stream_options.include_usage', readBoolean),
     turns,
-    tools: optional(fields['tools'], 'tools', (value, path) => readArray(value, path, readTool)) ?? [],
-    toolChoice: optional(fields['tool_choice'], 'tool_choice', readToolChoice),
-    parallelToolCalls: optional(fields['parallel_tool_calls'], 'parallel_tool_calls', readBoolean),
+    ...readTools(fields, calls.count > 0),
     sampling: readSampling(fields),
     reasoningEffort: optional(fields['reasoning_effort'], 'reasoning_effort', oneOf(REASONING_EFFORTS)),
     outputFormat: optional(fields['response_format'], 'response_format', readOutputFormat),
     verbosity: optional(fields['verbosity'], 'verbosity', oneOf(['low', 'medium', 'high'])),
     userId: optional(fields['user'], 'user', readString),
+    chatFields: readChatFields(fields),
   });
+}
+
+/** Tools under their own name and under that which they had before; both together are what is offered. */
+function readTools(
+  fields: JsonObject,
+  hasFunctionCalls: boolean,
+): Pick<TextRequest, 'tools' | 'toolChoice' | 'parallelToolCalls' | 'functions'> {
+  const tools = optional(fields['tools'], 'tools', (value, path) => readArray(value, path, readTool));
+  const functions = optional(fields['functions'], 'functions', (value, path) => readArray(value, path, readFunction));
+  const toolChoice = optional(fields['tool_choice'], 'tool_choice', readToolChoice);
+  const functionChoice = optional(fields['function_call'], 'function_call', readFunctionChoice);
+  const parallel = optional(fields['parallel_tool_calls'], 'parallel_tool_calls', readBoolean);
+  const answers = functions !== undefined && tools === undefined;
+  return {
+    tools: [...(tools ?? []), ...(functions ?? [])],
+    toolChoice: toolChoice ?? functionChoice,
+    // An answer in functions has room for one call.
+    parallelToolCalls: answers ? false : parallel,
+    functions: functions !== undefined || functionChoice !== undefined || hasFunctionCalls ? { answers } : undefined,
+  };
+}
+
+function readChatFields(fields: JsonObject): JsonObject | undefined {
+  const some = compact({
+    audio: optional(fields['audio'], 'audio', readObject),
+    web_search_options: optional(fields['web_search_options'], 'web_search_options', readObject),
+  });
+  return Object.keys(some).length === 0 ? undefined : some;
 }
 
 function readSampling(fields: JsonObject): TextRequest['sampling'] {
@@ -80,19 +109,23 @@ function readSampling(fields: JsonObject): TextRequest['sampling'] {
   });
 }
 
-function readMessage(value: unknown, path: string): Turn {
+const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;
+
+function readMessage(value: unknown, path: string, calls: NamedCalls): Turn {
   const message = readObject(value, path);
   checkFields(message, path, MESSAGE_FIELDS, 'ignore');
   const content = message['content'];
   const contentPath = join(path, 'content');
-  switch (oneOf(['system', 'developer', 'user', 'assistant', 'tool'])(message['role'], join(path, 'role'))) {
+  switch (oneOf(ROLES)(message['role'], join(path, 'role'))) {
     case 'system':
     case 'developer':
       return { role: 'system', parts: readContent(content, contentPath, readTextPart) };
     case 'user':
       return { role: 'user', parts: readContent<InputPart>(content, contentPath, readInputPart) };
     case 'assistant':
-      return { role: 'assistant', parts: readAnswer(message, path) };
+      return { role: 'assistant', parts: readAnswer(message, path, calls) };
+    case 'function':
+      return readFunctionResult(message, path, calls);
     default: {
       const callId = readId(message['tool_call_id'], join(path, 'tool_call_id'));
       const parts = readContent<InputPart>(content, contentPath, readInputPart);
@@ -158,7 +191,7 @@ function readFile(file: JsonObject, path: string): FilePart {
 }
 
 /** The parts of an assistant message in the order in which a model writes them: reasoning, text, tool calls. */
-function readAnswer(message: JsonObject, path: string): AnswerPart[] {
+function readAnswer(message: JsonObject, path: string, functionCalls: NamedCalls): AnswerPart[] {
   const reasoning =
     optional(message['reasoning_content'], join(path, 'reasoning_content'), readString) ??
     optional(message['reasoning'], join(path, 'reasoning'), readString);
@@ -169,12 +202,25 @@ function readAnswer(message: JsonObject, path: string): AnswerPart[] {
   const calls = optional(message['tool_calls'], join(path, 'tool_calls'), (value, at) =>
     readArray(value, at, readToolCall),
   );
+  const called = optional(message['function_call'], join(path, 'function_call'), readCalled);
   return [
     ...(reasoning === undefined || reasoning === '' ? [] : [{ type: 'reasoning', text: reasoning } as const]),
     ...(content ?? []),
     ...(refusal === undefined || refusal === '' ? [] : [{ type: 'text', text: refusal } as const]),
     ...(calls ?? []),
+    ...(called === undefined
+      ? []
+      : [{ type: 'tool-call', callId: functionCalls.add(undefined, called.name), ...called } as const]),
   ];
+}
+
+/** The message that answers a function call, which it names by the function. */
+function readFunctionResult(message: JsonObject, path: string, calls: NamedCalls): Turn {
+  const name = readName(message['name'], join(path, 'name'));
+  const callId = calls.answer(undefined, name);
+  if (callId === null) throw badRequest(`"${path}" must answer a function_call of "${name}" before it`);
+  const content = readContent<InputPart>(message['content'] ?? '', join(path, 'content'), readInputPart);
+  return { role: 'tool', parts: [{ type: 'tool-result', callId, name, content }] };
 }
 
 function readAnswerText(value: unknown, path: string): TextPart {
@@ -186,26 +232,32 @@ function readAnswerText(value: unknown, path: string): TextPart {
 function readToolCall(value: unknown, path: string): ToolCallPart {
   const call = readObject(value, path);
   optional(call['type'], join(path, 'type'), oneOf(['function']));
-  const functionPath = join(path, 'function');
-  const called = readObject(call['function'], functionPath);
+  const called = readCalled(call['function'], join(path, 'function'));
+  return { type: 'tool-call', callId: readId(call['id'], join(path, 'id')), ...called };
+}
+
+/** Which function was called, and with what. */
+function readCalled(value: unknown, path: string): Pick<ToolCallPart, 'name' | 'arguments'> {
+  const called = readObject(value, path);
   return {
-    type: 'tool-call',
-    callId: readId(call['id'], join(path, 'id')),
-    name: readName(called['name'], join(functionPath, 'name')),
-    arguments: optional(called['arguments'], join(functionPath, 'arguments'), readString) || '{}',
+    name: readName(called['name'], join(path, 'name')),
+    arguments: optional(called['arguments'], join(path, 'arguments'), readString) || '{}',
   };
 }
 
 function readTool(value: unknown, path: string): Tool {
   const tool = readObject(value, path);
   oneOf(['function'])(tool['type'], join(path, 'type'));
-  const functionPath = join(path, 'function');
-  const definition = readObject(tool['function'], functionPath);
+  return readFunction(tool['function'], join(path, 'function'));
+}
+
+function readFunction(value: unknown, path: string): Tool {
+  const definition = readObject(value, path);
   return compact({
-    name: readName(definition['name'], join(functionPath, 'name')),
-    description: optional(definition['description'], join(functionPath, 'description'), readString),
-    parameters: optional(definition['parameters'], join(functionPath, 'parameters'), readObject),
-    strict: optional(definition['strict'], join(functionPath, 'strict'), readBoolean),
+    name: readName(definition['name'], join(path, 'name')),
+    description: optional(definition['description'], join(path, 'description'), readString),
+    parameters: optional(definition['parameters'], join(path, 'parameters'), readObject),
+    strict: optional(definition['strict'], join(path, 'strict'), readBoolean),
   });
 }
 
@@ -213,9 +265,16 @@ function readToolChoice(value: unknown, path: string): ToolChoice {
   if (typeof value === 'string') return { type: oneOf(['auto', 'none', 'required'])(value, path) };
   const choice = readObject(value, path);
   oneOf(['function'])(choice['type'], join(path, 'type'));
-  const functionPath = join(path, 'function');
-  const named = readObject(choice['function'], functionPath);
-  return { type: 'tool', name: readName(named['name'], join(functionPath, 'name')) };
+  return readNamed(choice['function'], join(path, 'function'));
+}
+
+function readFunctionChoice(value: unknown, path: string): ToolChoice {
+  if (typeof value === 'string') return { type: oneOf(['auto', 'none'])(value, path) };
+  return readNamed(value, path);
+}
+
+function readNamed(value: unknown, path: string): ToolChoice {
+  return { type: 'tool', name: readName(readObject(value, path)['name'], join(path, 'name')) };
 }
 
 function readOutputFormat(value: unknown, path: string): OutputFormat | undefined {

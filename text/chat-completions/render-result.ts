@@ -18,7 +18,7 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
     object: 'chat.completion',
     created: context.createdAtSeconds,
     model: context.request.model,
-    choices: result.choices.map(renderChoice),
+    choices: result.choices.map((choice, index) => renderChoice(choice, index, context)),
     usage: renderUsage(result.usage),
   };
 }
@@ -27,7 +27,7 @@ export function completionId(context: RenderContext): string {
   return `chatcmpl-${context.responseId}`;
 }
 
-function renderChoice({ parts, finish }: Choice, index: number): JsonObject {
+function renderChoice({ parts, finish }: Choice, index: number, context: RenderContext): JsonObject {
   const calls = parts.filter((part) => part.type === 'tool-call');
   const text = joined(parts, 'text');
   const reasoning = joined(parts, 'reasoning');
@@ -38,11 +38,29 @@ function renderChoice({ parts, finish }: Choice, index: number): JsonObject {
       // Null only beside tool calls: an answer without text is the empty string, also when reasoning took the budget.
       content: text === '' && calls.length > 0 ? null : text,
       reasoning_content: reasoning === '' ? undefined : reasoning,
-      tool_calls: calls.length === 0 ? undefined : calls.map(renderToolCall),
+      ...renderCalls(calls, context),
     }),
     logprobs: null,
-    finish_reason: FINISH_REASONS[finish.reason],
+    finish_reason: finishReasonFor(finish.reason, context),
   };
+}
+
+function renderCalls(calls: readonly ToolCallPart[], context: RenderContext): JsonObject {
+  const [first] = calls;
+  if (first === undefined) return {};
+  // A function call has no id, and an answer no room for a second one.
+  return answersInFunctions(context)
+    ? { function_call: renderToolCall(first).function }
+    : { tool_calls: calls.map(renderToolCall) };
+}
+
+/** Whether calls are told as the request spoke of them before there were tools. */
+export function answersInFunctions({ request }: RenderContext): boolean {
+  return request.functions?.answers === true;
+}
+
+export function finishReasonFor(reason: FinishReason, context: RenderContext): ChatFinishReason {
+  return reason === 'tool-calls' && answersInFunctions(context) ? 'function_call' : FINISH_REASONS[reason];
 }
 
 function joined(parts: readonly AnswerPart[], type: 'text' | 'reasoning'): string {

@@ -1,9 +1,9 @@
 /** Canonical events as chat.completion.chunk frames: specification section 4.8.1. */
-import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts';
+import { UNREPORTED_USAGE, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';
-import { FINISH_REASONS, completionId, renderUsage } from './render-result.ts';
+import { answersInFunctions, completionId, finishReasonFor, renderUsage } from './render-result.ts';
 
 export function renderStream(context: RenderContext): Stage<StreamEvent, string> {
   return new ChatStreamRenderer(context);
@@ -20,6 +20,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
   /** The JSON that every chunk but the one with the usage ends with. */
   readonly #tail: string;
   readonly #includesUsage: boolean;
+  readonly #context: RenderContext;
+  readonly #answersInFunctions: boolean;
   readonly #choices = new Map<number, ChoiceState>();
   readonly #choiceOfPart = new Map<string, number>();
   readonly #toolIndexOfPart = new Map<string, number>();
@@ -27,6 +29,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
 
   constructor(context: RenderContext) {
     const { request, createdAtSeconds: created } = context;
+    this.#context = context;
+    this.#answersInFunctions = answersInFunctions(context);
     const head = { id: completionId(context), object: 'chat.completion.chunk', created, model: request.model };
     this.#head = `${JSON.stringify(head).slice(0, -1)},"choices":`;
     this.#includesUsage = request.includeUsage ?? false;
@@ -50,10 +54,8 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
         return this.#emitDelta(event.id, `{"reasoning_content":${JSON.stringify(event.text)}}`, emit);
       case 'tool-input-start':
         return this.#startToolCall(event, emit);
-      case 'tool-input-delta': {
-        const call = { index: this.#toolIndexOfPart.get(event.id) ?? 0, function: { arguments: event.text } };
-        return this.#emitDelta(event.id, JSON.stringify({ tool_calls: [call] }), emit);
-      }
+      case 'tool-input-delta':
+        return this.#emitCall(event.id, {}, { arguments: event.text }, emit);
       case 'usage':
         this.#usage = event.usage;
         return;
@@ -90,15 +92,25 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     const index = choice.toolCallCount;
     choice.toolCallCount += 1;
     this.#toolIndexOfPart.set(event.id, index);
-    const call = { index, id: event.callId, type: 'function', function: { name: event.name, arguments: '' } };
-    this.#emitDelta(event.id, JSON.stringify({ tool_calls: [call] }), emit);
+    const called = { name: event.name, arguments: '' };
+    this.#emitCall(event.id, { id: event.callId, type: 'function' }, called, emit);
+  }
+
+  /** A piece of a call. A function call has no id, and an answer in functions no room for a second one. */
+  #emitCall(partId: string, head: JsonObject, called: JsonObject, emit: Emit<string>): void {
+    const index = this.#toolIndexOfPart.get(partId) ?? 0;
+    if (!this.#answersInFunctions) {
+      this.#emitDelta(partId, JSON.stringify({ tool_calls: [{ index, ...head, function: called }] }), emit);
+    } else if (index === 0) {
+      this.#emitDelta(partId, JSON.stringify({ function_call: called }), emit);
+    }
   }
 
   #finish(event: Extract<StreamEvent, { type: 'finish' }>, emit: Emit<string>): void {
     const index = event.choice ?? 0;
     const choice = this.#choice(index, emit);
     const delta = choice.hasText || choice.toolCallCount > 0 ? '{}' : '{"content":""}';
-    this.#emitChunk(index, delta, JSON.stringify(FINISH_REASONS[event.reason]), emit);
+    this.#emitChunk(index, delta, JSON.stringify(finishReasonFor(event.reason, this.#context)), emit);
   }
 
   #emitDelta(partId: string, delta: string, emit: Emit<string>): void {

@@ -45,10 +45,12 @@ export const REQUEST_FIELDS: FieldTable = {
   reasoning_split: 'ignored',
   repetition_penalty: 'ignored',
   thinking: 'ignored',
-  audio: refused('the models answer with text only'),
-  functions: refused('send "tools" instead'),
-  function_call: refused('send "tool_choice" instead'),
-  web_search_options: refused('hosted tools are not offered; send function tools'),
+  // Without effect on models whose upstream speaks another format.
+  audio: 'mapped',
+  web_search_options: 'mapped',
+  // What tools and their choice were called before.
+  functions: 'mapped',
+  function_call: 'mapped',
 };
 
 /** Fields of a message. Clients send answers back as they got them, so what is not known here has no effect. */
@@ -60,10 +62,10 @@ export const MESSAGE_FIELDS: FieldTable = {
   refusal: 'mapped',
   tool_calls: 'mapped',
   tool_call_id: 'mapped',
-  name: 'ignored',
+  name: 'mapped',
   annotations: 'ignored',
   audio: refused('the models take text, images and files only'),
-  function_call: refused('send "tool_calls" instead'),
+  function_call: 'mapped',
 };
 
 export interface ChatToolCall {
@@ -71,6 +73,9 @@ export interface ChatToolCall {
   readonly type: 'function';
   readonly function: { readonly name: string; readonly arguments: string };
 }
+
+/** How a call is told to those who asked with `functions`. */
+export type ChatFunctionCall = ChatToolCall['function'];
 
 export interface ChatUsage {
   readonly prompt_tokens: number;
@@ -80,4 +85,5 @@ export interface ChatUsage {
   readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
-export type ChatFinishReason = 'stop' | 'length' | 'tool_calls';
+/** `function_call` stands for `tool_calls` towards those who asked with `functions`. */
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call';

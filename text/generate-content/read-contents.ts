@@ -1,6 +1,5 @@
 /** The conversation of a native request as canonical turns. */
 import { badRequest } from '../../domain/errors.ts';
-import { callIdOfPlace } from '../call-ids.ts';
 import type { AnswerPart, InputPart, JsonObject, TextPart, ToolResultPart, Turn } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
 import {
@@ -15,6 +14,7 @@ import {
   readObject,
   readString,
 } from '../read.ts';
+import { NamedCalls } from '../named-calls.ts';
 import { mergeNeighbours } from '../turns.ts';
 import { readFileData, readInlineData } from './media.ts';
 import { readFields } from './names.ts';
@@ -30,7 +30,7 @@ type PartKind = (typeof PART_KINDS)[number];
  * @throws ServiceError `bad_request` when nothing is left, or when a function response answers no call before it
  */
 export function readContents(value: unknown, path: string): Turn[] {
-  const calls = new Calls();
+  const calls = new NamedCalls();
   const turns = readArray(value, path, (item, itemPath) => readContent(item, itemPath, calls)).flat();
   if (turns.length === 0) throw badRequest(`"${path}" requires at least 1 item with a part`);
   return mergeNeighbours(turns);
@@ -46,46 +46,7 @@ export function readSystemInstruction(value: unknown, path: string): Turn {
   return { role: 'system', parts: parts.flat() };
 }
 
-interface Call {
-  readonly callId: string;
-  answered: boolean;
-}
-
-/** The calls of a conversation. Few clients send ids, so a call without one is named by its place, the same each time. */
-class Calls {
-  readonly #byId = new Map<string, Call>();
-  readonly #byName = new Map<string, { readonly calls: Call[]; next: number }>();
-  #count = 0;
-
-  /** The id of a call, which waits for its response from now on. */
-  add(id: string | undefined, name: string): string {
-    const call = { callId: id || callIdOfPlace(this.#count), answered: false };
-    this.#count += 1;
-    this.#byId.set(call.callId, call);
-    const namesakes = this.#byName.get(name);
-    if (namesakes === undefined) this.#byName.set(name, { calls: [call], next: 0 });
-    else namesakes.calls.push(call);
-    return call.callId;
-  }
-
-  /** The id of the first waiting call that a response can belong to, by its id or else by its name; null without one. */
-  answer(id: string | undefined, name: string): string | null {
-    const named = id === undefined ? undefined : this.#byId.get(id);
-    const call = named?.answered === false ? named : this.#nextOf(name);
-    if (call === undefined) return null;
-    call.answered = true;
-    return call.callId;
-  }
-
-  #nextOf(name: string): Call | undefined {
-    const namesakes = this.#byName.get(name);
-    if (namesakes === undefined) return undefined;
-    while (namesakes.calls[namesakes.next]?.answered === true) namesakes.next += 1;
-    return namesakes.calls[namesakes.next];
-  }
-}
-
-function readContent(value: unknown, path: string, calls: Calls): Turn[] {
+function readContent(value: unknown, path: string, calls: NamedCalls): Turn[] {
   const content = readFields(value, path);
   const role = optional(content['role'], join(path, 'role'), oneOf(['user', 'model'])) ?? 'user';
   const parts = optional(content['parts'], join(path, 'parts'), (items, itemsPath) =>
@@ -134,7 +95,7 @@ function readText(value: unknown, path: string): TextPart[] {
   return text === '' ? [] : [{ type: 'text', text }];
 }
 
-function readAnswerPart({ kind, fields, path }: PartOnWire, calls: Calls): AnswerPart[] {
+function readAnswerPart({ kind, fields, path }: PartOnWire, calls: NamedCalls): AnswerPart[] {
   const valuePath = join(path, kind);
   const said = optional(fields['thoughtSignature'], join(path, 'thoughtSignature'), readString);
   const signature = said === '' || said === SKIP_SIGNATURE ? undefined : said;
@@ -151,7 +112,7 @@ function readAnswerPart({ kind, fields, path }: PartOnWire, calls: Calls): Answe
   return [compact({ type: 'tool-call', callId, name, arguments: JSON.stringify(args), signature })];
 }
 
-function readResult({ fields, path }: PartOnWire, calls: Calls): ToolResultPart {
+function readResult({ fields, path }: PartOnWire, calls: NamedCalls): ToolResultPart {
   const resultPath = join(path, 'functionResponse');
   const result = readFields(fields['functionResponse'], resultPath);
   const name = readName(result['name'], join(resultPath, 'name'));

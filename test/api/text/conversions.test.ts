@@ -4,7 +4,7 @@ import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import type { JsonObject, TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { resultOf } from '../../../text/collect.ts';
-import { answerOfStream } from '../../text/support.ts';
+import { answerOfStream, eventsOfText } from '../../text/support.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
 /** How each format bounds the output. */
@@ -54,6 +54,34 @@ describe('text endpoints', () => {
       resultOf(FORMATS[client].upstream.parseResult(JSON.parse(whole ?? ''))),
       answerOfStream(FORMATS[client], stream ?? ''),
     ];
+  }
+
+  for (const upstream of TEXT_FORMATS) {
+    it(`answer functions, as chat completions called tools before, from an upstream that speaks ${upstream}`, async () => {
+      const question = { role: 'user', content: 'Call look with {"place":"the sea"}' };
+      const functions = [{ name: 'look', parameters: { type: 'object', properties: { place: { type: 'string' } } } }];
+      const ask = (body: JsonObject): Promise<Response> =>
+        text.post('/v1/chat/completions', { model: modelVia(upstream), functions, messages: [question], ...body });
+      const whole = Object(await (await ask({})).json());
+      expect(whole.choices[0]).to.include({ finish_reason: 'function_call' });
+      const { message } = whole.choices[0];
+      expect(message).to.not.have.property('tool_calls');
+      expect(message.function_call.name).to.equal('look');
+      expect(JSON.parse(message.function_call.arguments)).to.deep.equal({ place: 'the sea' });
+
+      const stream = eventsOfText(await (await ask({ stream: true })).text());
+      const choices = stream
+        .filter(({ data }) => data !== '[DONE]')
+        .map(({ data }) => Object(JSON.parse(data)).choices[0]);
+      const pieces = choices.flatMap(({ delta }) => (delta.function_call === undefined ? [] : [delta.function_call]));
+      expect(pieces[0].name).to.equal('look');
+      expect(JSON.parse(pieces.map((piece) => piece.arguments).join(''))).to.deep.equal({ place: 'the sea' });
+      expect(choices.at(-1)).to.include({ finish_reason: 'function_call' });
+
+      const result = { role: 'function', name: 'look', content: 'blue' };
+      const answer = Object(await (await ask({ messages: [question, message, result] })).json());
+      expect(answer.choices[0].message.content).to.contain('look => ').and.contain('blue');
+    });
   }
 
   for (const client of TEXT_FORMATS) {

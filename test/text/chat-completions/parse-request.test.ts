@@ -29,6 +29,10 @@ const EXAMPLES = {
   reasoning_effort: 'high',
   verbosity: 'low',
   user: 'someone',
+  audio: { voice: 'alloy' },
+  web_search_options: { search_context_size: 'low' },
+  functions: [{ name: 'look' }],
+  function_call: { name: 'look' },
 };
 
 function refusal(body: unknown): string {
@@ -65,7 +69,7 @@ describe('chat completions request', () => {
     [{ ...base, messages: [{ role: 'user' }] }, '"messages[0].content" is required'],
     [
       { ...base, messages: [{ role: 'bot', content: '' }] },
-      '"messages[0].role" must be one of: [system developer user assistant tool]',
+      '"messages[0].role" must be one of: [system developer user assistant tool function]',
     ],
     [{ ...base, messages: [{ role: 'tool', content: 'x' }] }, '"messages[0].tool_call_id" is required'],
     [
@@ -120,6 +124,28 @@ describe('chat completions request', () => {
       { type: 'reasoning', text: 'Hm.' },
       { type: 'tool-call', callId: 'c', name: 'look', arguments: '{}' },
     ]);
+  });
+
+  it('reads functions as tools, and pairs their results with the calls by name', () => {
+    const functions = [{ name: 'look', parameters: { type: 'object' } }];
+    const messages = [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{"at":1}' } },
+      { role: 'function', name: 'look', content: 'one' },
+      { role: 'assistant', content: null, function_call: { name: 'look', arguments: '{"at":2}' } },
+      { role: 'function', name: 'look', content: 'two' },
+    ];
+    const request = parseRequest({ ...base, functions, messages });
+    expect(request.tools).to.deep.equal(functions);
+    expect(request).to.deep.include({ functions: { answers: true }, parallelToolCalls: false });
+    const [, first, firstResult, second, secondResult] = request.turns.map(({ parts }) => parts[0]);
+    expect(first).to.include({ type: 'tool-call', name: 'look', arguments: '{"at":1}' });
+    expect(firstResult).to.have.property('callId', Object(first)['callId']);
+    expect(secondResult).to.have.property('callId', Object(second)['callId']);
+    expect(Object(first)['callId']).to.not.equal(Object(second)['callId']);
+    expect(refusal({ ...base, messages: [{ role: 'function', name: 'look', content: 'x' }] })).to.contain(
+      'must answer a function_call of "look"',
+    );
   });
 
   it('lets the newer name of the token limit win', () => {

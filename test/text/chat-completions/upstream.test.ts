@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
+import { FORMATS } from '../../../text/formats.ts';
 import type { AnswerPart, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { resultOf } from '../../../text/collect.ts';
@@ -205,6 +206,15 @@ describe('chat completions upstream', () => {
     expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[],"usage":{}}' })).to.equal(false);
     expect(forwarded.keepsEvent?.({ event: null, data: '{"id":"x","choices":[{}]}' })).to.equal(true);
     expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).keepsEvent).to.equal(undefined);
+  });
+
+  it('is sent the wish for sound and for a search of the web, which upstreams of other formats are not', () => {
+    const chatFields = { audio: { voice: 'alloy' }, web_search_options: {} };
+    expect(upstream.buildRequest(textRequest({ chatFields }), options).body).to.deep.include(chatFields);
+    for (const other of [FORMATS.responses, FORMATS.messages, FORMATS['generate-content']]) {
+      const { body } = other.upstream.buildRequest(textRequest({ chatFields }), options);
+      expect(body).to.deep.equal(other.upstream.buildRequest(textRequest(), options).body);
+    }
   });
 
   it('forwards nothing that would choose what the gateway pays or what its account keeps', () => {
