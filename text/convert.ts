@@ -1,6 +1,7 @@
 /** Puts two formats together: a client's request for an upstream of another format, and the answer back. */
 import type { JsonObject, TextRequest } from './canonical.ts';
 import { collectSync } from './collect.ts';
+import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { parseServerSentEvents } from './sse.ts';
@@ -33,7 +34,8 @@ export function planConversion(
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
   // Measured first: normalizing holds usage back until the end, which a client that leaves does not wait for.
-  const between = chain(chain(meter.stage(), normalize()), cutAtStopSequences(cuts));
+  const kept = chain(meter.stage(), keepChoices(request.sampling.choiceCount ?? 1));
+  const between = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) =>

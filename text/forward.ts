@@ -147,12 +147,14 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   #forward(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
     let isSame = true;
     const frames: string[] = [];
+    const { strayLineCount } = this.#events;
     this.#events.push(bytes, (event) => {
       const data = this.#read(event);
       isSame &&= data === event.data;
       if (data !== null) frames.push(encodeEvent(data, event.event));
     });
-    if (isSame) emit(bytes);
+    // Text outside of events is nobody's answer, and may be what an upstream says to its operators.
+    if (isSame && this.#events.strayLineCount === strayLineCount) emit(bytes);
     else if (frames.length > 0) emit(new TextEncoder().encode(frames.join('')));
   }
 

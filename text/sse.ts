@@ -1,6 +1,7 @@
 /**
- * Server-sent events: bytes to events and back, after the WHATWG HTML standard, section 9.2 "Server-sent events". One
- * leniency: the last event counts even when the stream ends without the blank line after it.
+ * Server-sent events: bytes to events and back, after the WHATWG HTML standard, section 9.2 "Server-sent events". It is lenient
+ * where upstreams are sloppy: the last event counts even when the stream ends without the blank line after it, events without
+ * blank lines between them are told apart when their data is JSON, and an error as bare JSON is read as an event.
  */
 import { ServiceError } from '../domain/errors.ts';
 import type { Emit, Stage } from './stage.ts';
@@ -34,11 +35,15 @@ export function encodeEvent(data: string, event: string | null = null): string {
  */
 export function parseServerSentEvents(
   maximumEventLength: number = DEFAULT_MAXIMUM_EVENT_LENGTH,
-): Stage<Uint8Array, ServerSentEvent> {
+): ServerSentEventParser {
   return new ServerSentEventParser(maximumEventLength);
 }
 
-class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
+const FIELDS = new Set(['data', 'event', 'id', 'retry']);
+
+export class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
+  /** How many lines so far clients would not read as they were meant, or not at all. */
+  strayLineCount = 0;
   readonly #maximumEventLength: number;
   readonly #decoder = new TextDecoder();
   /** The pieces of a line whose end has not come yet: joined once, so a long line in many reads stays linear. */
@@ -47,6 +52,8 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
   #shortPieces: string[] = [];
   #event: string | null = null;
   #data: string[] = [];
+  /** The name that stood before each line of data. */
+  #names: (string | null)[] = [];
   #piecesLength = 0;
   #dataLength = 0;
   /** The last text ended in CR: an LF that opens the next one belongs to it. */
@@ -111,19 +118,51 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
     const field = colon === -1 ? line : line.slice(0, colon);
     const value = colon === -1 ? '' : line.slice(line.charAt(colon + 1) === ' ' ? colon + 2 : colon + 1);
     if (field === 'event') this.#event = value;
-    if (field !== 'data') return;
+    else if (field === 'data') this.#takeData(value);
+    else if (!FIELDS.has(field)) this.#takeStrayLine(line);
+  }
+
+  #takeData(value: string): void {
     this.#data.push(value);
+    this.#names.push(this.#event);
     // The line end counts too, so that endless empty lines are bounded as well.
     this.#dataLength += value.length + 1;
     this.#checkLength();
   }
 
+  /** Text that belongs to no event. Nobody would notice an error in it. */
+  #takeStrayLine(line: string): void {
+    this.strayLineCount += 1;
+    if (line.startsWith('{') && line.includes('"error"')) this.#takeData(line);
+  }
+
   #dispatch(emit: Emit<ServerSentEvent>): void {
-    const data = this.#data.length === 1 ? this.#data[0] : this.#data.join('\n');
-    const event = this.#event;
+    const [lines, names, event] = [this.#data, this.#names, this.#event];
+    const [first] = lines;
     this.#data = [];
+    this.#names = [];
     this.#event = null;
     this.#dataLength = 0;
-    if (data !== undefined && data !== '') emit({ event: event === '' ? null : event, data });
+    if (first === undefined) return;
+    if (lines.length > 1 && isJson(first)) {
+      this.strayLineCount += 1;
+      return lines.forEach((data, index) => emitEvent(names[index] ?? null, data, emit));
+    }
+    emitEvent(event, lines.length === 1 ? first : lines.join('\n'), emit);
+  }
+}
+
+function emitEvent(event: string | null, data: string, emit: Emit<ServerSentEvent>): void {
+  if (data !== '') emit({ event: event === '' ? null : event, data });
+}
+
+/** Whether a line is a whole JSON object, so that nothing of it can follow on the next. */
+function isJson(line: string): boolean {
+  if (!line.startsWith('{')) return false;
+  try {
+    JSON.parse(line);
+    return true;
+  } catch {
+    return false;
   }
 }

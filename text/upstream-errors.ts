@@ -140,13 +140,19 @@ const MODERATION_REASONS: ReadonlySet<string> = new Set([
   'image_recitation',
 ]);
 
+/** What the names of reasons have that are in no table: vendors add filters, each with a reason of its own. */
+const MODERATION_WORDS =
+  /safety|filter|moderat|sensitive|guardrail|armor|prohibit|blocked|blocklist|violat|polic(y|ies)/;
+
 /**
  * What an upstream's finish reason says of moderation.
  *
  * @throws ServiceError `content_policy_violation` when that refused the answer or cut it
  */
 export function throwIfModerated(finishReason: string): void {
-  if (MODERATION_REASONS.has(finishReason.toLowerCase())) throw upstreamError(null, ['content_policy_violation']);
+  const reason = finishReason.toLowerCase();
+  if (!MODERATION_REASONS.has(reason) && !MODERATION_WORDS.test(reason)) return;
+  throw upstreamError(null, ['content_policy_violation']);
 }
 
 /** The error for an answer of an upstream that cannot be understood. */

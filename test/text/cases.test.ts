@@ -897,7 +897,8 @@ describe('conversion between formats', () => {
 
   it('several answers to one request stay apart', () => {
     const choices = [0, 1].map((index) => ({ index, delta: { content: `answer ${index}` }, finish_reason: 'stop' }));
-    const stream = streamThrough('chat-completions', 'generate-content', frames({ choices }));
+    const request = { sampling: { choiceCount: 2 } };
+    const stream = streamThrough('chat-completions', 'generate-content', frames({ choices }), { request });
     const answer = answerOfStream(FORMATS['generate-content'], stream);
     expect(answer.choices.map(({ parts }) => parts.map(lineOf))).to.deep.equal([['answer 0'], ['answer 1']]);
   });

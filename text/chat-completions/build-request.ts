@@ -15,8 +15,9 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
-import { compact } from '../read.ts';
+import { compact, isObject } from '../read.ts';
 import { pairToolResults, textOf } from '../turns.ts';
+import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { renderToolCall } from './render-result.ts';
 
@@ -62,7 +63,15 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
   if (request.includeUsage === true) return streamed;
-  return { ...streamed, keepsEvent: (event) => !/"choices":\s*\[\s*\]/.test(event.data) };
+  return { ...streamed, keepsEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
+}
+
+const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
+
+/** Whether a chunk is there for the usage. Others without choices hold what a filter found, in the prompt or the answer. */
+function isUsageAlone(data: string): boolean {
+  const { choices, usage } = objectOf(JSON.parse(data));
+  return Array.isArray(choices) && choices.length === 0 && isObject(usage);
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {

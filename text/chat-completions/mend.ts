@@ -1,10 +1,10 @@
 /** What is mended of chat completions that are passed on: specification section 4.8.1. */
 import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { finishReasonOf } from '../finish-reasons.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
 import { FINISH_REASONS } from './render-result.ts';
-import { finishReasonOf } from './upstream.ts';
 
 export const mender: Mender = {
   mendResult: (completion) =>
@@ -43,7 +43,9 @@ class ChatStreamMender implements StreamMender {
     const mended = withChoices(chunk, (choice) => {
       const index = Number(choice['index'] ?? 0);
       const told = withReasoning(choice, 'delta');
-      if (stringOf(choice['finish_reason']) === '') return told;
+      const reason = stringOf(choice['finish_reason']);
+      if (reason === '') return told;
+      if (finishReasonOf(reason) === null) return { ...told, finish_reason: null };
       const hasText = this.#choicesWithText.has(`text-${index}`);
       return withEnd(told, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
     });
@@ -74,7 +76,7 @@ function withReasoning(choice: JsonObject, field: 'message' | 'delta'): JsonObje
 function withEnd(choice: JsonObject, field: 'message' | 'delta', { hasText, hasCalls }: Held): JsonObject {
   const said = objectOf(choice[field]);
   const told = stringOf(choice['finish_reason']);
-  const reason = finishReasonOf(told);
+  const reason = finishReasonOf(told) ?? 'stop';
   const known = FINISH_REASONS[reason === 'stop' && hasCalls ? 'tool-calls' : reason];
   const content = said['content'] ?? null;
   const lacksText = content === null && !hasText && !hasCalls;

@@ -7,6 +7,7 @@ import {
   type InputPart,
   type JsonObject,
   type OutputFormat,
+  type ReasoningPart,
   type TextPart,
   type TextRequest,
   type Tool,
@@ -33,6 +34,7 @@ import {
   readText,
 } from '../read.ts';
 import { NamedCalls } from '../named-calls.ts';
+import { reasoningText } from './content.ts';
 import { MESSAGE_FIELDS, REQUEST_FIELDS } from './types.ts';
 
 const MAXIMUM_CHOICES = 128;
@@ -196,7 +198,7 @@ function readAnswer(message: JsonObject, path: string, functionCalls: NamedCalls
     optional(message['reasoning_content'], join(path, 'reasoning_content'), readString) ??
     optional(message['reasoning'], join(path, 'reasoning'), readString);
   const content = optional(message['content'], join(path, 'content'), (value, at) =>
-    readContent(value, at, readAnswerText),
+    readContent(value, at, readAnswerPart),
   );
   const refusal = optional(message['refusal'], join(path, 'refusal'), readString);
   const calls = optional(message['tool_calls'], join(path, 'tool_calls'), (value, at) =>
@@ -223,9 +225,11 @@ function readFunctionResult(message: JsonObject, path: string, calls: NamedCalls
   return { role: 'tool', parts: [{ type: 'tool-result', callId, name, content }] };
 }
 
-function readAnswerText(value: unknown, path: string): TextPart {
+/** Parts of an answer come back as the upstream gave them, so those of thinking do too. */
+function readAnswerPart(value: unknown, path: string): TextPart | ReasoningPart {
   const part = readObject(value, path);
-  const type = oneOf(['text', 'refusal'])(part['type'], join(path, 'type'));
+  const type = oneOf(['text', 'refusal', 'thinking', 'reasoning'])(part['type'], join(path, 'type'));
+  if (type === 'thinking' || type === 'reasoning') return { type: 'reasoning', text: reasoningText(part) };
   return { type: 'text', text: readString(part[type], join(path, type)) };
 }
 

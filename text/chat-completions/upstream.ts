@@ -2,6 +2,7 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
+import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -12,24 +13,12 @@ import {
   objectOf,
   parseEventData,
   stringOf,
-  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
+import { piecesOfContent, reasoningOf } from './content.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
-
-/** Reasons not listed, such as those of a single vendor, mean that the model was done. */
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  length: 'length',
-  max_tokens: 'length',
-  tool_calls: 'tool-calls',
-  function_call: 'tool-calls',
-};
-
-export function finishReasonOf(told: string): FinishReason {
-  return FINISH_REASONS[told] ?? 'stop';
-}
 
 /** The events of a chat.completion object. It differs from one chunk only in the name of `message`. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -40,7 +29,7 @@ export function parseResult(body: unknown): StreamEvent[] {
   const emit = (event: StreamEvent): void => void events.push(event);
   const parser = new ChatStreamParser();
   parser.takeCompletion(body, 'message', emit);
-  parser.finish(emit);
+  parser.finish(emit, true);
   return events;
 }
 
@@ -53,12 +42,17 @@ export function parseError(status: number, body: unknown, retryAfterSeconds?: nu
   return upstreamError(status, [error['code'], error['type']], retryAfterSeconds);
 }
 
-function throwIfError(body: JsonObject): void {
-  const error = body['error'];
-  if (error === undefined || error === null) return;
-  const { code, type, status } = objectOf(error);
-  const number = [status, code].find((value) => typeof value === 'number');
-  throw upstreamError(typeof number === 'number' ? number : null, [code, type]);
+/** Throws the error that stands in place of an answer, or of a chunk of it: under `error`, or flat. */
+function throwIfError(body: JsonObject, eventName: string | null = null): void {
+  const { error, object, type, choices, message, detail } = body;
+  if (error !== undefined && error !== null) throw errorOf(objectOf(error));
+  const isFlat = choices === undefined && (stringOf(message) !== '' || stringOf(detail) !== '');
+  if (eventName === 'error' || object === 'error' || type === 'error' || isFlat) throw errorOf(body);
+}
+
+function errorOf({ code, type, status, status_code: statusCode }: JsonObject): ServiceError {
+  const number = [status, statusCode, code].find((value) => typeof value === 'number');
+  return upstreamError(typeof number === 'number' ? number : null, [code, type]);
 }
 
 interface ToolCall {
@@ -77,6 +71,7 @@ interface ChoiceState {
   lastIndex: number;
   callCount: number;
   started: boolean;
+  hasContent: boolean;
   finish: FinishReason | null;
 }
 
@@ -92,12 +87,12 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       return;
     }
     const chunk = parseEventData(event);
-    throwIfError(chunk);
+    throwIfError(chunk, event.event);
     this.takeCompletion(chunk, 'delta', emit);
   }
 
   end(emit: Emit<StreamEvent>): void {
-    this.finish(emit);
+    this.finish(emit, this.#done);
   }
 
   /** Takes a chunk, whose choices hold a `delta`, or a whole completion, whose choices hold a `message`. */
@@ -106,13 +101,16 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#started = true;
       emit({ type: 'response-start', id: stringOf(chunk['id']) || null, model: stringOf(chunk['model']) || null });
     }
-    for (const item of arrayOf(chunk['choices'])) {
+    for (const [position, item] of arrayOf(chunk['choices']).entries()) {
       const choice = objectOf(item);
-      this.#takeDelta(countOf(choice['index']) ?? 0, objectOf(choice[field]), emit);
-      const reason = stringOf(choice['finish_reason']);
-      if (reason === 'error') throw upstreamError(null, []);
-      throwIfModerated(reason);
-      if (reason !== '') this.#choice(countOf(choice['index']) ?? 0).finish ??= finishReasonOf(reason);
+      const index = countOf(choice['index']) ?? position;
+      this.#takeDelta(index, objectOf(choice[field]), emit);
+      const told = stringOf(choice['finish_reason']);
+      const reason = finishReasonOf(told);
+      if (reason === null) continue;
+      const state = this.#choice(index);
+      checkFinish(told, state.hasContent);
+      state.finish ??= reason;
     }
     // Some upstreams put the usage into the choice of the last chunk.
     const usage = chunk['usage'] ?? objectOf(arrayOf(chunk['choices'])[0])['usage'];
@@ -120,18 +118,18 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   /**
-   * Emits the finishes. The end mark alone finishes an answer whose upstream gave no reason; without either, the answer was
-   * cut short and stays unfinished.
+   * Emits the finishes. The end alone finishes an answer whose upstream gave no reason, if there is something to it; where it
+   * is missing too, the answer was cut short and stays unfinished.
    */
-  finish(emit: Emit<StreamEvent>): void {
+  finish(emit: Emit<StreamEvent>, hasEnded: boolean): void {
     for (const [choice, state] of this.#choices) {
       emitPieces(state.content.end(), choice, emit);
       for (const { key, id, name, arguments: text } of state.wrappers) {
         for (const event of eventsOfCall({ callId: id, name, arguments: text.text }, key, choice)) emit(event);
       }
-      const reason = state.finish ?? (this.#done ? 'stop' : null);
-      if (reason === null) continue;
-      emit({ type: 'finish', choice, reason });
+      if (state.finish === null && !hasEnded) continue;
+      if (state.finish === null) checkFinish('', state.hasContent);
+      emit({ type: 'finish', choice, reason: state.finish ?? 'stop' });
     }
   }
 
@@ -147,6 +145,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
         lastIndex: -1,
         callCount: 0,
         started: false,
+        hasContent: false,
         finish: null,
       };
       this.#choices.set(index, state);
@@ -156,29 +155,33 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   #takeDelta(choice: number, delta: JsonObject, emit: Emit<StreamEvent>): void {
     const state = this.#choice(choice);
-    const textId = `text-${choice}`;
-    const reasoningId = `reasoning-${choice}`;
     if (!state.started) {
       state.started = true;
-      emit({ type: 'reasoning-start', id: reasoningId, choice });
-      emit({ type: 'text-start', id: textId, choice });
+      emit({ type: 'reasoning-start', id: `reasoning-${choice}`, choice });
+      emit({ type: 'text-start', id: `text-${choice}`, choice });
     }
-    const reasoning = stringOf(delta['reasoning_content']) || stringOf(delta['reasoning']);
-    if (reasoning !== '') {
-      emitPieces(state.content.end(), choice, emit);
-      emit({ type: 'reasoning-delta', id: reasoningId, text: reasoning });
-    }
-    const text = textOfContent(delta['content']);
-    if (text !== '' && state.content.isPlain) emit({ type: 'text-delta', id: textId, text });
-    else if (text !== '') emitPieces(state.content.push(text), choice, emit);
+    const reasoning = reasoningOf(delta);
+    if (reasoning !== '') this.#takePiece(choice, state, { type: 'reasoning', text: reasoning }, emit);
+    for (const piece of piecesOfContent(delta['content'])) this.#takePiece(choice, state, piece, emit);
     const refusal = stringOf(delta['refusal']);
-    if (refusal !== '') emit({ type: 'text-delta', id: textId, text: refusal });
-    const calls = arrayOf(delta['tool_calls']);
+    if (refusal !== '') this.#takePiece(choice, state, { type: 'text', text: refusal }, emit);
+    const calls = callsOf(delta);
     if (calls.length > 0 && !state.content.isPlain) emitPieces(state.content.end(), choice, emit);
-    for (const call of calls) this.#takeToolCall(choice, state, objectOf(call), emit);
+    for (const call of calls) this.#takeToolCall(choice, state, call, emit);
+  }
+
+  #takePiece(choice: number, state: ChoiceState, { type, text }: Piece, emit: Emit<StreamEvent>): void {
+    if (type === 'reasoning') {
+      emitPieces(state.content.end(), choice, emit);
+      return emit({ type: 'reasoning-delta', id: `reasoning-${choice}`, text });
+    }
+    state.hasContent = true;
+    if (state.content.isPlain) return emit({ type: 'text-delta', id: `text-${choice}`, text });
+    emitPieces(state.content.push(text), choice, emit);
   }
 
   #takeToolCall(choice: number, state: ChoiceState, delta: JsonObject, emit: Emit<StreamEvent>): void {
+    state.hasContent = true;
     const called = objectOf(delta['function']);
     const id = stringOf(delta['id']);
     const name = stringOf(called['name']);
@@ -216,10 +219,10 @@ function argumentsTextOf(value: unknown): string {
   return isObject(value) ? JSON.stringify(value) : stringOf(value);
 }
 
-/** Content is a string; some upstreams send text parts. */
-function textOfContent(content: unknown): string {
-  if (typeof content === 'string') return content;
-  return arrayOf(content)
-    .map((part) => stringOf(objectOf(part)['text']))
-    .join('');
+/** The calls of a delta, also in the older form that knows one a message; some upstreams fill that with nothing. */
+function callsOf(delta: JsonObject): JsonObject[] {
+  const calls = arrayOf(delta['tool_calls']).map(objectOf);
+  const { name, arguments: text } = objectOf(delta['function_call']);
+  if (calls.length > 0 || (stringOf(name) === '' && argumentsTextOf(text) === '')) return calls;
+  return [{ index: 0, function: { name, arguments: text } }];
 }

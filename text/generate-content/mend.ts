@@ -1,9 +1,9 @@
 /** What is mended of native answers that are passed on: specification section 4.8.4. */
 import type { JsonObject } from '../canonical.ts';
+import { finishReasonOf } from '../finish-reasons.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
 import { FINISH_REASONS } from './render-result.ts';
-import { finishReasonOf } from './upstream.ts';
 
 export const mender: Mender = { mendResult: withKnownReasons, mendStream: () => new NativeStreamMender() };
 

@@ -1,7 +1,8 @@
 /** What an upstream that speaks the native format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
 import { newCallId } from '../call-ids.ts';
-import type { FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import type { JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { isObject } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
@@ -12,32 +13,11 @@ import {
   objectOf,
   parseEventData,
   stringOf,
-  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
 import { settleUsage } from '../usage.ts';
+import { PartialArguments } from './partial-arguments.ts';
 import { packCallId } from './thought-signatures.ts';
-
-/** Reasons that are in neither table mean that the model was done. */
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  MAX_TOKENS: 'length',
-};
-
-/** Reasons by which the model says that it failed. */
-const FAILURE_REASONS = new Set([
-  'MALFORMED_FUNCTION_CALL',
-  'MALFORMED_RESPONSE',
-  'MISSING_THOUGHT_SIGNATURE',
-  'TOO_MANY_TOOL_CALLS',
-  'UNEXPECTED_TOOL_CALL',
-]);
-
-const UNFINISHED = new Set(['', 'FINISH_REASON_UNSPECIFIED']);
-
-/** Null when the answer goes on. */
-export function finishReasonOf(told: string): FinishReason | null {
-  return UNFINISHED.has(told) ? null : (FINISH_REASONS[told] ?? 'stop');
-}
 
 /** The events of a whole response, which has the shape of one event of a stream. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -45,9 +25,8 @@ export function parseResult(body: unknown): StreamEvent[] {
   const events: StreamEvent[] = [];
   const emit = (event: StreamEvent): void => void events.push(event);
   const parser = new NativeStreamParser();
-  parser.takeResponse(body, emit);
+  parser.takeWhole(body, emit);
   if (arrayOf(body['candidates']).length === 0) throw malformedAnswer();
-  parser.end(emit);
   return events;
 }
 
@@ -57,7 +36,8 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 
 /** @param body `{error: {code, message, status, details}}`, as of https://google.aip.dev/193 */
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
-  const error = objectOf(objectOf(body)['error']);
+  // A stream that fails before its first event is answered with a list of one.
+  const error = objectOf(objectOf(arrayOf(body)[0] ?? body)['error']);
   const details = arrayOf(error['details']).map(objectOf);
   // A wrong key of the gateway's own is reported as an invalid argument.
   if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, []);
@@ -73,19 +53,44 @@ function retryDelayOf(details: readonly JsonObject[]): number | undefined {
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
+/** A call whose arguments still come. */
+interface OpenCall {
+  id: string;
+  readonly name: string;
+  signature: string | undefined;
+  readonly arguments: PartialArguments;
+}
+
 class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
-  readonly #finishes = new Map<number, FinishReason>();
+  /** The reasons as they were told. */
+  readonly #finishes = new Map<number, string>();
   readonly #choices = new Set<number>();
+  readonly #choicesWithContent = new Set<number>();
+  readonly #openCalls = new Map<number, OpenCall>();
   #started = false;
   #callCount = 0;
 
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
-    this.takeResponse(parseEventData(event), emit);
+    const response = parseEventData(event);
+    throwIfFailed(response);
+    if (event.event === 'error') throw parseError(countOf(response['code']) ?? 500, { error: response });
+    this.takeResponse(response, emit);
   }
 
   /** Emits the finishes, which wait for the end because some upstreams give a reason in every event: the last counts. */
   end(emit: Emit<StreamEvent>): void {
-    for (const [choice, reason] of this.#finishes) emit({ type: 'finish', choice, reason });
+    for (const choice of this.#openCalls.keys()) this.#endCall(choice, emit);
+    for (const [choice, told] of this.#finishes) {
+      checkFinish(told, this.#choicesWithContent.has(choice));
+      emit({ type: 'finish', choice, reason: finishReasonOf(told) ?? 'stop' });
+    }
+  }
+
+  /** Takes the whole of an answer, which is over also where the upstream gives no reason. */
+  takeWhole(response: JsonObject, emit: Emit<StreamEvent>): void {
+    this.takeResponse(response, emit);
+    for (const choice of this.#choices) if (!this.#finishes.has(choice)) this.#finishes.set(choice, '');
+    this.end(emit);
   }
 
   takeResponse(response: JsonObject, emit: Emit<StreamEvent>): void {
@@ -99,13 +104,15 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       // The formats that begin with the usage are to know the input's.
       if (usage !== null) emit({ type: 'usage', usage });
     }
-    for (const item of arrayOf(response['candidates'])) this.#takeCandidate(objectOf(item), emit);
+    for (const [position, item] of arrayOf(response['candidates']).entries()) {
+      this.#takeCandidate(objectOf(item), position, emit);
+    }
     // The parts of this event are counted in it.
     if (usage !== null) emit({ type: 'usage', usage });
   }
 
-  #takeCandidate(candidate: JsonObject, emit: Emit<StreamEvent>): void {
-    const choice = countOf(candidate['index']) ?? 0;
+  #takeCandidate(candidate: JsonObject, position: number, emit: Emit<StreamEvent>): void {
+    const choice = countOf(candidate['index']) ?? position;
     if (!this.#choices.has(choice)) {
       this.#choices.add(choice);
       emit({ type: 'reasoning-start', id: `reasoning-${choice}`, choice });
@@ -113,29 +120,61 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     const { parts } = objectOf(candidate['content']);
     for (const part of arrayOf(parts)) this.#takePart(objectOf(part), choice, emit);
-    const reason = stringOf(candidate['finishReason']);
-    if (FAILURE_REASONS.has(reason)) throw upstreamError(null, []);
-    throwIfModerated(reason);
-    const finish = finishReasonOf(reason);
-    if (finish !== null) this.#finishes.set(choice, finish);
+    const told = stringOf(candidate['finishReason']);
+    if (finishReasonOf(told) === null) return;
+    checkFinish(told, true);
+    this.#finishes.set(choice, told);
   }
 
   #takePart(part: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
     const signature = stringOf(part['thoughtSignature']) || undefined;
     if (isObject(part['functionCall'])) return this.#takeCall(part['functionCall'], signature, choice, emit);
     const text = stringOf(part['text']);
-    if (part['thought'] !== true) return emit({ type: 'text-delta', id: `text-${choice}`, text });
+    if (part['thought'] !== true) {
+      if (text !== '') this.#choicesWithContent.add(choice);
+      return emit({ type: 'text-delta', id: `text-${choice}`, text });
+    }
     emit({ type: 'reasoning-delta', id: `reasoning-${choice}`, text });
     if (signature !== undefined) emit({ type: 'reasoning-end', id: `reasoning-${choice}`, signature });
   }
 
-  /** Calls come whole. Most have no id; clients of other formats need one, and keep the signature in it. */
-  #takeCall(call: JsonObject, signature: string | undefined, choice: number, emit: Emit<StreamEvent>): void {
+  /** Most calls come whole. Those whose arguments come in pieces say that they go on, and name the function only once. */
+  #takeCall(told: JsonObject, signature: string | undefined, choice: number, emit: Emit<StreamEvent>): void {
+    const id = stringOf(told['id']);
+    const name = stringOf(told['name']);
+    let call = this.#openCalls.get(choice);
+    if (
+      call !== undefined &&
+      ((name !== '' && name !== call.name) || (id !== '' && call.id !== '' && id !== call.id))
+    ) {
+      this.#endCall(choice, emit);
+      call = undefined;
+    }
+    if (call === undefined) {
+      // The end of a call that has ended already.
+      if (name === '' && told['args'] === undefined && told['partialArgs'] === undefined) return;
+      if (name === '') throw malformedAnswer();
+      call = { id, name, signature, arguments: new PartialArguments() };
+      this.#openCalls.set(choice, call);
+    }
+    call.id ||= id;
+    call.signature ??= signature;
+    call.arguments.take(told);
+    if (told['willContinue'] !== true) this.#endCall(choice, emit);
+  }
+
+  /** Most calls have no id; clients of other formats need one, and keep the signature in it. */
+  #endCall(choice: number, emit: Emit<StreamEvent>): void {
+    const call = this.#openCalls.get(choice);
+    if (call === undefined) return;
+    this.#openCalls.delete(choice);
+    const { name, signature } = call;
     const id = `tool-${this.#callCount}`;
     this.#callCount += 1;
-    const callId = packCallId({ id: stringOf(call['id']) || newCallId(), signature });
-    emit({ type: 'tool-input-start', id, callId, name: stringOf(call['name']), signature, choice });
-    emit({ type: 'tool-input-delta', id, text: JSON.stringify(objectOf(call['args'])) });
+    this.#choicesWithContent.add(choice);
+    const callId = packCallId({ id: call.id || newCallId(), signature });
+    emit({ type: 'tool-input-start', id, callId, name, signature, choice });
+    emit({ type: 'tool-input-delta', id, text: call.arguments.text });
     emit({ type: 'tool-input-end', id });
   }
 }

@@ -3,7 +3,7 @@ import type { JsonObject, StreamEvent } from '../canonical.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
 import { STOP_REASONS } from './render-result.ts';
-import { finishReasonOf } from './upstream.ts';
+import { stopReasonOf } from './upstream.ts';
 
 export const mender: Mender = {
   mendResult: (message) => {
@@ -40,7 +40,7 @@ class MessagesStreamMender implements StreamMender {
 /** A message, or the delta that ends one, with one of the format's reasons. */
 function withKnownReason(message: JsonObject, hasCalls: boolean): JsonObject {
   const told = stringOf(message['stop_reason']);
-  const reason = finishReasonOf(told);
+  const reason = stopReasonOf(told);
   const known = STOP_REASONS[reason === 'stop' && hasCalls ? 'tool-calls' : reason];
   return known === told ? message : { ...message, stop_reason: known };
 }

@@ -2,6 +2,7 @@
 import type { ServiceError } from '../../domain/errors.ts';
 import type { AnswerPart, FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
+import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
 import { compact, isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
@@ -13,17 +14,8 @@ import {
   objectOf,
   parseEventData,
   stringOf,
-  throwIfModerated,
   upstreamError,
 } from '../upstream-errors.ts';
-
-/** Reasons not listed, such as those of a single vendor, mean that the model was done. */
-const FINISH_REASONS: Readonly<Record<string, FinishReason>> = {
-  max_tokens: 'length',
-  model_context_window_exceeded: 'length',
-  stop_sequence: 'stop-sequence',
-  tool_use: 'tool-calls',
-};
 
 /** Failures that upstreams name by their sentence alone, under a type that says no more than "invalid". */
 const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
@@ -33,8 +25,9 @@ const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
   [/credit balance is too low/i, 'UNAVAILABLE'],
 ];
 
-export function finishReasonOf(told: string): FinishReason {
-  return FINISH_REASONS[told] ?? 'stop';
+/** What a stop reason means; that the model was done, for one that is not known. */
+export function stopReasonOf(told: string): FinishReason {
+  return told === 'stop_sequence' ? 'stop-sequence' : (finishReasonOf(told) ?? 'stop');
 }
 
 export function parseResult(body: unknown): StreamEvent[] {
@@ -46,7 +39,7 @@ export function parseResult(body: unknown): StreamEvent[] {
     startOf(body),
     ...parts.flatMap((part, index) => [...eventsOfPart(part, `${part.type}-${index}`)]),
     { type: 'usage', usage: new Counts().take(body['usage'], 'end') },
-    finishOf(body),
+    finishOf(body, parts.some(isContent)),
   ];
 }
 
@@ -64,20 +57,25 @@ function codesOf(error: JsonObject): unknown[] {
   return [code, error['type'], error['code']];
 }
 
-function throwIfError(body: JsonObject): void {
+function throwIfError(body: JsonObject, eventName: string | null = null): void {
   const error = body['error'];
-  if (body['type'] !== 'error' && (error === undefined || error === null)) return;
-  throw upstreamError(null, codesOf(objectOf(error)));
+  if (body['type'] !== 'error' && eventName !== 'error' && (error === undefined || error === null)) return;
+  throw upstreamError(null, codesOf(isObject(error) ? error : body));
 }
 
 function startOf(message: JsonObject): StreamEvent {
   return { type: 'response-start', id: stringOf(message['id']) || null, model: stringOf(message['model']) || null };
 }
 
-/** The finish that a message or the delta of a stream's end tells. Throws a ServiceError when moderation made it. */
-function finishOf(message: JsonObject): StreamEvent {
-  throwIfModerated(stringOf(message['stop_reason']));
-  const reason = finishReasonOf(stringOf(message['stop_reason']));
+/**
+ * The finish that a message or the delta of a stream's end tells.
+ *
+ * @throws ServiceError when it is none of an answer
+ */
+function finishOf(message: JsonObject, hasContent: boolean): StreamEvent {
+  const told = stringOf(message['stop_reason']);
+  checkFinish(told, hasContent);
+  const reason = stopReasonOf(told);
   const stopSequence = stringOf(message['stop_sequence']);
   if (reason !== 'stop-sequence' || stopSequence === '') return { type: 'finish', reason };
   return { type: 'finish', reason, stopSequence };
@@ -110,6 +108,11 @@ function partOf(block: JsonObject): AnswerPart | null {
   }
 }
 
+/** Whether a part is more than what the model thought. */
+function isContent(part: AnswerPart): boolean {
+  return part.type === 'tool-call' || (part.type === 'text' && part.text !== '');
+}
+
 type Kind = AnswerPart['type'];
 
 interface Block {
@@ -133,12 +136,13 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #partsOfStart = new Map<number, AnswerPart>();
   #blockCount = 0;
   #lastIndex = 0;
+  #hasContent = false;
   #finished = false;
 
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
     if (event.data === DONE) return;
     const data = parseEventData(event);
-    throwIfError(data);
+    throwIfError(data, event.event);
     switch (data['type']) {
       case 'message_start':
         return this.#startMessage(objectOf(data['message']), emit);
@@ -184,6 +188,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const [index, part] of this.#partsOfStart) {
       if (index >= before) continue;
       this.#partsOfStart.delete(index);
+      this.#hasContent ||= isContent(part);
       for (const event of eventsOfPart(part, `${part.type}-${this.#blockCount}`)) emit(event);
       this.#blockCount += 1;
     }
@@ -201,7 +206,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   #finish(delta: JsonObject, emit: Emit<StreamEvent>): void {
     this.#finished = true;
     this.#emitPartsOfStart(Infinity, emit);
-    emit(finishOf(delta));
+    emit(finishOf(delta, this.#hasContent));
   }
 
   #startBlock(index: number, part: AnswerPart | null, emit: Emit<StreamEvent>): void {
@@ -209,6 +214,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.#emitPartsOfStart(index, emit);
     this.#endBlock(index, emit);
     if (part === null) return;
+    this.#hasContent ||= isContent(part);
     const block = this.#openBlock(index, part);
     if (part.type === 'tool-call') {
       emit({ type: 'tool-input-start', id: block.id, callId: part.callId, name: part.name });
@@ -241,6 +247,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     switch (delta['type']) {
       case 'text_delta': {
         const { id } = this.#blockFor(index, 'text', emit);
+        this.#hasContent ||= stringOf(delta['text']) !== '';
         return emit({ type: 'text-delta', id, text: stringOf(delta['text']) });
       }
       case 'thinking_delta': {

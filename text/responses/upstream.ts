@@ -33,10 +33,10 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 }
 
 /** Throws the error that an object carries: under `error`, or flat in an event of that type. */
-function throwIfError(data: JsonObject): void {
+function throwIfError(data: JsonObject, type: unknown = data['type']): void {
   const error = data['error'];
   if (isObject(error)) throw upstreamError(null, [error['code'], error['type']]);
-  if (data['type'] === 'error') throw upstreamError(null, [data['code']]);
+  if (type === 'error') throw upstreamError(null, [data['code']]);
 }
 
 function failureOf(response: JsonObject): ServiceError {
@@ -61,8 +61,8 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
     if (this.#ended || event.data === DONE) return;
     const data = parseEventData(event);
-    throwIfError(data);
     const type = stringOf(data['type']) || (event.event ?? '');
+    throwIfError(data, type);
     const response = objectOf(data['response']);
     const index = countOf(data['output_index']) ?? 0;
     switch (type) {

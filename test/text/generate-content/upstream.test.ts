@@ -134,6 +134,69 @@ describe('native upstream', () => {
     });
   });
 
+  describe('calls in pieces', () => {
+    const piece = (functionCall: JsonObject): JsonObject => response([{ functionCall }]);
+    const part = (jsonPath: string, value: JsonObject, rest: JsonObject = {}): JsonObject => {
+      return { partialArgs: [{ jsonPath, ...value, ...rest }], willContinue: true };
+    };
+    const pieces = [
+      { name: 'book', id: 'b1', willContinue: true },
+      part('$.city', { stringValue: 'Ås' }, { willContinue: true }),
+      part('$.city', { stringValue: 'gård' }),
+      part('$.stops[1].at', { numberValue: 7 }),
+      part('$.stops[0].at', { numberValue: 6.5 }),
+      part("$['fast']", { boolValue: false }),
+      part('$.note', { nullValue: 'NULL_VALUE' }),
+    ];
+    const expected = { city: 'Åsgård', stops: [{ at: 6.5 }, { at: 7 }], fast: false, note: null };
+    const readAs = (result: TextResult): unknown[] =>
+      callsOf(result).map(({ callId, name, arguments: text }) => [callId, name, JSON.parse(text)]);
+
+    it('become whole ones with their name, streamed and in one body', () => {
+      const streamed = answer(...pieces.map(piece), piece({}), response([], 'STOP'));
+      expect(readAs(streamed)).to.deep.equal([['b1', 'book', expected]]);
+      const parts = [...pieces, {}].map((functionCall) => ({ functionCall }));
+      expect(readAs(resultOf(upstream.parseResult(response(parts, 'STOP'))))).to.deep.equal(readAs(streamed));
+    });
+
+    it('are told apart, also where the last has no end', () => {
+      const [, ...rest] = pieces;
+      const streamed = answer(
+        piece({ name: 'wait', args: { s: 1 } }),
+        piece({ name: 'book', id: 'b1', willContinue: true }),
+        ...rest.map(piece),
+        piece({ name: 'book', id: 'b2', willContinue: true }),
+        piece(part('$.city', { stringValue: 'x' })),
+        piece({}),
+        piece({ name: 'wait', id: 'w2', willContinue: true }),
+        piece({ partialArgs: [{ jsonPath: '$.s', numberValue: 2 }], willContinue: true }),
+        response([], 'STOP'),
+      );
+      expect(readAs(streamed).map((read) => (Array.isArray(read) ? read.slice(1) : read))).to.deep.equal([
+        ['wait', { s: 1 }],
+        ['book', expected],
+        ['book', { city: 'x' }],
+        ['wait', { s: 2 }],
+      ]);
+    });
+
+    it('are a failure without a name or with a path that cannot be read', () => {
+      expect(codeOf(() => answer(piece(part('$.s', { numberValue: 2 }))))).to.equal('processing_failed');
+      expect(codeOf(() => answer(piece({ name: 'x', ...part('$..', { numberValue: 2 }) })))).to.equal(
+        'processing_failed',
+      );
+      const deep = part(`$${'[0]'.repeat(100_000)}`, { numberValue: 2 });
+      expect(codeOf(() => answer(piece({ name: 'x', ...deep })))).to.equal('processing_failed');
+    });
+
+    it('cannot reach what is not theirs', () => {
+      const call = piece({ name: 'x', ...part('$.__proto__.polluted', { boolValue: true }) });
+      const [read] = callsOf(answer(call, piece({}), response([], 'STOP')));
+      expect(read?.arguments).to.equal('{"__proto__":{"polluted":true}}');
+      expect('polluted' in {}).to.equal(false);
+    });
+  });
+
   describe('finish', () => {
     const reasons = {
       STOP: 'stop',

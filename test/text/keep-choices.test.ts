@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { planConversion } from '../../text/convert.ts';
+import { FORMATS } from '../../text/formats.ts';
+import { keepChoices } from '../../text/keep-choices.ts';
+import { Meter } from '../../text/meter.ts';
+import { collectSync, resultOf } from '../../text/collect.ts';
+import { encodeEvent } from '../../text/sse.ts';
+import { runStage } from '../../text/stage.ts';
+import * as arbitrary from './arbitraries.ts';
+import { renderContext } from './support.ts';
+
+const { 'chat-completions': chatCompletions, 'generate-content': generateContent } = FORMATS;
+const options = { model: 'upstream', apiKey: 'secret' };
+
+describe('answers that nobody asked for', () => {
+  it('are left out, and those that were asked for stay as they are', () => {
+    fc.assert(
+      fc.property(arbitrary.events(4), fc.integer({ min: 1, max: 4 }), (events, count) => {
+        const { choices } = collectSync(events);
+        fc.pre(choices.every(({ parts }) => parts.length > 0));
+        expect(resultOf(runStage(events, keepChoices(count))).choices).to.deep.equal(choices.slice(0, count));
+      }),
+    );
+  });
+
+  it('do not make the one that counts go by another number', () => {
+    const events = [
+      { type: 'text-start', id: 'b', choice: 1 },
+      { type: 'text-delta', id: 'b', text: 'Hello' },
+      { type: 'text-start', id: 'a', choice: 0 },
+      { type: 'text-delta', id: 'a', text: 'Hi' },
+      { type: 'finish', choice: 1, reason: 'stop' },
+      { type: 'finish', choice: 0, reason: 'stop' },
+    ] as const;
+    expect(resultOf(runStage(events, keepChoices(1))).choices).to.deep.equal([
+      { parts: [{ type: 'text', text: 'Hello' }], finish: { reason: 'stop' } },
+    ]);
+    expect(resultOf(runStage(events, keepChoices(2))).choices).to.have.length(2);
+  });
+
+  const upstreams = [
+    [
+      chatCompletions,
+      (text: string, index?: number) => ({ index, message: { content: text }, finish_reason: 'stop' }),
+      (items: readonly unknown[]) => ({ choices: items }),
+    ],
+    [
+      generateContent,
+      (text: string, index?: number) => ({ index, content: { parts: [{ text }] }, finishReason: 'STOP' }),
+      (items: readonly unknown[]) => ({ candidates: items }),
+    ],
+  ] as const;
+  for (const [upstream, itemOf, bodyOf] of upstreams) {
+    for (const client of Object.values(FORMATS)) {
+      for (const hasIndexes of [true, false]) {
+        const how = hasIndexes ? 'with' : 'without';
+        it(`of ${upstream.name} ${how} indexes do not mix into one of ${client.name}`, () => {
+          const items = ['First', 'Second'].map((text, index) => itemOf(text, hasIndexes ? index : undefined));
+          const context = renderContext();
+          const plan = () => planConversion(client, upstream, context.request, options, new Meter());
+          const whole = JSON.stringify(plan().convertResult(bodyOf(items), context));
+          const frame = encodeEvent(JSON.stringify(bodyOf(items)).replaceAll('"message"', '"delta"'));
+          const streamed = runStage([Buffer.from(frame)], plan().convertStream(context)).join('');
+          for (const answer of [whole, streamed]) expect(answer).to.contain('First').and.not.contain('Second');
+        });
+      }
+    }
+  }
+});

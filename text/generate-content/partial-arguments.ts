@@ -1,0 +1,85 @@
+/**
+ * Arguments of a call that come in pieces, each with the place where it belongs, such as `$.trip.stops[0]`, and one string in
+ * any number of them: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+ */
+import type { JsonObject } from '../canonical.ts';
+import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
+
+const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]/y;
+
+/** Values inside of values do not go deeper than this in any schema that an upstream takes. */
+const MAXIMUM_DEPTH = 64;
+
+interface Container {
+  readonly isArray: boolean;
+  readonly values: Map<string | number, Value>;
+}
+
+type Value = Container | string | number | boolean | null;
+
+export class PartialArguments {
+  #base: JsonObject = {};
+  readonly #root: Container = newContainer(false);
+
+  /** Takes the fields of a call: the pieces that it holds, and what it has whole. */
+  take(call: JsonObject): void {
+    this.#base = { ...this.#base, ...objectOf(call['args']) };
+    for (const piece of arrayOf(call['partialArgs'])) this.#put(objectOf(piece));
+  }
+
+  /** The JSON text of all that came so far. */
+  get text(): string {
+    return JSON.stringify({ ...this.#base, ...objectOf(jsonOf(this.#root)) });
+  }
+
+  #put(piece: JsonObject): void {
+    const value = valueOf(piece);
+    const steps = stepsOf(stringOf(piece['jsonPath']));
+    const last = steps.pop();
+    if (value === undefined || last === undefined) return;
+    let container = this.#root;
+    for (const [index, step] of steps.entries()) {
+      const inner = container.values.get(step);
+      const next = isContainer(inner) ? inner : newContainer(typeof (steps[index + 1] ?? last) === 'number');
+      container.values.set(step, next);
+      container = next;
+    }
+    const before = container.values.get(last);
+    container.values.set(last, typeof before === 'string' && typeof value === 'string' ? before + value : value);
+  }
+}
+
+/** The value of a piece; undefined for one that only says that more follows. */
+function valueOf(piece: JsonObject): string | number | boolean | null | undefined {
+  const value = piece['stringValue'] ?? piece['numberValue'] ?? piece['boolValue'];
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  return 'nullValue' in piece ? null : undefined;
+}
+
+/** @throws ServiceError `processing_failed` when the path cannot be read */
+function stepsOf(path: string): (string | number)[] {
+  const steps: (string | number)[] = [];
+  STEP.lastIndex = path.startsWith('$') ? 1 : 0;
+  while (STEP.lastIndex < path.length) {
+    const step = STEP.exec(path);
+    if (step === null || steps.length === MAXIMUM_DEPTH) throw malformedAnswer();
+    const [, name, index, quoted, doublyQuoted] = step;
+    steps.push(index === undefined ? (name ?? quoted ?? doublyQuoted ?? '') : Number(index));
+  }
+  return steps;
+}
+
+function newContainer(isArray: boolean): Container {
+  return { isArray, values: new Map() };
+}
+
+function isContainer(value: Value | undefined): value is Container {
+  return typeof value === 'object' && value !== null;
+}
+
+function jsonOf(value: Value): unknown {
+  if (!isContainer(value)) return value;
+  const entries = [...value.values].map(([key, inner]) => [key, jsonOf(inner)] as const);
+  if (!value.isArray) return Object.fromEntries(entries);
+  return entries.sort(([left], [right]) => Number(left) - Number(right)).map(([, inner]) => inner);
+}
