@@ -34,7 +34,7 @@ import { docsRoutes } from './routes/docs/routes.ts';
 import { fileRoutes } from './routes/files/routes.ts';
 import { healthRoutes } from './routes/health/routes.ts';
 import { metricsRoutes } from './routes/metrics/routes.ts';
-import { modelRoutes } from './routes/models/routes.ts';
+import { modelRoutes, type ModelServices } from './routes/models/routes.ts';
 import { paymentEventRoutes } from './routes/payment-events/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
 import { taskRoutes } from './routes/tasks/routes.ts';
@@ -51,6 +51,7 @@ import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from './services/task-starter.ts';
 import type { WorkflowAccess } from './services/workflow-access.ts';
 import type { RequestState } from './state.ts';
+import { EVERY_CREDENTIAL_HEADER } from './text/endpoints.ts';
 
 export interface AppDependencies {
   readonly database: Database;
@@ -103,7 +104,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   createTaskRoutes(router, services);
   taskRoutes(router, services);
   fileRoutes(router, services);
-  modelRoutes(router, services);
+  modelRoutes(router, createModelServices(dependencies));
   balanceRoutes(router, services);
   usageRoutes(router, services);
   providerCallbackRoutes(router, services);
@@ -122,9 +123,20 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
-/** What answers on `{text_base_url}`: text only. */
+/** What answers on `{text_base_url}` beside text: the models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
-  return createFrame(new Router<RequestState>({ sensitive: true }), dependencies, []);
+  const router = new Router<RequestState>({ sensitive: true });
+  modelRoutes(router, createModelServices(dependencies));
+  return createFrame(router, dependencies, []);
+}
+
+function createModelServices({ database, catalogue, settings }: AppDependencies): ModelServices {
+  const { keyPepper, requestLimits } = settings;
+  return {
+    catalogue,
+    authenticateAnyFormat: authenticate({ database, keyPepper }, EVERY_CREDENTIAL_HEADER),
+    limitRequests: limitRequests(createRequestCounter(database, requestLimits)),
+  };
 }
 
 function createFrame(

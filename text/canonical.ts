@@ -136,6 +136,9 @@ export interface TextRequest {
    * answer to do.
    */
   readonly functions?: { readonly answers: boolean } | undefined;
+  /** Responses only: what the answer tells again as it was sent. */
+  readonly echo?:
+    { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
   /** Chat completions only: fields that upstreams of the format are sent as they are, and no others. */
   readonly chatFields?: JsonObject | undefined;
 }

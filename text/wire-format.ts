@@ -22,6 +22,8 @@ export interface RenderContext {
   readonly responseId: string;
   /** Unix seconds. */
   readonly createdAtSeconds: number;
+  /** The clock: Unix seconds. */
+  readonly nowSeconds: () => number;
 }
 
 /** The half that clients meet. */

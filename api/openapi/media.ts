@@ -377,7 +377,8 @@ export const MEDIA_OPERATIONS: readonly Operation[] = [
     id: 'listModels',
     tag: 'Models',
     summary: 'List the models that the key may call',
-    access: 'key',
+    description: 'Answered on the text address as well, and with the key in the header of any format.',
+    access: 'any-key',
     answers: {
       200: {
         description: 'All of them, in the list shape of the widely used SDKs',
@@ -391,7 +392,7 @@ export const MEDIA_OPERATIONS: readonly Operation[] = [
     id: 'getModel',
     tag: 'Models',
     summary: 'Get one model',
-    access: 'key',
+    access: 'any-key',
     answers: { 200: { description: 'The model', content: json(ref('Model')) } },
     refusals: [404],
   },

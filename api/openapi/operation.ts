@@ -19,7 +19,7 @@ export type Tag = keyof typeof TAGS;
 export type Method = 'get' | 'post' | 'patch' | 'delete';
 
 /** Who may call an operation, and where the credential goes. Keys are held to a rate. */
-export type Access = 'key' | 'messages-key' | 'native-key' | 'admin' | 'metrics' | 'open';
+export type Access = 'key' | 'any-key' | 'messages-key' | 'native-key' | 'admin' | 'metrics' | 'open';
 
 /** An answer with a body, by media type. */
 export interface Answer {
@@ -71,6 +71,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
 
 const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
   key: [401, 403, 429],
+  'any-key': [401, 403, 429],
   'messages-key': [401, 403, 429],
   'native-key': [401, 403, 429],
   admin: [401],
@@ -80,6 +81,7 @@ const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
 
 const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
   key: [{ apiKey: [] }],
+  'any-key': [{ apiKey: [] }, { messagesApiKey: [] }, { nativeApiKey: [] }],
   'messages-key': [{ messagesApiKey: [] }, { apiKey: [] }],
   'native-key': [{ nativeApiKey: [] }, { apiKey: [] }, { nativeApiKeyParameter: [] }],
   admin: [{ adminToken: [] }],

@@ -241,6 +241,7 @@ function responsesRequest(model: JsonSchema): JsonSchema {
         'textg models only',
       ),
       user: text('Names the end user'),
+      metadata: { type: 'object', description: 'Comes back with the answer' },
       background: { type: 'boolean', const: false, description: 'Answers are not stored' },
     },
     required: ['model', 'input'],

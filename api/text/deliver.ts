@@ -90,6 +90,7 @@ function callModel(
     request: read.request,
     responseId: requestId.slice(requestId.indexOf('_') + 1),
     createdAtSeconds: Math.floor(startedAtMs / 1000),
+    nowSeconds: () => Math.floor(Date.now() / 1000),
   };
   const prepare = (route: TextRoute, apiKey: string): Exchange => {
     progress.route = route;

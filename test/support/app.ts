@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Router } from '@koa/router';
 import pino from 'pino';
-import { type AppDependencies, type AppSettings, createApp } from '../../api/app.ts';
+import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen, type RunningServer } from '../../bin/parts/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
@@ -61,6 +61,8 @@ export interface TestApp {
   createAccount(settings?: { fundedUsd?: number; signupUsd?: number; key?: KeySettings }): Promise<TestCaller>;
   /** Another process of the same service: its own address, the same database. */
   startSecond(): Promise<string>;
+  /** What the text address serves beside text: its own address, the same database. */
+  startText(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -115,6 +117,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   };
   const app = createApp(dependencies);
   const servers: RunningServer[] = [await listen(app.callback(), '127.0.0.1', port)];
+  const start = async (another: typeof app): Promise<string> => {
+    const server = await listen(another.callback(), '127.0.0.1', 0);
+    servers.push(server);
+    return `http://127.0.0.1:${server.port}`;
+  };
   return {
     baseUrl,
     adminToken: ADMIN_TOKEN,
@@ -125,11 +132,8 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     logged: () => log,
     storedFiles: () => filesIn(filesFolder),
     createAccount: (settings) => createCaller(database, settings),
-    startSecond: async () => {
-      const server = await listen(createApp(dependencies).callback(), '127.0.0.1', 0);
-      servers.push(server);
-      return `http://127.0.0.1:${server.port}`;
-    },
+    startSecond: () => start(createApp(dependencies)),
+    startText: () => start(createTextApp(dependencies)),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop(0)));
       await guardedClient.close();

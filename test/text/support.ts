@@ -27,7 +27,12 @@ export function textRequest(fields: Partial<TextRequest> = {}): TextRequest {
 }
 
 export function renderContext(request: Partial<TextRequest> = {}): RenderContext {
-  return { request: textRequest(request), responseId: '0123456789abcdef', createdAtSeconds: 1_790_000_000 };
+  return {
+    request: textRequest(request),
+    responseId: '0123456789abcdef',
+    createdAtSeconds: 1_790_000_000,
+    nowSeconds: () => 1_790_000_009,
+  };
 }
 
 /** A legal answer of one choice. */

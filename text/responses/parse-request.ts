@@ -46,7 +46,14 @@ export function parseRequest(body: unknown): TextRequest {
     outputFormat: optional(text?.['format'], 'text.format', readOutputFormat),
     verbosity: optional(text?.['verbosity'], 'text.verbosity', oneOf(['low', 'medium', 'high'])),
     userId: optional(fields['user'], 'user', readString),
+    echo: readEcho(fields),
   });
+}
+
+function readEcho(fields: JsonObject): TextRequest['echo'] {
+  const instructions = optional(fields['instructions'], 'instructions', readString);
+  const metadata = optional(fields['metadata'], 'metadata', readObject);
+  return instructions === undefined && metadata === undefined ? undefined : compact({ instructions, metadata });
 }
 
 function readInstructions(value: unknown): Turn[] {

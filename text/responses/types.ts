@@ -25,7 +25,7 @@ export const REQUEST_FIELDS: FieldTable = {
   background: 'mapped',
   include: 'ignored',
   max_tool_calls: 'ignored',
-  metadata: 'ignored',
+  metadata: 'mapped',
   moderation: 'ignored',
   prompt_cache_key: 'ignored',
   prompt_cache_options: 'ignored',

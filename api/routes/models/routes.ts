@@ -3,12 +3,18 @@ import type Router from '@koa/router';
 import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isAllowedModel } from '../../middlewares/authenticate.ts';
-import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type RequestState } from '../../state.ts';
+import { callerOf, type Middleware, type RequestState } from '../../state.ts';
 import { presentModel } from './present.ts';
 
-export function modelRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { catalogue, authenticate, limitRequests } = services;
+export interface ModelServices {
+  readonly catalogue: Catalogue;
+  /** Takes the key from the headers of every format, for clients of all of them ask for the models. */
+  readonly authenticateAnyFormat: Middleware;
+  readonly limitRequests: Middleware;
+}
+
+export function modelRoutes(router: Router<RequestState>, services: ModelServices): void {
+  const { catalogue, authenticateAnyFormat: authenticate, limitRequests } = services;
   const models = allModels(catalogue);
 
   router.get('/v1/models', authenticate, limitRequests, async (context) => {

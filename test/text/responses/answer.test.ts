@@ -71,6 +71,25 @@ describe('responses answer', () => {
     });
   });
 
+  it('tells instructions and metadata again as they were sent, and has every field of the format', () => {
+    const echo = { instructions: 'Be kind.', metadata: { ticket: '7' } };
+    const body = client.renderResult(textResult(), renderContext({ echo }));
+    expect(body).to.deep.include({
+      ...echo,
+      completed_at: 1_790_000_009,
+      frequency_penalty: 0,
+      max_tool_calls: null,
+      presence_penalty: 0,
+      prompt_cache_key: null,
+      safety_identifier: null,
+      service_tier: 'default',
+      top_logprobs: 0,
+    });
+    expect(client.renderResult(textResult(), renderContext())).to.deep.include({ instructions: null, metadata: {} });
+    const [created] = streamed(eventsOf(textResult()));
+    expect(created).to.have.nested.property('response.completed_at', null);
+  });
+
   it('says that it is incomplete and why, on the response and on the item that was cut', () => {
     const parts = [reasoning, { ...call, arguments: '{"at"' }];
     const result = textResult({ parts, finish: { reason: 'length' } });

@@ -22,6 +22,7 @@ const EXAMPLES = {
   reasoning: { effort: 'xhigh', summary: 'auto' },
   text: { format: { type: 'json_schema', name: 'place', schema: { type: 'object' } }, verbosity: 'low' },
   user: 'someone',
+  metadata: { ticket: '7' },
 };
 
 function refusal(body: unknown): string {

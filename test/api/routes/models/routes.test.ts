@@ -55,6 +55,36 @@ describe('GET /v1/models', () => {
     }
   });
 
+  it('takes the key in the header of every format, a placeholder of a client library beside it', async () => {
+    const accepted: readonly Readonly<Record<string, string>>[] = [
+      { 'x-api-key': apiKey },
+      { 'x-native-api-key': apiKey },
+      { 'x-goog-api-key': apiKey },
+      { authorization: `Bearer ${apiKey}`, 'x-goog-api-key': 'placeholder' },
+    ];
+    for (const headers of accepted) {
+      for (const path of ['/v1/models', '/v1/models/textg-6-sol']) {
+        expect((await fetch(app.baseUrl + path, { headers })).status, JSON.stringify(headers)).to.equal(200);
+      }
+    }
+    expect((await fetch(`${app.baseUrl}/v1/models`)).status).to.equal(401);
+    expect((await fetch(`${app.baseUrl}/v1/balance`, { headers: { 'x-api-key': apiKey } })).status).to.equal(401);
+  });
+
+  it('answers on the text address as well', async () => {
+    const textUrl = await app.startText();
+    const lists = [app.baseUrl, textUrl].map(async (url) => {
+      const response = await fetch(`${url}/v1/models`, { headers: { 'x-api-key': apiKey } });
+      return [response.status, await response.json()] as const;
+    });
+    const [onBase, onText] = await Promise.all(lists);
+    expect(onText).to.deep.equal(onBase);
+    expect(onText?.[0]).to.equal(200);
+    expect((await fetch(`${textUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } })).status).to.equal(
+      404,
+    );
+  });
+
   it('lists only the models of the group of the key, and knows no other', async () => {
     const models = ['textg-6-sol', 'vidone-3.0', 'a-model-that-was-withdrawn'];
     const { apiKey: grouped } = await app.createAccount({ key: { models } });
