@@ -94,7 +94,7 @@ export interface AppSettings {
 }
 
 /** Prompts and lists of links fit many times over. */
-const BODY_LIMITS = { maxBytes: 2 ** 20, maxDepth: 32 };
+const BODY_LIMITS = { maxBytes: 2 ** 20, maxDepth: 32, maxValues: 20_000 };
 const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 
 /** What answers on `{base_url}`: media, administration and text. */

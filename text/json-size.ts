@@ -14,6 +14,9 @@ export interface JsonLimits {
 /** Field names that are longer are compared with each other byte by byte, as often as there are others of their length. */
 const MAXIMUM_NAME_BYTES = 4_096;
 
+/** Names of models are shorter. */
+const LONGEST_TOP_TEXT = 200;
+
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -29,6 +32,11 @@ export class JsonSizer {
   #values = 1;
   #depth = 0;
   #textLength = 0;
+  /** The beginning of the text that is being read or was read last, right inside of the document. */
+  #topText = '';
+  /** The field right inside of the document whose value follows. */
+  #topField: string | null = null;
+  #model: string | null = null;
   #place: 'outside' | 'text' | 'escape' = 'outside';
 
   constructor(limits: JsonLimits) {
@@ -38,6 +46,11 @@ export class JsonSizer {
   /** How many values there are so far; never fewer than there really are. */
   get values(): number {
     return this.#values;
+  }
+
+  /** The value of the field `model`, when it is a text without anything escaped; null when it is not, or was not told yet. */
+  get model(): string | null {
+    return this.#model;
   }
 
   /** @throws ServiceError `bad_request` when the document is too large; what is no JSON may pass */
@@ -53,6 +66,7 @@ export class JsonSizer {
       case QUOTE:
         this.#place = 'text';
         this.#textLength = 0;
+        this.#topText = '';
         return;
       case OPEN_OBJECT:
       case OPEN_ARRAY:
@@ -69,8 +83,10 @@ export class JsonSizer {
         if (this.#textLength > MAXIMUM_NAME_BYTES) {
           throw badRequest(`The body has a field whose name is longer than ${MAXIMUM_NAME_BYTES} bytes.`);
         }
+        if (this.#depth === 1) this.#topField = this.#topText;
         return this.#count();
       case COMMA:
+        if (this.#depth === 1) this.#topField = null;
         return this.#count();
     }
   }
@@ -94,9 +110,16 @@ export class JsonSizer {
       else if (byte === BACKSLASH) isEscaped = true;
       else if (byte === QUOTE) break;
     }
+    if (this.#depth === 1 && this.#textLength < LONGEST_TOP_TEXT) {
+      this.#topText += Buffer.from(bytes.subarray(from, Math.min(index, from + LONGEST_TOP_TEXT))).toString('latin1');
+    }
     this.#textLength += index - from;
-    if (index < bytes.length) this.#place = 'outside';
-    else this.#place = isEscaped ? 'escape' : 'text';
+    if (index === bytes.length) this.#place = isEscaped ? 'escape' : 'text';
+    else {
+      this.#place = 'outside';
+      const isWhole = this.#textLength <= LONGEST_TOP_TEXT && !this.#topText.includes('\\');
+      if (this.#depth === 1 && this.#topField === 'model') this.#model = isWhole ? this.#topText : null;
+    }
     return index;
   }
 }

@@ -13,8 +13,9 @@ import {
   MAX_KEY_LENGTH,
   wrongKey,
 } from '../middlewares/authenticate.ts';
-import { readBody, readJson } from '../middlewares/json-body.ts';
+import { readJsonBody, type BodyLimits } from '../middlewares/json-body.ts';
 import type { TextHold } from './billing.ts';
+import { checkEarly } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
 import type { TextEndpoint, TextTarget } from './endpoints.ts';
 import { estimateInputTokens } from './estimate-tokens.ts';
@@ -41,18 +42,27 @@ export interface AdmittedCall extends TextCall {
   readonly hold: TextHold;
 }
 
-/** Images come along as base64, and prompts may fill a context window of a million tokens. */
-const MAX_BODY_BYTES = 32 * 2 ** 20;
-/** Schemas of tools and their arguments nest, within messages. */
-const MAX_BODY_DEPTH = 64;
+const BODY_LIMITS: BodyLimits = {
+  // Images come along as base64, and prompts may fill a context window of a million tokens.
+  maxBytes: 32 * 2 ** 20,
+  // Schemas of tools and their arguments nest, within messages.
+  maxDepth: 64,
+  // A conversation of ten thousand messages.
+  maxValues: 60_000,
+};
 
 /** @throws ServiceError for every reason not to call the model */
 export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
   const { endpoint, parseContext } = call.target;
   const caller = await authenticate(call, services);
-  const [bytes] = await Promise.all([readBody(call.request, MAX_BODY_BYTES), limit(call, caller, services)]);
+  await limit(call, caller, services);
   requireVersion(endpoint, call.request);
-  const body = readObject(bytes.length === 0 ? undefined : readJson(bytes, call.request, MAX_BODY_DEPTH), '');
+  const announcedBytes = Number(call.request.headers['content-length'] ?? 0);
+  await checkEarly(endpoint, parseContext.address?.model ?? null, announcedBytes, caller, services);
+  const { value, byteLength } = await readJsonBody(call.request, BODY_LIMITS, (sizer, bytes) =>
+    checkEarly(endpoint, parseContext.address?.model ?? sizer.model, bytes, caller, services),
+  );
+  const body = readObject(value, '');
   const request = endpoint.format.client.parseRequest(body, parseContext);
   const model = chooseModel(endpoint.format.name, body, request, caller.key, services.catalogue);
   const hold = await services.billing.hold({
@@ -62,7 +72,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     streamed: request.stream,
     requestId: call.requestId,
     startedAtMs: call.startedAtMs,
-    estimatedInputTokens: estimateInputTokens(request, bytes.length),
+    estimatedInputTokens: estimateInputTokens(request, byteLength),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
   });
   return { ...call, read: { format: endpoint.format, body, request }, model, hold };

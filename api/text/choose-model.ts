@@ -22,8 +22,7 @@ const MAX_SHOWN_ID = 100;
  * The model of a request.
  *
  * @param body the request as it was sent
- * @throws ServiceError 404 `not_found` for an id that is unknown, or not on that format; 403 `access_denied` for one outside
- *   the key's group; 400 `bad_request` for what the model does not take
+ * @throws ServiceError what {@link findModel} throws; 400 `bad_request` for what the model does not take
  */
 export function chooseModel(
   format: WireFormatName,
@@ -32,16 +31,27 @@ export function chooseModel(
   key: ApiKey,
   catalogue: Catalogue,
 ): TextModel {
-  const id = request.model.slice(0, MAX_SHOWN_ID);
+  const model = findModel(format, request.model, key, catalogue);
+  if (format === 'responses') checkFieldsOfSome(body, model);
+  checkEffort(format, request, model);
+  return model;
+}
+
+/**
+ * The model that an id names.
+ *
+ * @throws ServiceError 404 `not_found` for an id that is unknown, or not on that format; 403 `access_denied` for one outside
+ *   the key's group; 400 `bad_request` for a family that the format does not serve
+ */
+export function findModel(format: WireFormatName, modelId: string, key: ApiKey, catalogue: Catalogue): TextModel {
+  const id = modelId.slice(0, MAX_SHOWN_ID);
   if (format === 'responses' && isClaudeStyle(catalogue, id)) {
     throw badRequest(`"model": ${id} is not answered on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
-  const model = findTextModel(catalogue, request.model);
+  const model = findTextModel(catalogue, modelId);
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
   if (!answersFormat(model, format)) throw notFound(`The model ${id} is not answered in the ${format} format.`);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
-  if (format === 'responses') checkFieldsOfSome(body, model);
-  checkEffort(format, request, model);
   return model;
 }
 

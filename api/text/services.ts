@@ -15,6 +15,8 @@ export interface TextServices {
   /** The owner of an API key. May be a second old: holding money for a request checks the key again. */
   readonly findCaller: (apiKey: string) => Promise<Caller | null>;
   readonly countRequest: CountRequest;
+  /** Whether an account has anything left at all. */
+  readonly hasCredit: (accountId: string) => Promise<boolean>;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing;

@@ -17,8 +17,12 @@ const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** How long a client that was refused may go on sending before it loses the connection. */
+/** Node looks for connections that are late only as often as this. */
+const TIMEOUT_CHECK_MS = 1_000;
+/** How long, and how much, a client that was refused may go on sending before it loses the connection. */
 const LINGER_MS = 5_000;
+const LINGER_BYTES = 64 * 2 ** 20;
+const LINGER_CHECK_MS = 100;
 
 /** Answers requests; it sees to its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
@@ -31,9 +35,12 @@ export async function listen(handler: Handler, host: string, port: number): Prom
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
+      connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     },
     (request, response) => {
-      response.once('finish', () => linger(request));
+      // What comes after a body that was not read is not looked at: it may be the rest of it.
+      if (ending.has(request.socket)) return;
+      closeAfterUnreadBody(request, response);
       void handler(request, response);
     },
   );
@@ -90,15 +97,58 @@ async function stop(server: Server, closeUnused: () => void, graceMs: number): P
   clearTimeout(timer);
 }
 
+/** Connections on which the last answer has begun, although more may still come. */
+const ending = new WeakSet<Socket>();
+
 /**
- * Goes on reading, for a while, what a client is still sending although it has its answer: a connection that is closed with
+ * Sees to an answer that is given before all of the request has come: it is the last one of its connection, for what stands
+ * between it and the next request is the rest of a body that nobody wants.
+ */
+function closeAfterUnreadBody(request: IncomingMessage, response: ServerResponse): void {
+  const { headers, socket } = request;
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  if (!hasBody) return;
+  const writeHead = Reflect.get(response, 'writeHead');
+  Reflect.set(response, 'writeHead', (...head: unknown[]): unknown => {
+    if (!request.complete && !response.headersSent && !ending.has(socket)) {
+      ending.add(socket);
+      response.setHeader('Connection', 'close');
+      endGently(request);
+    }
+    return Reflect.apply(writeHead, response, head);
+  });
+}
+
+/**
+ * Has the connection end its own half when the answer is sent, and go on reading for a while: a connection that is closed with
  * unread bytes is reset, and the reset can overtake the answer.
  */
-function linger(request: IncomingMessage): void {
-  if (request.complete) return;
-  const timer = setTimeout(() => request.destroy(), LINGER_MS);
-  request.once('close', () => clearTimeout(timer));
-  request.resume();
+function endGently(request: IncomingMessage): void {
+  const { socket } = request;
+  const mostBytes = socket.bytesRead + LINGER_BYTES;
+  let isEnding = false;
+  socket.destroySoon = () => {
+    if (isEnding) return;
+    isEnding = true;
+    if (socket.writable) socket.end();
+    drop(request);
+    const enough = setInterval(() => {
+      if (request.complete || socket.bytesRead > mostBytes) socket.destroy();
+    }, LINGER_CHECK_MS);
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => {
+      clearInterval(enough);
+      clearTimeout(timer);
+    });
+  };
+}
+
+/** Reads the rest of a request for nobody, whoever was reading it. */
+function drop(request: IncomingMessage): void {
+  request.unpipe();
+  request.removeAllListeners('readable').removeAllListeners('data');
+  // Node notes on the next tick that nobody listens any more.
+  setImmediate(() => request.resume());
 }
 
 /** What is not HTTP never reaches the application; it gets the same envelope all the same. */

@@ -6,6 +6,7 @@ import { cached } from '../../api/services/cached.ts';
 import { createTextBilling, type TextBillingService } from '../../api/text/create-billing.ts';
 import { createTextHandler, type TextHandler } from '../../api/text/text-handler.ts';
 import type { Config } from '../../config.ts';
+import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller } from '../../db/queries/api-keys.ts';
 import { openTextUpstreams } from './providers.ts';
 
@@ -35,6 +36,7 @@ export function openText(
     billing,
     findCaller: cached((apiKey) => findCaller(database, digestApiKey(apiKey, settings.keyPepper)), CALLER_CACHE),
     countRequest: createRequestCounter(database, settings.requestLimits),
+    hasCredit: (accountId) => hasCredit(database, accountId),
     log,
     metrics,
     tracing,

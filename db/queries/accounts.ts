@@ -45,6 +45,12 @@ export async function findAccount(database: Database, accountId: string): Promis
   return row ? toAccount(row) : null;
 }
 
+/** Whether anything of an account's balance is left that is not held. */
+export async function hasCredit(database: Database, accountId: string): Promise<boolean> {
+  const account = await findAccount(database, accountId);
+  return account !== null && account.signupAvailable + account.fundedAvailable > 0n;
+}
+
 export async function sumAccountTotals(database: Database, accountId: string): Promise<AccountTotals> {
   const { rows } = await database.raw<{ rows: Record<keyof AccountTotals, string>[] }>(
     /* sql */ `

@@ -13,6 +13,7 @@ import { listen } from '../../bin/parts/http-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { TEXT_FORMATS, type Catalogue, type TextFormat, type TextModel } from '../../catalogue/types.ts';
+import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
@@ -104,6 +105,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       requestsPerMinute: options.requestsPerMinute ?? 1_000_000,
       readsPerMinute: 1_000_000,
     }),
+    hasCredit: (accountId) => hasCredit(database, accountId),
     log: logger,
     metrics,
     tracing: NO_TRACING,

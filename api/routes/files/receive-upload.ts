@@ -12,6 +12,7 @@ import {
   type FileType,
   MAX_FILE_BYTES,
 } from '../../../storage/file-type.ts';
+import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError, type Storage } from '../../../storage/storage.ts';
 
@@ -130,12 +131,20 @@ function createParser({ headers }: IncomingMessage): busboy.Busboy {
 
 /** Leaves the request itself open, so that it can still be answered. */
 async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
+  const pace = receiving.watch(request);
+  const chunks: AsyncIterator<unknown> = request.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
   let bytes = 0;
-  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-    if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
-    bytes += chunk.byteLength;
-    if (bytes > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
-    yield chunk;
+  try {
+    for (;;) {
+      const { done, value: chunk } = await Promise.race([chunks.next(), pace.tooSlow]);
+      if (done === true) return;
+      if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
+      bytes += chunk.byteLength;
+      if (bytes > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+      yield chunk;
+    }
+  } finally {
+    pace.stop();
   }
 }
 

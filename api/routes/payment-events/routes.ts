@@ -11,21 +11,21 @@ import {
   UnusablePaymentEventError,
   verifyPaymentEvent,
 } from '../../../providers/payment-events.ts';
-import { parseJson, readBody } from '../../middlewares/json-body.ts';
+import { readBody, readJson } from '../../middlewares/json-body.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { RequestState } from '../../state.ts';
 import { presentCreditedPayment, presentIgnoredEvent } from './present.ts';
 
 /** Events are far smaller. */
-const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32 };
+const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
 
 /** @param secret what the payment provider signs with */
 export function paymentEventRoutes(router: Router<RequestState>, { database, log }: ApiServices, secret: string): void {
   router.post('/v1/payment-events', async (context) => {
     const rawBody = await readBody(context.req, BODY_LIMITS.maxBytes);
     verify(context.get('stripe-signature'), rawBody, secret);
-    const event = read(parseJson(rawBody, BODY_LIMITS.maxDepth));
+    const event = read(await readJson(rawBody, BODY_LIMITS));
     if ('ignored' in event) {
       context.body = { data: presentIgnoredEvent(event.ignored) };
       return;

@@ -1,0 +1,175 @@
+/**
+ * Bodies on their way in. Each must keep a pace, and what all of them hold in this process together is bounded: a client that
+ * begins many large bodies and ends none costs the others nothing.
+ */
+import type { IncomingMessage } from 'node:http';
+import { badRequest, ServiceError } from '../domain/errors.ts';
+
+const PACE_CHECK_MS = 10_000;
+/** Slower than any line on which a prompt would be worth the wait. */
+const SLOWEST_BYTES_PER_SECOND = 2_048;
+/** Of all bodies that have not been read yet. What a header announces reserves nothing: only bytes that have come count. */
+const MAX_HELD_BYTES = 256 * 2 ** 20;
+const FULL_RETRY_SECONDS = 5;
+
+export interface ReceivingLimits {
+  readonly maxHeldBytes: number;
+  readonly paceCheckMs: number;
+}
+
+/** A body that has come, and that counts until it is released. */
+export interface ReceivedBody {
+  readonly bytes: Buffer<ArrayBuffer>;
+  readonly release: () => void;
+}
+
+interface IncomingBody {
+  readonly startedAtMs: number;
+  bytes: number;
+  readonly refuse: (error: ServiceError) => void;
+}
+
+export interface Receiving {
+  /**
+   * Reads a body.
+   *
+   * @param look sees each piece as it comes, and may throw to refuse the rest
+   * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway; 408
+   *   when it is too slow; 503 when it is the slowest of too many
+   */
+  receive(request: IncomingMessage, maxBytes: number, look?: (piece: Uint8Array) => void): Promise<ReceivedBody>;
+  /**
+   * Watches a body that somebody else reads, and never holds.
+   *
+   * @returns `tooSlow` rejects with the 408; `stop` ends the watch
+   */
+  watch(request: IncomingMessage): { readonly tooSlow: Promise<never>; stop(): void };
+}
+
+export function createReceiving({ maxHeldBytes, paceCheckMs }: ReceivingLimits): Receiving {
+  const bodies = new Set<IncomingBody>();
+  let heldBytes = 0;
+
+  function take(body: IncomingBody, bytes: number): void {
+    body.bytes += bytes;
+    heldBytes += bytes;
+    if (heldBytes > maxHeldBytes) slowestOf(bodies)?.refuse(tooMany());
+  }
+
+  function release(body: IncomingBody): void {
+    bodies.delete(body);
+    heldBytes -= body.bytes;
+    body.bytes = 0;
+  }
+
+  function watch(request: IncomingMessage): { readonly tooSlow: Promise<never>; stop(): void } {
+    let seenBytes = request.socket.bytesRead;
+    let timer: NodeJS.Timeout | undefined;
+    const tooSlow = new Promise<never>((_resolve, reject) => {
+      timer = setInterval(() => {
+        const { bytesRead } = request.socket;
+        // Where something waits to be read, it is not the client that is slow.
+        const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
+        seenBytes = bytesRead;
+        if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
+      }, paceCheckMs);
+    });
+    tooSlow.catch(() => {});
+    return { tooSlow, stop: () => clearInterval(timer) };
+  }
+
+  return {
+    watch,
+    receive: async (request, maxBytes, look) => {
+      if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
+      const pieces: Buffer[] = [];
+      const { promise: refused, reject: refuse } = withRejection();
+      const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
+      bodies.add(body);
+      const pace = watch(request);
+      const takePiece = (piece: Buffer): void => {
+        if (body.bytes + piece.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
+        look?.(piece);
+        pieces.push(piece);
+        take(body, piece.byteLength);
+      };
+      try {
+        await Promise.race([readAll(request, takePiece), pace.tooSlow, refused]);
+        bodies.delete(body);
+        return { bytes: Buffer.concat(pieces), release: () => release(body) };
+      } catch (error) {
+        release(body);
+        throw error;
+      } finally {
+        pace.stop();
+        request.removeAllListeners('data').pause();
+      }
+    },
+  };
+}
+
+/** What all of this process shares. */
+export const receiving: Receiving = createReceiving({ maxHeldBytes: MAX_HELD_BYTES, paceCheckMs: PACE_CHECK_MS });
+
+async function readAll(request: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const leave = (): void => reject(badRequest('The body ended before it was complete.'));
+    if (request.destroyed) return leave();
+    request.on('data', (piece: Buffer) => {
+      try {
+        take(piece);
+      } catch (error) {
+        request.removeAllListeners('data').pause();
+        reject(error instanceof Error ? error : new Error('a body was refused', { cause: error }));
+      }
+    });
+    request.once('close', leave);
+    request.once('end', () => {
+      request.off('close', leave);
+      resolve();
+    });
+  });
+}
+
+function nothing(): void {}
+
+/** A promise that somebody may reject. */
+function withRejection(): { readonly promise: Promise<never>; readonly reject: (error: ServiceError) => void } {
+  let reject: (error: ServiceError) => void = nothing;
+  const promise = new Promise<never>((_resolve, rejectPromise) => (reject = rejectPromise));
+  return { promise, reject: (error) => reject(error) };
+}
+
+/** Of the bodies that hold at least an even share, the one that comes slowest: the others would free little. */
+function slowestOf(bodies: ReadonlySet<IncomingBody>): IncomingBody | null {
+  const nowMs = performance.now();
+  const all = [...bodies];
+  const share = all.reduce((sum, { bytes }) => sum + bytes, 0) / all.length;
+  const paceOf = ({ bytes, startedAtMs }: IncomingBody): number => bytes / (nowMs - startedAtMs + 1000);
+  const large = all.filter(({ bytes }) => bytes >= share);
+  return large.reduce<IncomingBody | null>(
+    (slowest, body) => (slowest === null || paceOf(body) < paceOf(slowest) ? body : slowest),
+    null,
+  );
+}
+
+export function bodyTooLarge(maxBytes: number): ServiceError {
+  return new ServiceError(
+    'read_request_body_failed',
+    `The body is larger than ${maxBytes} bytes. Upload large files with POST /v1/files and pass their links.`,
+  );
+}
+
+function bodyTooSlow(): ServiceError {
+  return new ServiceError('read_request_body_failed', 'The body came too slowly. Send it again over a faster line.', {
+    status: 408,
+  });
+}
+
+function tooMany(): ServiceError {
+  return new ServiceError(
+    'processing_unavailable',
+    'Too many large bodies are on their way, and this was the slowest. Wait a little and send it again.',
+    { retryAfterSeconds: FULL_RETRY_SECONDS },
+  );
+}
