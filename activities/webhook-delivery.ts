@@ -7,11 +7,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../db/database.ts';
 import type { DeliveryStatus } from '../db/queries/deliveries.ts';
 import {
-  abandonDelivery,
   type AttemptOutcome,
+  beginAttempt,
   type DeliveryState,
   type DeliveryToAttempt,
-  loadDelivery,
   recordAttempt,
 } from '../db/queries/delivery-attempts.ts';
 import type { Sealer } from '../db/sealing.ts';
@@ -33,13 +32,12 @@ export interface AttemptRequest {
   readonly deliveryId: string;
   /** Counts all attempts of the delivery, from 1. */
   readonly number: number;
-  /** Its place in the schedule, from 1; a redelivery begins the schedule anew. */
-  readonly scheduled: number;
 }
 
 /** How the delivery stands, and what is to happen next. */
 export interface AttemptResult {
-  readonly status: DeliveryStatus;
+  /** `deferred`: there was no room for the attempt, and the relay will come back to the delivery. */
+  readonly status: DeliveryStatus | 'deferred';
   /** Made so far. */
   readonly attempts: number;
   /** Until the next attempt; 0 when there is none. */
@@ -54,6 +52,8 @@ interface Answer {
   readonly latencyMs: number;
   readonly status: number | null;
   readonly error: string | null;
+  /** There was none in time. */
+  readonly timedOut: boolean;
   /** As the receiver wrote it. */
   readonly retryAfter: string | undefined;
 }
@@ -66,6 +66,14 @@ const TIMEOUT_MS = 15_000;
 const MAX_RETRY_AFTER_SECONDS = 86_400;
 const GONE = 410;
 
+/** Why there was no attempt. */
+const DETAILS = {
+  recorded: 'recorded before',
+  inactive: 'the endpoint takes no events',
+  'not due': 'not due yet',
+  deferred: 'the endpoint or its account has as many attempts under way as it may',
+} as const;
+
 export function createWebhookDeliveryActivities({
   database,
   sealer,
@@ -77,30 +85,24 @@ export function createWebhookDeliveryActivities({
 
   return {
     /**
-     * Makes an attempt and records it. The same number again makes none, once it is recorded; a crash between the answer of
-     * the receiver and the record sends the event twice, under the same id.
+     * Makes an attempt, if it is admitted, and records it. The same number again makes none, once it is recorded; a crash
+     * between the answer of the receiver and the record sends the event twice, under the same id.
      */
-    async attemptDelivery({ deliveryId, number, scheduled }: AttemptRequest): Promise<AttemptResult> {
-      const delivery = await loadDelivery(database, deliveryId);
-      if (!delivery) throw ApplicationFailure.nonRetryable(`there is no delivery ${deliveryId}`, 'DeliveryMissing');
-      if (delivery.status !== 'pending' || delivery.attempts >= number) return toResult(delivery, 'recorded before');
-      if (!delivery.endpoint.isActive) {
-        await abandonDelivery(database, deliveryId);
-        return { status: 'failed', attempts: delivery.attempts, delayMs: 0, detail: 'the endpoint takes no events' };
-      }
-      const firstDueAt = new Date(delivery.createdAt.getTime() + (scheduleMs[0] ?? 0));
-      if (number === 1 && firstDueAt > new Date()) {
-        return toResult({ ...delivery, nextAttemptAt: firstDueAt }, 'not due yet');
-      }
+    async attemptDelivery({ deliveryId, number }: AttemptRequest): Promise<AttemptResult> {
+      const admission = await beginAttempt(database, deliveryId, {
+        number,
+        firstDelaySeconds: scheduleSeconds[0] ?? 0,
+      });
+      if (!admission) throw ApplicationFailure.nonRetryable(`there is no delivery ${deliveryId}`, 'DeliveryMissing');
+      if (admission.verdict === 'deferred')
+        return { ...toResult(admission.state, DETAILS.deferred), status: 'deferred' };
+      if (admission.verdict !== 'admitted') return toResult(admission.state, DETAILS[admission.verdict]);
 
+      const { delivery } = admission;
       const answer = await post(delivery);
       const { startedAt, latencyMs, status, error } = answer;
-      const state = await recordAttempt(
-        database,
-        { id: deliveryId, endpointId: delivery.endpoint.id },
-        { number, startedAt, latencyMs, status, error },
-        outcomeOf(answer, scheduled),
-      );
+      const attempt = { number, startedAt, latencyMs, status, error };
+      const state = await recordAttempt(database, deliveryId, attempt, outcomeOf(answer, delivery.scheduled));
       metrics.deliveryAttempted(state.status);
       return toResult(state, error ?? `HTTP ${status}`);
     },
@@ -109,12 +111,12 @@ export function createWebhookDeliveryActivities({
   async function post(delivery: DeliveryToAttempt): Promise<Answer> {
     const signal = Context.current().cancellationSignal;
     const startedAt = new Date();
-    const answered = (status: number | null, error: string | null, retryAfter?: string): Answer => ({
+    const answered = (answer: Pick<Answer, 'status' | 'error'> & Partial<Answer>): Answer => ({
       startedAt,
       latencyMs: Math.max(Date.now() - startedAt.getTime(), 0),
-      status,
-      error,
-      retryAfter,
+      timedOut: false,
+      retryAfter: undefined,
+      ...answer,
     });
     try {
       const { status, headers, body } = await client.request(delivery.endpoint.url, {
@@ -128,11 +130,11 @@ export function createWebhookDeliveryActivities({
         signal,
       });
       await body.cancel();
-      return answered(status, refusalOf(status), headers['retry-after']);
+      return answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
     } catch (error) {
       // This worker is stopping: no verdict on the receiver; another worker makes the attempt.
       if (signal.aborted) throw error;
-      return answered(null, describeFailure(error));
+      return answered({ status: null, error: describeFailure(error), timedOut: error instanceof TimeoutError });
     }
   }
 
@@ -152,10 +154,10 @@ export function createWebhookDeliveryActivities({
     return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
   }
 
-  function outcomeOf({ status, error, retryAfter }: Answer, scheduled: number): AttemptOutcome {
+  function outcomeOf({ status, error, timedOut, retryAfter }: Answer, scheduled: number): AttemptOutcome {
     if (error === null) return { delivered: true };
     if (status === GONE) {
-      return { delivered: false, nextAttemptAt: null, disabledReason: 'the receiver answered 410 Gone' };
+      return { delivered: false, timedOut, nextAttemptAt: null, disabledReason: 'the receiver answered 410 Gone' };
     }
     const now = Date.now();
     const delayMs = delayBeforeAttemptMs(scheduled + 1, {
@@ -165,6 +167,7 @@ export function createWebhookDeliveryActivities({
     });
     return {
       delivered: false,
+      timedOut,
       nextAttemptAt: delayMs === null ? null : new Date(now + delayMs),
       disabledReason: null,
     };

@@ -1,8 +1,8 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
- * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise,
- * ends the tasks that their workflows no longer can, and makes the tables of the months to come. Runs in every api process;
- * each task and each delivery is taken by one of them at a time.
+ * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise, ends
+ * the tasks and starts again the deliveries whose workflows are gone, and makes the tables of the months to come. Runs in
+ * every api process; each task and each delivery is taken by one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -11,6 +11,7 @@ import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { createDeliveryRepair } from './services/delivery-repair.ts';
 import type { DeliveryStarter } from './services/delivery-starter.ts';
 import { createTaskRepair } from './services/task-repair.ts';
 import type { TaskStarter } from './services/task-starter.ts';
@@ -22,6 +23,8 @@ export interface Relay {
 }
 
 const PAUSE_MS = 1_000;
+/** While deliveries wait for others to end, whose room they take. */
+const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
 /** Months are made three ahead, so that a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
@@ -47,10 +50,12 @@ export function startRelay({
 }): Relay {
   const stopped = new AbortController();
   const repair = createTaskRepair({ database, workflows, metrics, log });
+  const deliveryRepair = createDeliveryRepair({ database, workflows, log });
   // Side by side, so that none waits for another.
   const running = Promise.all([
     run(startTasks, 'start tasks', PAUSE_MS),
-    run(() => deliveryStarter.startDue(), 'start deliveries', PAUSE_MS),
+    run(startDeliveries, 'start deliveries', PAUSE_MS),
+    run(() => deliveryRepair.repairSome(), 'look after overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
     run(makePartitions, 'make the partitions of the months to come', PARTITIONS_PAUSE_MS),
   ]);
@@ -75,6 +80,13 @@ export function startRelay({
     };
     await Promise.all(Array.from({ length: STARTS_AT_ONCE }, handleNext));
     return due.length === BATCH_SIZE && handled.every(Boolean);
+  }
+
+  /** @returns whether there may be more to start soon */
+  async function startDeliveries(): Promise<boolean> {
+    if ((await deliveryStarter.startDue()) === 0) return false;
+    await pause(BUSY_PAUSE_MS, stopped.signal);
+    return true;
   }
 
   async function makePartitions(): Promise<boolean> {

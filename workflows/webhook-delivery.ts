@@ -1,4 +1,7 @@
-/** One event to one endpoint, attempt by attempt, until it arrives, its endpoint takes nothing any more or the schedule ends. */
+/**
+ * One event to one endpoint, attempt by attempt, until it arrives, its endpoint takes nothing any more or the schedule ends.
+ * A delivery that finds no room for an attempt waits without a workflow; the relay starts another one when there is room.
+ */
 import {
   condition,
   defineSignal,
@@ -13,8 +16,10 @@ import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 
 export interface WebhookDeliveryInput {
   readonly deliveryId: string;
-  /** Above 1 for a redelivery, which counts on. 1 when absent. */
+  /** Above 1 for a delivery that was attempted before, which counts on. 1 when absent. */
   readonly firstAttempt?: number;
+  /** The task queue of the attempts, when it is not the workflow's own. */
+  readonly attemptQueue?: string;
 }
 
 export interface WebhookDeliveryOutcome {
@@ -28,36 +33,32 @@ export const redeliver = defineSignal('redeliver');
 
 const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
-const { attemptDelivery } = proxyActivities<WebhookDeliveryActivities>({
-  // Only the record can fail, never the receiver; so it is tried for as long as it takes.
-  startToCloseTimeout: '30 seconds',
-  retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-});
-
 export async function webhookDelivery({
   deliveryId,
   firstAttempt = 1,
+  attemptQueue,
 }: WebhookDeliveryInput): Promise<WebhookDeliveryOutcome> {
   let asked = false;
   setHandler(redeliver, () => {
     asked = true;
   });
+  const { attemptDelivery } = proxyActivities<WebhookDeliveryActivities>({
+    ...(attemptQueue !== undefined && { taskQueue: attemptQueue }),
+    // Only the record can fail, never the receiver; so it is tried for as long as it takes.
+    startToCloseTimeout: '30 seconds',
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+  });
 
   let number = firstAttempt;
-  let scheduleStart = firstAttempt;
   for (;;) {
     asked = false;
-    const result = await attempt(deliveryId, number, number - scheduleStart + 1);
+    setCurrentDetails(`Attempt ${number} is under way.`);
+    const summary = `Attempt ${number}`;
+    const result = await attemptDelivery.executeWithOptions({ summary }, [{ deliveryId, number }]);
     number = result.attempts + 1;
     if (result.status === 'pending') await waitForNext(result, () => asked);
     else if (!asked) return end(result);
-    if (asked) scheduleStart = number;
   }
-}
-
-async function attempt(deliveryId: string, number: number, scheduled: number): Promise<AttemptResult> {
-  setCurrentDetails(`Attempt ${number} is under way.`);
-  return attemptDelivery.executeWithOptions({ summary: `Attempt ${number}` }, [{ deliveryId, number, scheduled }]);
 }
 
 async function waitForNext({ attempts, delayMs, detail }: AttemptResult, asked: () => boolean): Promise<void> {

@@ -221,7 +221,8 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     id: 'redeliverMany',
     tag: 'Webhooks',
     summary: 'Send many deliveries again',
-    description: 'At most 1,000 in one call; while `has_more` is true, call again.',
+    description:
+      'At most 200 in one call; while `has_more` is true, call again. An account may ask 60 times a minute, single deliveries included.',
     access: 'key',
     body: jsonBody(ref('Redeliver'), {
       outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
@@ -230,7 +231,9 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
       202: {
         description: 'How many are on their way again',
         content: json(
-          envelopeOf(object({ object: exactly('webhook_redelivery'), count: integer(), has_more: boolean() })),
+          envelopeOf(
+            object({ object: exactly('webhook_redelivery'), count: integer(), left: integer(), has_more: boolean() }),
+          ),
         ),
       },
     },

@@ -6,9 +6,10 @@ import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import { markWorkflowsStarted, type TaskToStart } from '../../db/queries/tasks.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
-import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { shareOf, TASK_QUEUES } from '../../domain/task-queues.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { mediaTask } from '../../workflows/media-task.ts';
+import { createTurns } from './turns.ts';
 
 export interface TaskStarter {
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
@@ -42,7 +43,7 @@ export function createTaskStarter({
   log: Logger;
 }): TaskStarter {
   const inFlight = new Set<Promise<boolean>>();
-  let waiting: { readonly task: TaskToStart; readonly untilMs: number }[] = [];
+  const waiting = createTurns<{ readonly task: TaskToStart; readonly untilMs: number }>();
   const started = createBatcher<string, null>(
     async (taskIds) => {
       await markWorkflowsStarted(database, taskIds);
@@ -70,7 +71,7 @@ export function createTaskStarter({
 
   function startWaiting(): void {
     while (inFlight.size < MAX_STARTS_IN_FLIGHT) {
-      const next = waiting.shift();
+      const next = waiting.take();
       if (next === undefined) return;
       if (next.untilMs > Date.now()) void tracked(next.task).finally(startWaiting);
     }
@@ -79,11 +80,11 @@ export function createTaskStarter({
   return {
     start: tracked,
     startSoon: (task) => {
-      waiting.push({ task, untilMs: Date.now() + OWN_START_MS });
+      waiting.add(task.accountId, { task, untilMs: Date.now() + OWN_START_MS });
       startWaiting();
     },
     stop: async () => {
-      waiting = [];
+      waiting.clear();
       await Promise.all(inFlight);
     },
   };
@@ -95,6 +96,7 @@ async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
       workflowId: task.id,
       workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
       taskQueue: TASK_QUEUES.media,
+      priority: shareOf(task.accountId),
       args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
       staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
       staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,

@@ -19,6 +19,11 @@ export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
 
 /** A waiting activity costs a slot but no thread, and most of a task's life is waiting. */
 const MEDIA_SLOTS = 2_000;
+/**
+ * Enough to keep a core busy. What comes on top waits in Temporal, where accounts take turns, and not in this process, where
+ * they would not.
+ */
+const WORKFLOW_SLOTS = 20;
 
 /**
  * @param workflows the code of the workflows; the queues of providers have none of it
@@ -35,7 +40,7 @@ export function workerSettings(
       taskQueue: TASK_QUEUES.media,
       activities: activities.media,
       maxConcurrentActivityTaskExecutions: MEDIA_SLOTS,
-      maxConcurrentWorkflowTaskExecutions: 100,
+      maxConcurrentWorkflowTaskExecutions: WORKFLOW_SLOTS,
     },
     ...[...limits].map(([provider, { stepsPerSecond, concurrentSteps }]) => ({
       taskQueue: providerQueue(provider),
@@ -49,7 +54,12 @@ export function workerSettings(
       activities: activities.webhooks,
       // Slow receivers wait here, up to the timeout of an attempt.
       maxConcurrentActivityTaskExecutions: 500,
-      maxConcurrentWorkflowTaskExecutions: 50,
+      maxConcurrentWorkflowTaskExecutions: WORKFLOW_SLOTS,
+    },
+    {
+      taskQueue: TASK_QUEUES.webhookTests,
+      activities: activities.webhooks,
+      maxConcurrentActivityTaskExecutions: 50,
     },
     {
       ...workflows,

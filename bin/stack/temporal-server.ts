@@ -12,6 +12,13 @@ const STOP_GRACE_MS = 10_000;
 /** `INDEXED_VALUE_TYPE_KEYWORD` in temporal/api/enums/v1/common.proto. */
 const KEYWORD = 2;
 
+const DYNAMIC_CONFIG = [
+  // Timers fire within a millisecond of their time instead of a second.
+  'history.timerProcessorMaxTimeShift="1ms"',
+  // Accounts take turns in task queues with a backlog.
+  'matching.enableFairness=true',
+] as const;
+
 export interface TemporalServerOptions {
   /** The Temporal CLI; see `findTemporalServer`. */
   readonly binary: string;
@@ -53,8 +60,6 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
     namespace,
     ...(uiPort && { 'ui-port': uiPort }),
     ...(databaseFile && { 'db-filename': databaseFile }),
-    // Timers fire within a millisecond of their time instead of a second.
-    'dynamic-config-value': 'history.timerProcessorMaxTimeShift="1ms"',
     'log-format': 'json',
     'log-level': 'warn',
   };
@@ -64,6 +69,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       'server',
       'start-dev',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
+      ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
       ...Object.values(SEARCH_ATTRIBUTES).map((name) => `--search-attribute=${name}=Keyword`),
       ...(options.moreNamespaces ?? []).map((name) => `--namespace=${name}`),
       ...(uiPort ? [] : ['--headless']),

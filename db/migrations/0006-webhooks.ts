@@ -4,6 +4,11 @@ import type { Knex } from 'knex';
  * Webhook endpoints, the events that happened, one delivery for each event and endpoint, and every attempt of it. The rows
  * of an event are written in the transaction that ends its task, so no event is lost and none is invented. A delivery whose
  * workflow nobody is known to have started is started by the relay from `next_start_at` on.
+ *
+ * Every attempt is admitted here, so that the limits hold over all processes: an endpoint and an account have only so many
+ * under way at once, each until `under_way_until` at the latest. An endpoint that did not answer in time `timeouts` times in
+ * a row gets none until `paused_until`, then one at a time until it answers. What is not admitted waits in its row, as if its
+ * workflow had never been started, and costs nothing elsewhere.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -20,6 +25,8 @@ export async function up(knex: Knex): Promise<void> {
       disabled_at timestamptz,
       disabled_reason text,
       failing_since timestamptz,
+      timeouts integer NOT NULL DEFAULT 0,
+      paused_until timestamptz,
       deleted_at timestamptz,
       created_at timestamptz NOT NULL,
       updated_at timestamptz NOT NULL,
@@ -51,6 +58,8 @@ export async function up(knex: Knex): Promise<void> {
       attempts integer NOT NULL DEFAULT 0,
       next_attempt_at timestamptz,
       completed_at timestamptz,
+      schedule_from integer NOT NULL DEFAULT 1,
+      under_way_until timestamptz,
       workflow_started_at timestamptz,
       next_start_at timestamptz NOT NULL DEFAULT now() + interval '5 seconds',
       created_at timestamptz NOT NULL,
@@ -60,7 +69,11 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX deliveries_by_account ON deliveries (account_id, id);
     CREATE INDEX deliveries_by_endpoint ON deliveries (endpoint_id, id);
     CREATE INDEX deliveries_by_task ON deliveries (task_id);
-    CREATE INDEX deliveries_to_start ON deliveries (next_start_at) WHERE workflow_started_at IS NULL AND status = 'pending';
+    CREATE INDEX deliveries_to_start ON deliveries (account_id, endpoint_id, next_start_at)
+      WHERE workflow_started_at IS NULL AND status = 'pending';
+    CREATE INDEX deliveries_under_way ON deliveries (account_id, endpoint_id) WHERE under_way_until IS NOT NULL;
+    CREATE INDEX deliveries_awaited ON deliveries ((coalesce(next_attempt_at, workflow_started_at)))
+      WHERE workflow_started_at IS NOT NULL AND status = 'pending';
 
     CREATE TABLE delivery_attempts (
       delivery_id text COLLATE "C" NOT NULL REFERENCES deliveries,
@@ -73,10 +86,189 @@ export async function up(knex: Knex): Promise<void> {
       CONSTRAINT delivery_attempts_have_an_outcome CHECK (num_nonnulls(status, error) >= 1)
     );
   `);
+  await knex.raw(ADMISSION);
 }
 
+/** Any number that no other advisory lock uses. Shared by attempts that begin, so that claims see all of them. */
+const ADMISSION_LOCK = 5_410_295;
+
+const ADMISSION = /* sql */ `
+  -- How many attempts an endpoint may have under way.
+  CREATE FUNCTION attempts_at_once(endpoint webhook_endpoints, limits jsonb) RETURNS integer LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN endpoint.paused_until > now() THEN 0
+      WHEN endpoint.timeouts >= (limits->>'timeouts_until_pause')::integer THEN 1
+      ELSE (limits->>'per_endpoint')::integer END
+  $$;
+
+  -- The endpoints with deliveries to start, found by leaping from one to the next, however many each has.
+  CREATE FUNCTION endpoints_with_deliveries_to_start() RETURNS TABLE (account_id text, endpoint_id text)
+  LANGUAGE sql STABLE AS $$
+    WITH RECURSIVE waiting AS (
+      (SELECT account_id, endpoint_id FROM deliveries WHERE workflow_started_at IS NULL AND status = 'pending'
+        ORDER BY account_id, endpoint_id LIMIT 1)
+      UNION ALL
+      SELECT next.account_id, next.endpoint_id FROM waiting, LATERAL (
+        SELECT delivery.account_id, delivery.endpoint_id FROM deliveries AS delivery
+        WHERE workflow_started_at IS NULL AND status = 'pending'
+          AND (delivery.account_id, delivery.endpoint_id) > (waiting.account_id, waiting.endpoint_id)
+        ORDER BY delivery.account_id, delivery.endpoint_id LIMIT 1) AS next)
+    SELECT account_id, endpoint_id FROM waiting
+  $$;
+
+  -- Takes deliveries that are due and may be attempted now, each account's first before any account's second.
+  CREATE FUNCTION claim_deliveries(most integer, retry_after_seconds double precision, limits jsonb)
+  RETURNS TABLE (id text, account_id text, event_type text, attempts integer) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  BEGIN
+    PERFORM pg_advisory_xact_lock(${ADMISSION_LOCK});
+
+    -- An endpoint that takes nothing any more needs no workflow to say so.
+    UPDATE deliveries SET status = 'failed', completed_at = now(), next_attempt_at = NULL, under_way_until = NULL
+    WHERE deliveries.id = ANY (ARRAY(
+      SELECT delivery.id FROM endpoints_with_deliveries_to_start() AS waiting
+      JOIN webhook_endpoints AS endpoint ON endpoint.id = waiting.endpoint_id
+      JOIN deliveries AS delivery ON delivery.account_id = waiting.account_id AND delivery.endpoint_id = endpoint.id
+      WHERE (endpoint.deleted_at IS NOT NULL OR endpoint.disabled_at IS NOT NULL)
+        AND delivery.workflow_started_at IS NULL AND delivery.status = 'pending' AND delivery.next_start_at <= now()
+      LIMIT 1000 FOR UPDATE OF delivery SKIP LOCKED));
+
+    RETURN QUERY
+    WITH due AS (
+      SELECT waiting.account_id, delivery.id, delivery.next_start_at,
+        row_number() OVER (PARTITION BY waiting.account_id ORDER BY delivery.place, delivery.next_start_at) AS turn
+      FROM endpoints_with_deliveries_to_start() AS waiting
+      JOIN webhook_endpoints AS endpoint ON endpoint.id = waiting.endpoint_id,
+      LATERAL (SELECT count(*) AS attempts FROM deliveries AS delivery WHERE delivery.account_id = waiting.account_id
+        AND delivery.endpoint_id = endpoint.id AND under_way_until > now()) AS under_way,
+      LATERAL (
+        SELECT delivery.id, delivery.next_start_at, row_number() OVER (ORDER BY delivery.next_start_at) AS place
+        FROM deliveries AS delivery
+        WHERE delivery.account_id = waiting.account_id AND delivery.endpoint_id = endpoint.id
+          AND workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()
+          -- One that was asked for again while an attempt is under way comes up after that.
+          AND (under_way_until > now()) IS NOT TRUE
+        ORDER BY next_start_at
+        LIMIT greatest(attempts_at_once(endpoint, limits) - under_way.attempts, 0)) AS delivery),
+    chosen AS (
+      SELECT due.id FROM due,
+      LATERAL (SELECT count(*) AS attempts FROM deliveries AS delivery
+        WHERE delivery.account_id = due.account_id AND under_way_until > now()) AS under_way
+      WHERE turn <= (limits->>'per_account')::integer - under_way.attempts
+      ORDER BY turn, next_start_at LIMIT most),
+    claimed AS MATERIALIZED (
+      SELECT delivery.id FROM deliveries AS delivery WHERE delivery.id IN (SELECT chosen.id FROM chosen)
+        AND workflow_started_at IS NULL AND status = 'pending' FOR UPDATE SKIP LOCKED)
+    UPDATE deliveries SET next_start_at = now() + make_interval(secs => retry_after_seconds),
+      under_way_until = now() + make_interval(secs => retry_after_seconds)
+    FROM claimed, events
+    WHERE deliveries.id = claimed.id AND events.id = deliveries.event_id
+    RETURNING deliveries.id, deliveries.account_id, events.type, deliveries.attempts;
+  END $$;
+
+  -- Admits an attempt, or says why there is none; a delivery that has to wait is given back to the relay. The same attempt
+  -- again, whose worker died, is admitted again.
+  CREATE FUNCTION begin_attempt(wanted_id text, number integer, first_delay_seconds double precision, limits jsonb)
+  RETURNS TABLE (verdict text, status text, attempts integer, next_attempt_at timestamptz, scheduled integer,
+    event_id text, event_type text, payload text, endpoint_id text, url text, sealed_secret bytea,
+    previous_sealed_secret bytea) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE
+    delivery deliveries%ROWTYPE;
+    endpoint webhook_endpoints%ROWTYPE;
+  BEGIN
+    SELECT * INTO delivery FROM deliveries WHERE id = wanted_id FOR UPDATE;
+    IF NOT FOUND THEN RETURN; END IF;
+    SELECT * INTO STRICT endpoint FROM webhook_endpoints WHERE id = delivery.endpoint_id;
+    verdict := CASE
+      WHEN delivery.status <> 'pending' OR delivery.attempts >= number THEN 'recorded'
+      WHEN endpoint.deleted_at IS NOT NULL OR endpoint.disabled_at IS NOT NULL THEN 'inactive'
+      WHEN number = 1 AND delivery.created_at + make_interval(secs => first_delay_seconds) > now() THEN 'not due'
+      ELSE 'admitted' END;
+    IF verdict = 'admitted' AND (delivery.under_way_until > now()) IS NOT TRUE THEN
+      -- Against claims first, then against the attempts of the same account.
+      PERFORM pg_advisory_xact_lock_shared(${ADMISSION_LOCK});
+      PERFORM pg_advisory_xact_lock(hashtextextended('attempts ' || delivery.account_id, 0));
+      SELECT CASE WHEN count(*) < (limits->>'per_account')::integer
+          AND count(*) FILTER (WHERE busy.endpoint_id = endpoint.id) < attempts_at_once(endpoint, limits)
+        THEN 'admitted' ELSE 'deferred' END INTO verdict
+      FROM deliveries AS busy WHERE busy.account_id = delivery.account_id AND busy.under_way_until > clock_timestamp();
+    END IF;
+
+    UPDATE deliveries SET
+      workflow_started_at = CASE WHEN verdict <> 'deferred' THEN coalesce(workflow_started_at, now()) END,
+      under_way_until = CASE WHEN verdict = 'admitted'
+        THEN clock_timestamp() + make_interval(secs => (limits->>'lease_seconds')::integer) END,
+      status = CASE WHEN verdict = 'inactive' THEN 'failed' ELSE status END,
+      completed_at = CASE WHEN verdict = 'inactive' THEN now() ELSE completed_at END,
+      next_attempt_at = CASE verdict WHEN 'inactive' THEN NULL
+        WHEN 'not due' THEN created_at + make_interval(secs => first_delay_seconds)
+        WHEN 'deferred' THEN greatest(now() + interval '1 second', endpoint.paused_until)
+        ELSE next_attempt_at END,
+      -- Not at once: its workflow has yet to end.
+      next_start_at = CASE WHEN verdict = 'deferred'
+        THEN greatest(now() + interval '1 second', endpoint.paused_until) ELSE next_start_at END
+    WHERE id = wanted_id AND verdict <> 'recorded' RETURNING * INTO delivery;
+    IF verdict = 'recorded' THEN SELECT * INTO delivery FROM deliveries WHERE id = wanted_id; END IF;
+
+    RETURN QUERY SELECT verdict, delivery.status, delivery.attempts, delivery.next_attempt_at,
+      greatest(number - delivery.schedule_from + 1, 1), event.id, event.type, event.payload, endpoint.id, endpoint.url,
+      endpoint.sealed_secret, CASE WHEN endpoint.previous_secret_until > now() THEN endpoint.previous_sealed_secret END
+    FROM events AS event WHERE event.id = delivery.event_id;
+  END $$;
+
+  -- Records an attempt and what follows from it for the delivery and its endpoint. The same number again changes nothing.
+  CREATE FUNCTION end_attempt(wanted_id text, attempt jsonb, limits jsonb)
+  RETURNS TABLE (status text, attempts integer, next_attempt_at timestamptz) LANGUAGE plpgsql AS $$
+  #variable_conflict use_column
+  DECLARE
+    delivery deliveries%ROWTYPE;
+    outcome text := attempt->>'outcome';
+    next_at timestamptz := (attempt->>'next_attempt_at')::timestamptz;
+  BEGIN
+    SELECT * INTO STRICT delivery FROM deliveries WHERE id = wanted_id FOR UPDATE;
+    INSERT INTO delivery_attempts (delivery_id, number, started_at, latency_ms, status, error)
+    SELECT wanted_id, made.number, made.started_at, made.latency_ms, made.status, made.error
+    FROM jsonb_to_record(attempt)
+      AS made(number integer, started_at timestamptz, latency_ms integer, status integer, error text)
+    ON CONFLICT DO NOTHING;
+    IF NOT FOUND THEN
+      RETURN QUERY SELECT delivery.status, delivery.attempts, delivery.next_attempt_at;
+      RETURN;
+    END IF;
+
+    -- Writes only when there is something new: every attempt of an endpoint passes here.
+    IF outcome = 'delivered' THEN
+      UPDATE webhook_endpoints SET failing_since = NULL, timeouts = 0, paused_until = NULL
+      WHERE id = delivery.endpoint_id AND (failing_since IS NOT NULL OR timeouts > 0);
+    ELSE
+      UPDATE webhook_endpoints SET failing_since = coalesce(failing_since, now()),
+        timeouts = CASE WHEN outcome = 'timed out' THEN timeouts + 1 ELSE 0 END,
+        paused_until = CASE WHEN outcome = 'timed out' AND timeouts + 1 >= (limits->>'timeouts_until_pause')::integer
+          THEN now() + make_interval(secs => (limits->>'pause_seconds')::integer) END
+      WHERE id = delivery.endpoint_id AND (failing_since IS NULL OR timeouts > 0 OR outcome = 'timed out');
+      UPDATE webhook_endpoints SET disabled_at = now(), disabled_reason = coalesce(attempt->>'disabled_reason',
+        format('every attempt has failed for %s days', limits->>'failing_days'))
+      WHERE id = delivery.endpoint_id AND disabled_at IS NULL AND (attempt->>'disabled_reason' IS NOT NULL
+        OR failing_since <= now() - make_interval(days => (limits->>'failing_days')::integer));
+      IF FOUND THEN next_at := NULL; END IF;
+    END IF;
+
+    RETURN QUERY
+    UPDATE deliveries SET attempts = (attempt->>'number')::integer, next_attempt_at = next_at, under_way_until = NULL,
+      status = ended.status, completed_at = CASE WHEN ended.status <> 'pending' THEN now() END
+    FROM (SELECT CASE WHEN outcome = 'delivered' THEN 'delivered'
+      -- Without a workflow that is known to have begun, it was asked for again meanwhile.
+      WHEN next_at IS NOT NULL OR delivery.workflow_started_at IS NULL THEN 'pending'
+      ELSE 'failed' END AS status) AS ended
+    WHERE deliveries.id = wanted_id
+    RETURNING deliveries.status, deliveries.attempts, deliveries.next_attempt_at;
+  END $$;
+`;
+
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw(
-    'DROP TABLE delivery_attempts; DROP TABLE deliveries; DROP TABLE events; DROP TABLE webhook_endpoints',
-  );
+  await knex.raw(/* sql */ `
+    DROP FUNCTION end_attempt; DROP FUNCTION begin_attempt; DROP FUNCTION claim_deliveries;
+    DROP FUNCTION endpoints_with_deliveries_to_start; DROP FUNCTION attempts_at_once;
+    DROP TABLE delivery_attempts; DROP TABLE deliveries; DROP TABLE events; DROP TABLE webhook_endpoints;
+  `);
 }

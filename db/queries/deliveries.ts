@@ -1,6 +1,7 @@
 /** Deliveries as clients, operators and the relay see them; `delivery-attempts.ts` has what the worker does with them. */
 import { isId, newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
+import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './delivery-attempts.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
@@ -111,27 +112,34 @@ export async function findDelivery(
  * out those whose endpoint takes nothing any more and those with {@link MAX_ATTEMPTS}.
  *
  * @param limit how many at most, oldest first
- * @returns how many
+ * @returns how many are made again, and how many more there are
  */
 export async function requestRedeliveries(
   database: Database,
   filter: DeliveryFilter & { readonly limit: number },
-): Promise<number> {
-  const chosen = deliveriesOf(database, filter)
+): Promise<{ readonly count: number; readonly left: number }> {
+  const eligible = deliveriesOf(database, filter)
     .join('webhook_endpoints', 'webhook_endpoints.id', 'deliveries.endpoint_id')
     .whereNull('webhook_endpoints.deleted_at')
     .whereNull('webhook_endpoints.disabled_at')
-    .where('deliveries.attempts', '<', MAX_ATTEMPTS)
-    .orderBy('deliveries.id')
-    .limit(filter.limit)
-    .select('deliveries.id');
-  return database('deliveries').whereIn('id', chosen).update({
-    status: 'pending',
-    completed_at: null,
-    next_attempt_at: database.fn.now(),
-    workflow_started_at: null,
-    next_start_at: database.fn.now(),
-  });
+    .where('deliveries.attempts', '<', MAX_ATTEMPTS);
+  // Those that wait to be started would be chosen again by each call, and never those after them.
+  if (filter.status === 'pending') void eligible.whereNotNull('deliveries.workflow_started_at');
+  const chosen = eligible.clone().orderBy('deliveries.id').limit(filter.limit).select('deliveries.id');
+  const count = await database('deliveries')
+    .whereIn('id', chosen)
+    .update({
+      status: 'pending',
+      completed_at: null,
+      next_attempt_at: database.fn.now(),
+      // An attempt that is under way still belongs to the schedule before.
+      schedule_from: database.raw('attempts + 1 + coalesce(under_way_until > now(), false)::integer'),
+      workflow_started_at: null,
+      next_start_at: database.fn.now(),
+    });
+  if (count < filter.limit) return { count, left: 0 };
+  const [rest] = await eligible.clone().count<{ count: string }[]>();
+  return { count, left: Number(rest?.count ?? 0) };
 }
 
 /** Writes an event that is no task's, and its delivery to one endpoint, due at once. */
@@ -163,8 +171,8 @@ export interface DeliveryToStart {
 }
 
 /**
- * Takes deliveries whose start is due, for this caller alone: another caller gets others, and these come up again after
- * `retryAfterSeconds` unless they are marked by then.
+ * Takes deliveries whose start is due and for whose attempt there is room, for this caller alone: another caller gets others,
+ * and these come up again after `retryAfterSeconds` unless they are marked by then. Each account gets its turn.
  */
 export async function claimDeliveriesToStart(
   database: Database,
@@ -172,19 +180,7 @@ export async function claimDeliveriesToStart(
 ): Promise<readonly DeliveryToStart[]> {
   const { rows } = await database.raw<{
     rows: { id: string; account_id: string; event_type: string; attempts: number }[];
-  }>(
-    /* sql */ `
-    -- Materialised: as a plain subquery it could run, and lock, more than once.
-    WITH due AS MATERIALIZED (
-      SELECT id FROM deliveries
-      WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()
-      ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
-    UPDATE deliveries SET next_start_at = now() + make_interval(secs => :retryAfterSeconds)
-    FROM due, events
-    WHERE deliveries.id = due.id AND events.id = deliveries.event_id
-    RETURNING deliveries.id, deliveries.account_id, events.type AS event_type, deliveries.attempts`,
-    { limit, retryAfterSeconds },
-  );
+  }>('SELECT * FROM claim_deliveries(?, ?, ?::jsonb)', [limit, retryAfterSeconds, ATTEMPT_LIMITS_JSON]);
   return rows.map((row) => ({
     id: row.id,
     accountId: row.account_id,
@@ -194,15 +190,56 @@ export async function claimDeliveriesToStart(
 }
 
 /**
- * Records that Temporal has acknowledged these claimed deliveries. One that was asked for again in the meantime is due again
- * and stays so.
+ * Records what Temporal made of claimed deliveries. One that was asked for again in the meantime is due again and stays so;
+ * one that was not started gives up its room.
  */
-export async function markDeliveriesStarted(database: Database, deliveryIds: readonly string[]): Promise<void> {
-  await database('deliveries')
-    .whereIn('id', [...deliveryIds])
-    .whereNull('workflow_started_at')
-    .where('next_start_at', '>', database.fn.now())
-    .update({ workflow_started_at: database.fn.now() });
+export async function markDeliveriesStarted(
+  database: Database,
+  { started, failed }: { readonly started: readonly string[]; readonly failed: readonly string[] },
+): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    UPDATE deliveries SET
+      workflow_started_at = CASE WHEN id = ANY (:started) THEN now() END,
+      under_way_until = CASE WHEN id = ANY (:started) THEN now() + make_interval(secs => :leaseSeconds) END
+    WHERE id = ANY (:started::text[] || :failed::text[]) AND workflow_started_at IS NULL AND next_start_at > now()`,
+    { started: [...started], failed: [...failed], leaseSeconds: ATTEMPT_LIMITS.leaseSeconds },
+  );
+}
+
+/**
+ * Takes deliveries whose next attempt should have been made by now, for this caller alone: they come up again after
+ * `againSeconds`, should it still not have been made by then.
+ *
+ * @param graceSeconds how long a delivery's own workflow has to make an attempt that is due
+ * @returns their ids
+ */
+export async function claimOverdueDeliveries(
+  database: Database,
+  { graceSeconds, againSeconds, limit }: { graceSeconds: number; againSeconds: number; limit: number },
+): Promise<readonly string[]> {
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(
+    /* sql */ `
+    -- Materialised: as a plain subquery it could run, and lock, more than once.
+    WITH overdue AS MATERIALIZED (
+      SELECT id FROM deliveries WHERE status = 'pending' AND workflow_started_at IS NOT NULL
+        AND coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(secs => :graceSeconds)
+        AND (under_way_until > now()) IS NOT TRUE AND next_start_at <= now()
+      ORDER BY coalesce(next_attempt_at, workflow_started_at) LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE deliveries SET next_start_at = now() + make_interval(secs => :againSeconds)
+    FROM overdue WHERE deliveries.id = overdue.id
+    RETURNING deliveries.id`,
+    { graceSeconds, againSeconds, limit },
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Lets the relay start a delivery whose workflow is gone. @returns false when it has ended in the meantime */
+export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
+  const restarted = await database('deliveries')
+    .where({ id: deliveryId, status: 'pending' })
+    .update({ workflow_started_at: null, under_way_until: null, next_start_at: database.fn.now() });
+  return restarted === 1;
 }
 
 function deliveriesOf(database: Database, filter: DeliveryFilter) {

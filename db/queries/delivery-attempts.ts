@@ -1,4 +1,4 @@
-/** What the worker reads and writes for each attempt of a delivery. */
+/** What the worker reads and writes for each attempt of a delivery: one statement before it, and one after it. */
 import type { Database } from '../database.ts';
 import type { DeliveryAttempt, DeliveryStatus } from './deliveries.ts';
 
@@ -10,9 +10,10 @@ export interface DeliveryState {
   readonly nextAttemptAt: Date | null;
 }
 
-/** All that an attempt needs. */
-export interface DeliveryToAttempt extends DeliveryState {
-  readonly createdAt: Date;
+/** What is to be sent, and where to. */
+export interface DeliveryToAttempt {
+  /** This attempt's place in the schedule, from 1; a redelivery begins the schedule anew. */
+  readonly scheduled: number;
   readonly event: { readonly id: string; readonly type: string; readonly payload: string };
   readonly endpoint: {
     readonly id: string;
@@ -20,21 +21,61 @@ export interface DeliveryToAttempt extends DeliveryState {
     readonly sealedSecret: Buffer;
     /** The secret before, while it is still in force. */
     readonly previousSealedSecret: Buffer | null;
-    /** False once it was disabled or deleted. */
-    readonly isActive: boolean;
   };
 }
+
+/** Whether an attempt may be made now. */
+export type Admission =
+  | { readonly verdict: 'admitted'; readonly state: DeliveryState; readonly delivery: DeliveryToAttempt }
+  | {
+      readonly verdict:
+        /** It was made before. */
+        | 'recorded'
+        /** The endpoint is disabled or deleted, so the delivery has failed. */
+        | 'inactive'
+        /** The first attempt has a delay that has not passed. */
+        | 'not due'
+        /** The endpoint or its account has as many attempts under way as it may: the relay comes back to the delivery. */
+        | 'deferred';
+      readonly state: DeliveryState;
+    };
 
 /** What an attempt came to. */
 export type AttemptOutcome =
   | { readonly delivered: true }
   | {
       readonly delivered: false;
+      /** The receiver did not answer in time. */
+      readonly timedOut: boolean;
       /** Null when the schedule has ended. */
       readonly nextAttemptAt: Date | null;
       /** Disables the endpoint at once, for this reason. */
       readonly disabledReason: string | null;
     };
+
+/** What holds for the attempts of all processes together. */
+export const ATTEMPT_LIMITS = {
+  /** Under way at once. */
+  perEndpoint: 8,
+  perAccount: 32,
+  /** In a row; then the endpoint is left alone for a while, and tried with one attempt at a time until it answers. */
+  timeoutsUntilPause: 3,
+  pauseSeconds: 60,
+  /** After which an attempt counts as over, should its worker have died. Longer than its activity may take. */
+  leaseSeconds: 45,
+  /** An endpoint whose attempts have failed for so long without one success is disabled. */
+  failingDays: 5,
+} as const;
+
+/** As the functions of migration 0006 read it. */
+export const ATTEMPT_LIMITS_JSON = JSON.stringify({
+  per_endpoint: ATTEMPT_LIMITS.perEndpoint,
+  per_account: ATTEMPT_LIMITS.perAccount,
+  timeouts_until_pause: ATTEMPT_LIMITS.timeoutsUntilPause,
+  pause_seconds: ATTEMPT_LIMITS.pauseSeconds,
+  lease_seconds: ATTEMPT_LIMITS.leaseSeconds,
+  failing_days: ATTEMPT_LIMITS.failingDays,
+});
 
 interface StateRow {
   status: DeliveryStatus;
@@ -42,8 +83,9 @@ interface StateRow {
   next_attempt_at: Date | null;
 }
 
-interface DeliveryRow extends StateRow {
-  created_at: Date;
+interface AdmissionRow extends StateRow {
+  verdict: Admission['verdict'];
+  scheduled: number;
   event_id: string;
   event_type: string;
   payload: string;
@@ -51,144 +93,77 @@ interface DeliveryRow extends StateRow {
   url: string;
   sealed_secret: Buffer;
   previous_sealed_secret: Buffer | null;
-  is_active: boolean;
-}
-
-/** An endpoint whose attempts have failed for so long without one success is disabled. */
-const FAILING_DAYS = 5;
-
-/** Loads a delivery for its workflow, and records that it has one. @returns null when there is no such delivery */
-export async function loadDelivery(database: Database, deliveryId: string): Promise<DeliveryToAttempt | null> {
-  await database('deliveries')
-    .where({ id: deliveryId })
-    .whereNull('workflow_started_at')
-    .update({ workflow_started_at: database.fn.now() });
-  const { rows } = await database.raw<{ rows: DeliveryRow[] }>(
-    /* sql */ `
-    SELECT deliveries.status, deliveries.attempts, deliveries.next_attempt_at, deliveries.created_at, deliveries.event_id,
-      events.type AS event_type, events.payload, deliveries.endpoint_id, endpoints.url, endpoints.sealed_secret,
-      CASE WHEN endpoints.previous_secret_until > now() THEN endpoints.previous_sealed_secret END
-        AS previous_sealed_secret,
-      endpoints.deleted_at IS NULL AND endpoints.disabled_at IS NULL AS is_active
-    FROM deliveries JOIN events ON events.id = deliveries.event_id
-      JOIN webhook_endpoints AS endpoints ON endpoints.id = deliveries.endpoint_id
-    WHERE deliveries.id = ?`,
-    [deliveryId],
-  );
-  return rows[0] ? toDelivery(rows[0]) : null;
 }
 
 /**
- * Records an attempt and what follows from it for the delivery and its endpoint, in one transaction. The same number again
- * changes nothing.
+ * Asks for an attempt, and records that the delivery has a workflow. What was admitted counts as under way until
+ * {@link recordAttempt}.
+ *
+ * @param attempt `firstDelaySeconds` from the creation of a delivery to its first attempt
+ * @returns null when there is no such delivery
+ */
+export async function beginAttempt(
+  database: Database,
+  deliveryId: string,
+  { number, firstDelaySeconds = 0 }: { readonly number: number; readonly firstDelaySeconds?: number },
+): Promise<Admission | null> {
+  const { rows } = await database.raw<{ rows: AdmissionRow[] }>('SELECT * FROM begin_attempt(?, ?, ?, ?::jsonb)', [
+    deliveryId,
+    number,
+    firstDelaySeconds,
+    ATTEMPT_LIMITS_JSON,
+  ]);
+  const row = rows[0];
+  if (!row) return null;
+  const state = toState(row);
+  return row.verdict === 'admitted'
+    ? { verdict: row.verdict, state, delivery: toDelivery(row) }
+    : { verdict: row.verdict, state };
+}
+
+/**
+ * Records an attempt and what follows from it for the delivery and its endpoint. The same number again changes nothing.
  *
  * @returns how the delivery stands now
  */
 export async function recordAttempt(
   database: Database,
-  delivery: { readonly id: string; readonly endpointId: string },
+  deliveryId: string,
   attempt: DeliveryAttempt,
   outcome: AttemptOutcome,
 ): Promise<DeliveryState> {
-  return database.transaction(async (transaction) => {
-    const inserted = await transaction('delivery_attempts')
-      .insert({
-        delivery_id: delivery.id,
-        number: attempt.number,
-        started_at: attempt.startedAt,
-        latency_ms: attempt.latencyMs,
-        status: attempt.status,
-        error: attempt.error,
-      })
-      .onConflict()
-      .ignore()
-      .returning<{ number: number }[]>('number');
-    if (inserted.length === 0) return stateOf(transaction, delivery.id);
-
-    if (outcome.delivered) {
-      await clearFailures(transaction, delivery.endpointId);
-      return advance(transaction, delivery.id, attempt.number, 'delivered', null);
-    }
-    const disabled = await countFailure(transaction, delivery.endpointId, outcome.disabledReason);
-    const nextAttemptAt = disabled ? null : outcome.nextAttemptAt;
-    const goesOn = nextAttemptAt !== null || (await isAskedForAgain(transaction, delivery.id));
-    return advance(transaction, delivery.id, attempt.number, goesOn ? 'pending' : 'failed', nextAttemptAt);
-  });
+  const made = {
+    number: attempt.number,
+    started_at: attempt.startedAt,
+    latency_ms: attempt.latencyMs,
+    status: attempt.status,
+    error: attempt.error,
+    ...(outcome.delivered
+      ? { outcome: 'delivered' }
+      : {
+          outcome: outcome.timedOut ? 'timed out' : 'failed',
+          next_attempt_at: outcome.nextAttemptAt,
+          disabled_reason: outcome.disabledReason,
+        }),
+  };
+  const { rows } = await database.raw<{ rows: StateRow[] }>('SELECT * FROM end_attempt(?, ?::jsonb, ?::jsonb)', [
+    deliveryId,
+    JSON.stringify(made),
+    ATTEMPT_LIMITS_JSON,
+  ]);
+  if (!rows[0]) throw new Error(`there is no delivery ${deliveryId}`);
+  return toState(rows[0]);
 }
 
-/** Ends a delivery without an attempt, because its endpoint takes nothing any more. */
-export async function abandonDelivery(database: Database, deliveryId: string): Promise<void> {
-  await database('deliveries')
-    .where({ id: deliveryId, status: 'pending' })
-    .update({ status: 'failed', next_attempt_at: null, completed_at: database.fn.now() });
-}
-
-async function stateOf(transaction: Database, deliveryId: string): Promise<DeliveryState> {
-  const [row] = await transaction('deliveries').where({ id: deliveryId }).select<StateRow[]>('*');
-  if (!row) throw new Error(`there is no delivery ${deliveryId}`);
-  return toState(row);
-}
-
-/** Whether a redelivery was asked for while the attempt was under way: its workflow has begun, yet it is to be started. */
-async function isAskedForAgain(transaction: Database, deliveryId: string): Promise<boolean> {
-  const rows = await transaction('deliveries')
-    .where({ id: deliveryId })
-    .whereNull('workflow_started_at')
-    .forUpdate()
-    .select('id');
-  return rows.length > 0;
-}
-
-async function advance(
-  transaction: Database,
-  deliveryId: string,
-  attempts: number,
-  status: DeliveryStatus,
-  nextAttemptAt: Date | null,
-): Promise<DeliveryState> {
-  await transaction('deliveries')
-    .where({ id: deliveryId })
-    .update({
-      status,
-      attempts,
-      next_attempt_at: nextAttemptAt,
-      completed_at: status === 'pending' ? null : transaction.fn.now(),
-    });
-  return { status, attempts, nextAttemptAt };
-}
-
-/** Writes only when there is something to forget: every delivery of an endpoint passes here. */
-async function clearFailures(transaction: Database, endpointId: string): Promise<void> {
-  await transaction('webhook_endpoints')
-    .where({ id: endpointId })
-    .whereNotNull('failing_since')
-    .update({ failing_since: null });
-}
-
-/** @returns whether the endpoint takes nothing any more */
-async function countFailure(transaction: Database, endpointId: string, reason: string | null): Promise<boolean> {
-  const endpoint = transaction('webhook_endpoints').where({ id: endpointId });
-  await endpoint.clone().whereNull('failing_since').update({ failing_since: transaction.fn.now() });
-  const failing = endpoint.clone().whereNull('disabled_at');
-  if (reason === null) void failing.whereRaw('failing_since <= now() - make_interval(days => ?)', [FAILING_DAYS]);
-  const disabled = await failing.update({
-    disabled_at: transaction.fn.now(),
-    disabled_reason: reason ?? `every attempt has failed for ${FAILING_DAYS} days`,
-  });
-  return disabled > 0;
-}
-
-function toDelivery(row: DeliveryRow): DeliveryToAttempt {
+function toDelivery(row: AdmissionRow): DeliveryToAttempt {
   return {
-    ...toState(row),
-    createdAt: row.created_at,
+    scheduled: row.scheduled,
     event: { id: row.event_id, type: row.event_type, payload: row.payload },
     endpoint: {
       id: row.endpoint_id,
       url: row.url,
       sealedSecret: row.sealed_secret,
       previousSealedSecret: row.previous_sealed_secret,
-      isActive: row.is_active,
     },
   };
 }

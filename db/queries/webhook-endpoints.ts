@@ -31,6 +31,8 @@ interface EndpointRow {
   disabled_at: Date | null;
   disabled_reason: string | null;
   failing_since: Date | null;
+  timeouts: number;
+  paused_until: Date | null;
   deleted_at: Date | null;
   created_at: Date;
   updated_at: Date;
@@ -118,10 +120,17 @@ export async function updateWebhookEndpoint(
   const [row] =
     (await endpointById(database, accountId, endpointId)
       ?.update({
-        ...(url !== undefined && { url }),
+        // Another server may answer where that one did not.
+        ...(url !== undefined && { url, timeouts: 0, paused_until: null }),
         ...(description !== undefined && { description }),
         ...(events !== undefined && { events: [...events] }),
-        ...(enabled === true && { disabled_at: null, disabled_reason: null, failing_since: null }),
+        ...(enabled === true && {
+          disabled_at: null,
+          disabled_reason: null,
+          failing_since: null,
+          timeouts: 0,
+          paused_until: null,
+        }),
         // An endpoint that is disabled already keeps its time and reason.
         ...(enabled === false && {
           disabled_at: database.raw('coalesce(disabled_at, now())'),

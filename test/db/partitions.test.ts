@@ -157,7 +157,7 @@ describe('db/partitions', () => {
     const relay = startRelay({
       database,
       starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
-      deliveryStarter: { startDue: async () => false },
+      deliveryStarter: { startDue: async () => 0 },
       workflows: {
         isReachable: async () => false,
         describe: async () => null,

@@ -78,7 +78,9 @@ describe('the reconciliation workflow', function () {
   it('has beside it a schedule that removes what nobody asks for any more', async () => {
     const past = stack.database.raw(`now() - interval '1 hour'`);
     const { accountId } = await stack.createAccount();
-    await stack.database('request_windows').insert({ api_key_id: accountId, window_start: past, requests: 1 });
+    await stack
+      .database('request_windows')
+      .insert({ api_key_id: accountId, window_start: past, reads: false, requests: 1 });
     const schedule = stack.temporal.schedule.getHandle(SWEEP_SCHEDULE);
     await until(() => schedule.describe().catch(() => undefined));
     await schedule.trigger();

@@ -33,7 +33,7 @@ export function operatorActionRoutes(router: Router<RequestState>, services: Api
     const { reason, author = 'admin' } = parseOperatorAction(context.state.body);
     const { id: taskId } = await existingTask(context);
     const { action, count } = await database.transaction(async (transaction) => {
-      const count = await requestRedeliveries(transaction, { taskId, limit: MAX_REDELIVERIES });
+      const { count } = await requestRedeliveries(transaction, { taskId, limit: MAX_REDELIVERIES });
       if (count === 0) throw nothingToSend();
       return { count, action: await recordOperatorAction(transaction, { taskId, kind: 'redeliver', author, reason }) };
     });

@@ -11,6 +11,7 @@ import {
 } from '../../../db/queries/deliveries.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
+import { createAccountLimit } from '../../services/account-limit.ts';
 import type { ApiServices } from '../../services/services.ts';
 import type { RequestState } from '../../state.ts';
 import { presentAdminDelivery, presentDelivery } from './present.ts';
@@ -18,10 +19,12 @@ import { idCursor, ownEndpoint, queryDeliveryStatus, queryId } from './query.ts'
 import { parseRedeliver, toDate } from './schema.ts';
 
 /** One call asks for at most so many; the next call goes on with the rest. */
-const MAX_REDELIVERIES = 1_000;
+const MAX_REDELIVERIES = 200;
+const REDELIVERY_CALLS = { what: 'webhook redeliveries', perMinute: 60 };
 
 export function deliveryRoutes(router: Router<RequestState>, services: ApiServices): void {
   const { database, authenticate, limitRequests, jsonBody } = services;
+  const limitRedeliveries = createAccountLimit(database, REDELIVERY_CALLS);
 
   router.get('/v1/webhooks/:endpointId/deliveries', authenticate, limitRequests, async (context) => {
     const { accountId, id } = await ownEndpoint(database, context);
@@ -44,6 +47,7 @@ export function deliveryRoutes(router: Router<RequestState>, services: ApiServic
     async (context) => {
       const { accountId, id } = await ownEndpoint(database, context);
       const deliveryId = context.params['deliveryId'] ?? '';
+      await limitRedeliveries(accountId);
       context.status = 202;
       context.body = { data: presentDelivery(await redeliver(database, { accountId, endpointId: id, deliveryId })) };
     },
@@ -53,7 +57,8 @@ export function deliveryRoutes(router: Router<RequestState>, services: ApiServic
     const { accountId, id, disabledAt } = await ownEndpoint(database, context);
     const { from, to, status = 'failed' } = parseRedeliver(context.state.body);
     if (disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    const count = await requestRedeliveries(database, {
+    await limitRedeliveries(accountId);
+    const { count, left } = await requestRedeliveries(database, {
       accountId,
       endpointId: id,
       status,
@@ -62,7 +67,7 @@ export function deliveryRoutes(router: Router<RequestState>, services: ApiServic
       limit: MAX_REDELIVERIES,
     });
     context.status = 202;
-    context.body = { data: { object: 'webhook_redelivery', count, has_more: count === MAX_REDELIVERIES } };
+    context.body = { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
   });
 }
 
@@ -100,7 +105,7 @@ async function redeliver(
   filter: DeliveryFilter & { readonly deliveryId: string },
 ): Promise<Delivery> {
   if (!(await findDelivery(database, filter))) throw noSuchDelivery();
-  if ((await requestRedeliveries(database, { ...filter, limit: 1 })) === 0) {
+  if ((await requestRedeliveries(database, { ...filter, limit: 1 })).count === 0) {
     throw badRequest(
       `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${MAX_ATTEMPTS} attempts.`,
     );

@@ -14,6 +14,7 @@ import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { newWebhookSecret } from '../../../webhooks/signature.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
+import { createAccountLimit } from '../../services/account-limit.ts';
 import { claimLost, type CreatedResponse, idempotently, type IdempotencyClaim } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { callerOf, type RequestState } from '../../state.ts';
@@ -25,10 +26,12 @@ import { type CreateEndpointBody, createEndpointParsers } from './schema.ts';
 const MAX_ENDPOINTS = 20;
 /** How long the old secret goes on signing beside its successor, for receivers that accept several signatures. */
 const SECRET_OVERLAP_SECONDS = 86_400;
+const TEST_EVENTS = { what: 'webhook test events', perMinute: 60 };
 
 export function webhookRoutes(router: Router<RequestState>, services: ApiServices): void {
   const { database, sealer, authenticate, limitRequests, jsonBody, checkWebhookAddress } = services;
   const { parseCreate, parseUpdate } = createEndpointParsers(services.isPublicHttpsUrl);
+  const limitTests = createAccountLimit(database, TEST_EVENTS);
 
   router.post('/v1/webhooks', authenticate, limitRequests, jsonBody, (context) =>
     idempotently(context, services, async (claim) => {
@@ -87,6 +90,7 @@ export function webhookRoutes(router: Router<RequestState>, services: ApiService
   router.post('/v1/webhooks/:endpointId/test', authenticate, limitRequests, jsonBody, async (context) => {
     const endpoint = await ownEndpoint(database, context);
     if (endpoint.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
+    await limitTests(endpoint.accountId);
     const eventId = newId('event');
     const createdAt = new Date(createdAtMsOf('event', eventId));
     const payload = renderTestEvent({ id: eventId, createdAt, endpoint });

@@ -8,7 +8,7 @@ import {
   markDeliveriesStarted,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
-import { type AttemptOutcome, loadDelivery, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import { type AttemptOutcome, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -64,7 +64,7 @@ describe('db/queries/deliveries', () => {
   const record = (id: string, number: number, outcome: AttemptOutcome) =>
     recordAttempt(
       database,
-      { id, endpointId: endpoint.id },
+      id,
       {
         number,
         startedAt: new Date(),
@@ -98,8 +98,8 @@ describe('db/queries/deliveries', () => {
       const marked = await createDelivery();
       const begun = await createDelivery();
       await claim();
-      await markDeliveriesStarted(database, [marked]);
-      await loadDelivery(database, begun);
+      await markDeliveriesStarted(database, { started: [marked], failed: [] });
+      await beginAttempt(database, begun, { number: 1 });
       await database('deliveries').update({ next_start_at: new Date(0) });
       expect(await claim()).to.deep.equal([]);
     });
@@ -116,7 +116,8 @@ describe('db/queries/deliveries', () => {
       const id = await createDelivery();
       await claim();
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
-      await markDeliveriesStarted(database, [id]);
+      await markDeliveriesStarted(database, { started: [id], failed: [] });
+      await database('deliveries').update({ under_way_until: null });
       expect(await claim()).to.deep.equal([id]);
     });
 
@@ -132,7 +133,9 @@ describe('db/queries/deliveries', () => {
     it('is recorded once under its number, with its first outcome', async () => {
       const id = await createDelivery();
       const states = await Promise.all([1, 2, 3].map(() => record(id, 1, DELIVERED)));
-      states.push(await record(id, 1, { delivered: false, nextAttemptAt: null, disabledReason: null }));
+      states.push(
+        await record(id, 1, { delivered: false, timedOut: false, nextAttemptAt: null, disabledReason: null }),
+      );
       for (const state of states)
         expect(state).to.deep.equal({ status: 'delivered', attempts: 1, nextAttemptAt: null });
       expect((await findDelivery(database, { deliveryId: id }))?.attempts).to.have.length(1);
@@ -140,9 +143,9 @@ describe('db/queries/deliveries', () => {
 
     it('leaves the delivery pending until the next, and failed when there is none', async () => {
       const id = await createDelivery();
-      await loadDelivery(database, id);
+      await beginAttempt(database, id, { number: 1 });
       const nextAttemptAt = new Date(Date.now() + 60_000);
-      const failed = { delivered: false, disabledReason: null } as const;
+      const failed = { delivered: false, timedOut: false, disabledReason: null } as const;
       expect(await record(id, 1, { ...failed, nextAttemptAt })).to.deep.equal({
         status: 'pending',
         attempts: 1,
@@ -157,16 +160,21 @@ describe('db/queries/deliveries', () => {
 
     it('that fails as the last one leaves a redelivery that was asked for meanwhile to be made', async () => {
       const id = await createDelivery();
-      await loadDelivery(database, id);
+      await beginAttempt(database, id, { number: 1 });
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
-      const state = await record(id, 1, { delivered: false, disabledReason: null, nextAttemptAt: null });
+      const state = await record(id, 1, {
+        delivered: false,
+        timedOut: false,
+        disabledReason: null,
+        nextAttemptAt: null,
+      });
       expect(state).to.deep.equal({ status: 'pending', attempts: 1, nextAttemptAt: null });
       expect(await claim()).to.deep.equal([id]);
     });
 
     it('that fails counts from the first failure on, not from the latest', async () => {
       const [first, second] = [await createDelivery(), await createDelivery()];
-      const failed = { delivered: false, disabledReason: null, nextAttemptAt: null } as const;
+      const failed = { delivered: false, timedOut: false, disabledReason: null, nextAttemptAt: null } as const;
       expect(await failingSince()).to.equal(null);
       await record(first, 1, failed);
       const since = await failingSince();

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { newId } from '../../../../domain/ids.ts';
 import { startTestApp, type TestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 import { createWebhookClient, type DeliveryBody } from '../../../support/webhooks.ts';
@@ -89,6 +90,44 @@ describe('the delivery log', () => {
       [failed.id, 'pending'],
       [pending.id, 'pending'],
     ]);
+  });
+
+  it('says how many are left when a time holds more than one call sends again', async () => {
+    const { id } = await webhooks.create(URL);
+    const common = { account_id: accountId, created_at: new Date() };
+    const events = Array.from({ length: 205 }, () => ({ ...common, id: newId('event') }));
+    await app.database('events').insert(events.map((event) => ({ ...event, type: 'endpoint.test', payload: '{}' })));
+    await app
+      .database('deliveries')
+      .insert(events.map((event) => ({ ...common, id: newId('delivery'), event_id: event.id, endpoint_id: id })));
+    const started = { workflow_started_at: new Date() };
+    await app.database('deliveries').where({ endpoint_id: id }).update(started);
+    // Those of the first call are pending still, and are not sent again twice.
+    for (const rest of [
+      { count: 200, left: 5, has_more: true },
+      { count: 5, left: 0, has_more: false },
+      { count: 0, left: 0, has_more: false },
+    ]) {
+      expect(await webhooks.redeliverRange(id, { from: 0, status: 'pending' })).to.deep.include(rest);
+    }
+  });
+
+  it('refuses an account more tests and more redeliveries in a minute than others can bear, and says how long', async () => {
+    const { id } = await webhooks.create(URL);
+    const { id: deliveryId } = await webhooks.test(id);
+    for (const path of [`/${id}/test`, `/${id}/redeliver`, `/${id}/deliveries/${deliveryId}/redeliver`]) {
+      const body = path === `/${id}/redeliver` ? { from: 0 } : {};
+      const answers = await Promise.all(
+        // Two minutes' worth and one more, should a minute end meanwhile.
+        Array.from({ length: 121 }, () => call(`${app.baseUrl}/v1/webhooks${path}`, { key: apiKey, body })),
+      );
+      const refused = answers.filter(({ status }) => status === 429);
+      expect(refused.length, path).to.be.greaterThan(0);
+      expect(Number(refused[0]?.headers.get('retry-after')), path).to.be.within(1, 60);
+      expect(answers.filter(({ status }) => status === 202).length, path).to.be.at.most(120);
+    }
+    const other = createWebhookClient(app, (await app.createAccount()).apiKey);
+    expect(await other.test((await other.create(URL)).id)).to.include({ status: 'pending' });
   });
 
   for (const body of [
