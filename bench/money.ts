@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { cpus } from 'node:os';
 import { pino } from 'pino';
 import { createTextBilling } from '../api/text/create-billing.ts';
+import { createMetrics } from '../telemetry/metrics.ts';
 import type { TextOutcome } from '../api/text/billing.ts';
 import { loadCatalogue } from '../catalogue/load.ts';
 import { findTextModel } from '../catalogue/types.ts';
@@ -61,7 +62,13 @@ async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: numb
   const callers = await createCallers();
   const { database, databaseUrl } = stack;
   const log = pino({ enabled: false });
-  const billing = createTextBilling({ database, databaseUrl, catalogue: loadCatalogue(), log });
+  const billing = createTextBilling({
+    database,
+    databaseUrl,
+    catalogue: loadCatalogue(),
+    log,
+    metrics: createMetrics(),
+  });
   const model = findTextModel(loadCatalogue(), MODEL);
   if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
   const charge = {
@@ -69,7 +76,9 @@ async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: numb
     format: 'chat-completions',
     streamed: false,
     estimatedInputTokens: 150,
+    mostInputTokens: 300,
     maxOutputTokens: 400,
+    choiceCount: 1,
   } as const;
 
   async function holdAndSettle(among: readonly Caller[]): Promise<number> {

@@ -65,11 +65,7 @@ function buildCatalogue({ version, media, text }: CatalogueFile): Catalogue {
     version,
     videoModels: byId(media.videos.map((entry) => toVideoModel(entry, unsupportedFields))),
     imageModels: byId(media.images.map((entry) => toImageModel(entry, unsupportedFields))),
-    textModels: byId(
-      text.families.flatMap((family) =>
-        family.models.map((entry) => toTextModel(family, entry, text.assumed_output_tokens)),
-      ),
-    ),
+    textModels: byId(text.families.flatMap((family) => family.models.map((entry) => toTextModel(family, entry, text)))),
     claudeStylePrefixes: text.claude_style_prefixes,
   };
 }
@@ -110,15 +106,23 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
   };
 }
 
-function toTextModel(family: FamilyEntry, entry: TextEntry, assumedOutputTokens: number): TextModel {
-  const toRoute = ({ provider, format, model = entry.id }: TextRouteEntry): TextRoute => ({ provider, format, model });
+function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFile['text']): TextModel {
+  const toRoute = ({ provider, format, model = entry.id, max_tokens_field }: TextRouteEntry): TextRoute => ({
+    provider,
+    format,
+    model,
+    ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
+  });
   const [first, ...others] = entry.routes ?? family.routes;
   return {
     id: entry.id,
     family: family.family,
     contextTokens: entry.context_tokens,
     maxOutputTokens: entry.max_output_tokens,
-    assumedOutputTokens: entry.assumed_output_tokens ?? assumedOutputTokens,
+    mostInputTokens: entry.context_tokens ?? assumed.assumed_context_tokens,
+    mostOutputTokens: entry.max_output_tokens ?? assumed.assumed_max_output_tokens,
+    assumedOutputTokens: entry.assumed_output_tokens ?? assumed.assumed_output_tokens,
+    mediaTokens: { ...assumed.media_tokens, ...entry.media_tokens },
     reasoning: entry.reasoning,
     reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
     responsesFields: family.responses_fields,

@@ -5,7 +5,15 @@ import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { type PricingEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
-import { type MediaRoute, TEXT_FORMATS, type TextFormat } from './types.ts';
+import {
+  MAX_TOKENS_FIELDS,
+  type MaxTokensField,
+  MEDIA_KINDS,
+  type MediaKind,
+  type MediaRoute,
+  TEXT_FORMATS,
+  type TextFormat,
+} from './types.ts';
 
 export interface CatalogueFile {
   readonly version: string;
@@ -16,6 +24,9 @@ export interface CatalogueFile {
   };
   readonly text: {
     readonly assumed_output_tokens: number;
+    readonly assumed_max_output_tokens: number;
+    readonly assumed_context_tokens: number;
+    readonly media_tokens: Readonly<Record<MediaKind, number>>;
     readonly claude_style_prefixes: readonly string[];
     readonly families: readonly FamilyEntry[];
   };
@@ -59,6 +70,7 @@ export interface TextRouteEntry {
   readonly provider: string;
   readonly format: TextFormat;
   readonly model?: string;
+  readonly max_tokens_field?: MaxTokensField;
 }
 
 export interface TextEntry extends PricingEntry {
@@ -66,6 +78,7 @@ export interface TextEntry extends PricingEntry {
   readonly context_tokens: number | null;
   readonly max_output_tokens: number | null;
   readonly assumed_output_tokens?: number;
+  readonly media_tokens?: Readonly<Partial<Record<MediaKind, number>>>;
   readonly reasoning: boolean;
   readonly reasoning_efforts?: readonly string[];
   readonly routes?: readonly [TextRouteEntry, ...TextRouteEntry[]];
@@ -129,7 +142,12 @@ const image = Joi.object<ImageEntry>({
 }).custom(assertRenderableImage);
 
 const textRoutes = Joi.array()
-  .items({ provider: name.required(), format: Joi.valid(...TEXT_FORMATS).required(), model: name })
+  .items({
+    provider: name.required(),
+    format: Joi.valid(...TEXT_FORMATS).required(),
+    model: name,
+    max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
+  })
   .min(1);
 
 const tokenPrice = parsed(parsePricePerMillionTokens);
@@ -139,6 +157,7 @@ const textModel = Joi.object<TextEntry>({
   context_tokens: published,
   max_output_tokens: published,
   assumed_output_tokens: count,
+  media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
   reasoning: Joi.boolean().required(),
   reasoning_efforts: names,
   routes: textRoutes,
@@ -179,6 +198,9 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
   }).required(),
   text: Joi.object({
     assumed_output_tokens: count.required(),
+    assumed_max_output_tokens: count.required(),
+    assumed_context_tokens: count.required(),
+    media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count.required()]))).required(),
     claude_style_prefixes: names.required(),
     families: Joi.array()
       .items({

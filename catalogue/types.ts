@@ -69,7 +69,17 @@ export interface TextRoute {
   readonly provider: string;
   readonly format: TextFormat;
   readonly model: string;
+  /** How the upstream calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
+  readonly maxTokensField?: MaxTokensField;
 }
+
+/** The newer models of the chat-completions API refuse the older name. */
+export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
+export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
+
+/** The kinds of input that are not text. */
+export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const;
+export type MediaKind = (typeof MEDIA_KINDS)[number];
 
 /** Specification section 2.6. */
 export interface TextModel {
@@ -78,8 +88,13 @@ export interface TextModel {
   /** Null when no number is published. */
   readonly contextTokens: number | null;
   readonly maxOutputTokens: number | null;
-  /** Output tokens to hold the price of when a request sets no bound of its own. */
+  /** The bounds that requests are held and charged within: what is published, and else what the operator assumes. */
+  readonly mostInputTokens: number;
+  readonly mostOutputTokens: number;
+  /** Output tokens to hold the price of, where it fits easily, when a request sets no bound of its own. */
   readonly assumedOutputTokens: number;
+  /** The most tokens that one image, document, sound or video of a prompt takes. */
+  readonly mediaTokens: Readonly<Record<MediaKind, number>>;
   /** Whether the model may think before it answers. */
   readonly reasoning: boolean;
   /** The values of `reasoning.effort`; empty when the model takes none. */

@@ -6,27 +6,33 @@ import { Pool } from 'pg';
 import type { PicoUsd } from '../domain/money.ts';
 import type { AppliedModifier } from '../domain/pricing.ts';
 
-/** What is to be held before a model is called. */
-export interface NewTextHold {
+/** What is known of a request from its beginning on. */
+export interface TextRequestRow {
   /** The text request's id. */
   readonly id: string;
-  readonly reservationId: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** 0 for a free model. */
-  readonly amount: PicoUsd;
-  /** Takes one of the account's slots for free models. */
-  readonly free: boolean;
   /** Signup credit does not pay for it. */
   readonly fundedOnly: boolean;
-  /** Refused on an account that never topped up. */
-  readonly needsTopUp: boolean;
   /** When the request began. */
   readonly createdAt: Date;
   readonly requestId: string;
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
+}
+
+/** What is to be held before a model is called. */
+export interface NewTextHold extends TextRequestRow {
+  readonly reservationId: string;
+  /** What has to fit, what is held where it fits easily, and what is held where there is plenty: 0 for a free model. */
+  readonly leastAmount: PicoUsd;
+  readonly usualAmount: PicoUsd;
+  readonly mostAmount: PicoUsd;
+  /** Takes one of the account's slots for free models. */
+  readonly free: boolean;
+  /** Refused on an account that never topped up. */
+  readonly needsTopUp: boolean;
 }
 
 export type HoldRefusal =
@@ -49,10 +55,15 @@ export interface RefusedHold {
   readonly retryAfterSeconds: number | null;
 }
 
+/** What is held for a request. */
+export interface HeldText {
+  readonly refusal: null;
+  readonly amount: PicoUsd;
+}
+
 /** How a request ended, and what it costs. */
 export interface TextSettlement {
-  /** As it was held. */
-  readonly hold: NewTextHold;
+  readonly hold: TextRequestRow;
   /** Of the settlement or the refund. */
   readonly resolutionId: string;
   /** Of the transfers for a charge above the hold. */
@@ -73,11 +84,13 @@ export interface TextSettlement {
   readonly upstream: { readonly provider: string; readonly format: string } | null;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
+  /** Whether the slot that it took, if its model is free, is free again. */
+  readonly givesSlotBack: boolean;
 }
 
 export interface TextLedger {
-  /** @returns for each, in their order, null when it is held and otherwise why not */
-  hold(holds: readonly NewTextHold[]): Promise<readonly (RefusedHold | null)[]>;
+  /** @returns for each, in their order, what is held or why nothing is */
+  hold(holds: readonly NewTextHold[]): Promise<readonly (HeldText | RefusedHold)[]>;
   /**
    * Ends requests, each once, however often it is called.
    *
@@ -107,7 +120,9 @@ const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
   ({ reservationId }) => reservationId,
   ({ accountId }) => accountId,
   ({ apiKeyId }) => apiKeyId,
-  ({ amount }) => amount,
+  ({ leastAmount }) => leastAmount,
+  ({ usualAmount }) => usualAmount,
+  ({ mostAmount }) => mostAmount,
   ({ free }) => free,
   ({ fundedOnly }) => fundedOnly,
   ({ needsTopUp }) => needsTopUp,
@@ -139,9 +154,12 @@ const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] =
   ({ upstream }) => upstream?.format,
   ({ latencyMs }) => wholeMs(latencyMs),
   ({ firstByteMs }) => wholeMs(firstByteMs),
+  ({ givesSlotBack }) => givesSlotBack,
 ];
 
 const COMMON_HOLD_PARAMETERS = 4;
+/** Refusals that say how much was left. */
+const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
 
 const HOLD = {
   name: 'hold_text',
@@ -152,10 +170,11 @@ const SETTLE = {
   text: `SELECT settle_text(${parameters(SETTLEMENT_COLUMNS.length)}) AS without_hold`,
 };
 
-interface RefusalRow {
+/** One that holds less than the most, or nothing. */
+interface HoldRow {
   position: number;
-  refusal: HoldRefusal;
-  remaining: string | null;
+  refusal: HoldRefusal | null;
+  amount: string | null;
   retry_after_seconds: number | null;
 }
 
@@ -175,12 +194,12 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
 
   return {
     async hold(holds) {
-      const { rows } = await pool.query<RefusalRow>({
+      const { rows } = await pool.query<HoldRow>({
         ...HOLD,
         values: [processId, catalogueVersion, neverToppedUp, toppedUp, ...columns(HOLD_COLUMNS, holds)],
       });
-      const refused = new Map(rows.map((row) => [row.position, toRefusal(row)]));
-      return holds.map((_, index) => refused.get(index + 1) ?? null);
+      const told = new Map(rows.map((row) => [row.position, decisionOf(row)]));
+      return holds.map(({ mostAmount }, index) => told.get(index + 1) ?? { refusal: null, amount: mostAmount });
     },
 
     async settle(settlements) {
@@ -199,12 +218,10 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   };
 }
 
-function toRefusal({ refusal, remaining, retry_after_seconds }: RefusalRow): RefusedHold {
-  return {
-    refusal,
-    remaining: remaining === null ? null : BigInt(remaining),
-    retryAfterSeconds: retry_after_seconds,
-  };
+function decisionOf({ refusal, amount, retry_after_seconds }: HoldRow): HeldText | RefusedHold {
+  if (refusal === null) return { refusal, amount: BigInt(amount ?? 0) };
+  const remaining = SHORTAGES.has(refusal) ? BigInt(amount ?? 0) : null;
+  return { refusal, remaining, retryAfterSeconds: retry_after_seconds };
 }
 
 /** The request as its row will stand, and what `charge_beyond_hold` needs beside it. */

@@ -17,6 +17,8 @@ export interface Metrics {
    * @param seconds until the answer began
    */
   upstreamAnswered(call: { upstream: string; outcome: string; seconds: number }): void;
+  /** @param upstream that reported more tokens than it can have used */
+  usageClamped(upstream: string): void;
   /** @param task as it stands after its ending */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
@@ -55,6 +57,12 @@ export function createMetrics(): Metrics {
     buckets: SECONDS_BUCKETS,
     registers,
   });
+  const clamped = new Counter({
+    name: 'genway_text_usage_clamped_total',
+    help: 'Text requests whose upstream reported more tokens than it can have used',
+    labelNames: ['upstream'],
+    registers,
+  });
   const tasks = new Counter({
     name: 'genway_tasks_ended_total',
     help: 'Media tasks that ended, by how: succeeded, or their error code',
@@ -91,6 +99,7 @@ export function createMetrics(): Metrics {
       requests.observe({ method, route, status: String(status) }, seconds);
     },
     upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
+    usageClamped: (upstream) => clamped.inc({ upstream }),
     taskEnded: ({ model, status, failure, price }) => {
       tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? refunded : settled).inc(toUsdNumber(price));

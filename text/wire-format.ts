@@ -55,6 +55,8 @@ export interface UpstreamOptions {
   /** The model's name at the upstream. */
   readonly model: string;
   readonly apiKey: string;
+  /** How it calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
+  readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
 }
 
 /** A POST to an upstream. */
@@ -103,7 +105,7 @@ export interface UpstreamFormat {
    * @throws ServiceError `bad_request` when the request holds something that this format cannot say
    */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;
-  /** The client's own body for an upstream of the same format. `request` is that body, parsed. */
+  /** The client's own body for an upstream of the same format. `request` is that body, parsed; its output bound counts. */
   forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
   /**
    * The events of a whole answer, to be normalized. (`resultOf` of `collect.ts` folds them.)

@@ -15,6 +15,7 @@ import {
 } from '../middlewares/authenticate.ts';
 import { readJsonBody, type BodyLimits } from '../middlewares/json-body.ts';
 import type { TextHold } from './billing.ts';
+import { mostInputTokens } from './bound-input.ts';
 import { checkEarly } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
 import type { TextEndpoint, TextTarget } from './endpoints.ts';
@@ -73,7 +74,9 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     requestId: call.requestId,
     startedAtMs: call.startedAtMs,
     estimatedInputTokens: estimateInputTokens(request, byteLength),
+    mostInputTokens: mostInputTokens(request, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
+    choiceCount: request.sampling.choiceCount ?? 1,
   });
   return { ...call, read: { format: endpoint.format, body, request }, model, hold };
 }

@@ -14,10 +14,14 @@ export interface TextCharge {
   readonly requestId: string;
   /** The moment that decides about peaks: the start of the request, in milliseconds since 1970. */
   readonly startedAtMs: number;
-  /** Counted by the gateway; never below what the upstream will report, as far as can be told. */
+  /** Counted by the gateway, for where the upstream will not report the input. */
   readonly estimatedInputTokens: number;
-  /** The request's own bound, or null where it sets none. */
+  /** What the upstream may report at most. */
+  readonly mostInputTokens: number;
+  /** The request's own bound of each answer, or null where it sets none. */
   readonly maxOutputTokens: number | null;
+  /** How many answers it asks for. */
+  readonly choiceCount: number;
 }
 
 /** Token counts as the upstream reported them; inclusive, as in `text/canonical.ts`. Null where it reported none. */
@@ -51,6 +55,8 @@ export interface TextOutcome {
 export interface TextHold {
   /** The text request's id in usage and ledger. */
   readonly textRequestId: string;
+  /** What is held for: the bound of each answer that the upstream has to be given. Null where it need not have any. */
+  readonly maxOutputTokens: number | null;
   /**
    * Turns the hold into the charge, or gives it back. Must be called exactly once, in a `finally`. Never throws: what cannot
    * be written now is kept and tried again, and what a dead process leaves behind is released by a sweep.
@@ -60,7 +66,8 @@ export interface TextHold {
 
 export interface TextBilling {
   /**
-   * Checks the key and the account again and holds the estimate.
+   * Checks the key and the account again and holds the price of all that the request may cost. One that sets no bound of its
+   * own is given one, which leaves room for others.
    *
    * @throws ServiceError 401 `invalid_api_key`, 402 `insufficient_credits`, 403 `forbidden`, 429 `rate_limit_exceeded`
    */

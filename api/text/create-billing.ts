@@ -5,12 +5,20 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { createBatcher, createTurns } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
-import { createTextLedger, type NewTextHold, type RefusedHold, type TextSettlement } from '../../db/text-ledger.ts';
+import {
+  createTextLedger,
+  type HeldText,
+  type NewTextHold,
+  type RefusedHold,
+  type TextSettlement,
+} from '../../db/text-ledger.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
 import type { TextBilling, TextCharge, TextHold, TextOutcome } from './billing.ts';
+import { boundOf, priceBeforehand } from './price-beforehand.ts';
 import { keepProcessKnown } from './presence.ts';
-import { priceBeforehand, priceOutcome } from './price-outcome.ts';
+import { priceOutcome } from './price-outcome.ts';
 import { toServiceError } from './refusals.ts';
 import { createSettlements } from './settlements.ts';
 
@@ -20,6 +28,7 @@ export interface TextBillingDependencies {
   readonly databaseUrl: string;
   readonly catalogue: Catalogue;
   readonly log: Logger;
+  readonly metrics: Pick<Metrics, 'usageClamped'>;
 }
 
 export interface TextBillingService extends TextBilling {
@@ -47,6 +56,7 @@ export function createTextBilling({
   databaseUrl,
   catalogue,
   log,
+  metrics,
 }: TextBillingDependencies): TextBillingService {
   const processId = randomUUID();
   const ledger = createTextLedger({
@@ -57,7 +67,7 @@ export function createTextBilling({
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
   const turns = createTurns();
-  const holds = createBatcher<NewTextHold, RefusedHold | null>((batch) => ledger.hold(batch), {
+  const holds = createBatcher<NewTextHold, HeldText | RefusedHold>((batch) => ledger.hold(batch), {
     maxItems: MAX_HELD_AT_ONCE,
     turns,
   });
@@ -84,6 +94,19 @@ export function createTextBilling({
     return recorded;
   }
 
+  function settle(charge: TextCharge, bound: number | null, hold: NewTextHold, outcome: TextOutcome): Promise<void> {
+    const settlement = toSettlement(charge, bound, hold, outcome);
+    if (settlement.clamped) {
+      const upstream = outcome.upstream?.provider ?? 'none';
+      metrics.usageClamped(upstream);
+      log.warn(
+        { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
+        'an upstream reported more tokens than it can have used; charged as many as it was allowed',
+      );
+    }
+    return settlements.add(settlement);
+  }
+
   return {
     ready,
 
@@ -95,13 +118,14 @@ export function createTextBilling({
         });
       }
       const hold = newHold(charge);
-      const refused = await holds.add(hold).catch((error: unknown) => {
+      const decision = await holds.add(hold).catch((error: unknown) => {
         // It may have been held all the same.
-        void settlements.add(toSettlement(charge, hold, HOLD_FAILED));
+        void settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
         throw error;
       });
-      if (refused) throw toServiceError(hold, refused);
-      return toTextHold(hold, (outcome) => settlements.add(toSettlement(charge, hold, outcome)));
+      if (decision.refusal !== null) throw toServiceError(hold, decision);
+      const bound = boundOf(charge, decision.amount);
+      return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
     },
 
     async close() {
@@ -131,7 +155,7 @@ function newHold(charge: TextCharge): NewTextHold {
     reservationId: newId('transfer'),
     accountId: caller.account.id,
     apiKeyId: caller.key.id,
-    amount: priceBeforehand(charge),
+    ...priceBeforehand(charge),
     free: model.free,
     fundedOnly: model.fundedOnly,
     needsTopUp: !model.free || model.requiresTopUp,
@@ -144,12 +168,22 @@ function newHold(charge: TextCharge): NewTextHold {
 }
 
 /** Only the first settlement counts. */
-function toTextHold({ id }: NewTextHold, settle: (outcome: TextOutcome) => Promise<void>): TextHold {
+function toTextHold(
+  { id }: NewTextHold,
+  maxOutputTokens: number | null,
+  settle: (outcome: TextOutcome) => Promise<void>,
+): TextHold {
   let settled: Promise<void> | undefined;
-  return { textRequestId: id, settle: (outcome) => (settled ??= settle(outcome)) };
+  return { textRequestId: id, maxOutputTokens, settle: (outcome) => (settled ??= settle(outcome)) };
 }
 
-function toSettlement(charge: TextCharge, hold: NewTextHold, outcome: TextOutcome): TextSettlement {
+/** @param bound of each answer, as it was held for */
+function toSettlement(
+  charge: TextCharge,
+  bound: number | null,
+  hold: NewTextHold,
+  outcome: TextOutcome,
+): TextSettlement & { readonly clamped: boolean } {
   return {
     hold,
     resolutionId: newId('transfer'),
@@ -157,9 +191,15 @@ function toSettlement(charge: TextCharge, hold: NewTextHold, outcome: TextOutcom
     absorbedId: newId('transfer'),
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
-    ...priceOutcome(charge, outcome),
+    ...priceOutcome(charge, bound, outcome),
     upstream: outcome.upstream,
     latencyMs: outcome.latencyMs,
     firstByteMs: outcome.firstByteMs,
+    givesSlotBack: outcome.status === 'failed' && !wasDelivered(outcome),
   };
+}
+
+/** Whether a client got some of the model's work. */
+function wasDelivered({ firstByteMs, countedOutputTokens }: TextOutcome): boolean {
+  return firstByteMs !== null && countedOutputTokens > 0;
 }

@@ -10,7 +10,7 @@ import { toServiceError } from '../middlewares/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import type { ReportedUsage, TextOutcome } from './billing.ts';
 import { estimateOutputTokens } from './estimate-tokens.ts';
-import { planExchange, type Exchange } from './exchange.ts';
+import { planExchange, withBound, type Exchange } from './exchange.ts';
 import { createReply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
@@ -81,7 +81,7 @@ function watchCall({ response, read, startedAtMs }: AdmittedCall, cutoffMs: numb
 
 /** @throws ServiceError when no upstream answers */
 function callModel(
-  { model, read, requestId, startedAtMs }: AdmittedCall,
+  { model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams }: TextServices,
   progress: Progress,
   signal: AbortSignal,
@@ -92,10 +92,11 @@ function callModel(
     createdAtSeconds: Math.floor(startedAtMs / 1000),
     nowSeconds: () => Math.floor(Date.now() / 1000),
   };
+  const bounded = withBound(read, hold.maxOutputTokens);
   const prepare = (route: TextRoute, apiKey: string): Exchange => {
     progress.route = route;
     progress.meter = new Meter();
-    return planExchange(read, route, apiKey, context, progress.meter);
+    return planExchange(bounded, route, apiKey, context, progress.meter);
   };
   return upstreams.send(model.routes, prepare, signal);
 }

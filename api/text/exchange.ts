@@ -1,4 +1,5 @@
 /** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
+import type { TextRoute } from '../../catalogue/types.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { JsonObject, TextRequest } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
@@ -8,7 +9,6 @@ import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
 import { malformedAnswer } from '../../text/upstream-errors.ts';
 import type { RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
-import type { TextRoute } from '../../providers/text/text-upstreams.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange {
@@ -26,6 +26,12 @@ export interface ReadRequest {
   readonly request: TextRequest;
 }
 
+/** The request with the bound of its output that is held for. */
+export function withBound(read: ReadRequest, maxOutputTokens: number | null): ReadRequest {
+  if (maxOutputTokens === null || maxOutputTokens === read.request.sampling.maxOutputTokens) return read;
+  return { ...read, request: { ...read.request, sampling: { ...read.request.sampling, maxOutputTokens } } };
+}
+
 /**
  * Plans one request over one route.
  *
@@ -40,7 +46,7 @@ export function planExchange(
   meter: Meter,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const options = { model: route.model, apiKey };
+  const options = { model: route.model, apiKey, maxTokensField: route.maxTokensField };
   if (isPassedOn(format, request, route)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {

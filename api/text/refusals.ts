@@ -30,11 +30,13 @@ export function toServiceError(hold: NewTextHold, refused: RefusedHold): Service
   return SENTENCES[refused.refusal](hold, refused);
 }
 
-function tooDear({ amount }: NewTextHold, shortage: string, remedy: string): ServiceError {
-  return new ServiceError(
-    'insufficient_credits',
-    `This request may cost up to ${formatUsd(amount)} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`,
-  );
+function tooDear({ leastAmount, mostAmount }: NewTextHold, shortage: string, remedy: string): ServiceError {
+  const usd = formatUsd(leastAmount);
+  const message =
+    leastAmount === mostAmount
+      ? `This request may cost up to ${usd} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`
+      : `This request needs at least ${usd} USD, but ${shortage}. Ask for fewer output tokens, send less, or ${remedy}.`;
+  return new ServiceError('insufficient_credits', message);
 }
 
 function left({ remaining }: RefusedHold): string {

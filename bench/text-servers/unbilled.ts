@@ -10,7 +10,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 
 const free: TextBillingService = {
   ready: async () => {},
-  hold: async () => ({ textRequestId: 'free', settle: async () => {} }),
+  hold: async () => ({ maxOutputTokens: null, textRequestId: 'free', settle: async () => {} }),
   close: async () => {},
 };
 

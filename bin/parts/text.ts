@@ -58,6 +58,6 @@ export function openText(
   };
 }
 
-function openBilling(config: Config, { database, catalogue, log }: AppDependencies): TextBillingService {
-  return createTextBilling({ database, databaseUrl: config.database.url, catalogue, log });
+function openBilling(config: Config, { database, catalogue, log, metrics }: AppDependencies): TextBillingService {
+  return createTextBilling({ database, databaseUrl: config.database.url, catalogue, log, metrics });
 }

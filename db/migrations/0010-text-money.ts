@@ -12,18 +12,21 @@ import type { Knex } from 'knex';
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
-    -- Holds what fits, in the order of the arrays for each key, and returns the rest with the reason. What does not fit
-    -- leaves room for those after it. \`remaining\` is what the balance or the key's limit had left for the request.
+    -- Holds between the least and the most amount of each request, in the order of the arrays for each key: a quarter of what
+    -- the balance and the key's limit leave, or the usual amount as far as it is at most half of it, so that one request
+    -- leaves room for the next ones, and those of whoever has plenty hold the most. Returns those that hold less than the
+    -- most with what they hold, and those whose least does not fit with the reason and with what was left for them.
     CREATE FUNCTION hold_text(process_id uuid, catalogue_version text, free_limit integer, free_limit_topped_up integer,
-      ids text[], reservation_ids text[], account_ids text[], api_key_ids text[], amounts numeric[],
-      free boolean[], funded_only boolean[], needs_top_up boolean[], created_at timestamptz[], request_ids text[],
+      ids text[], reservation_ids text[], account_ids text[], api_key_ids text[], least_amounts numeric[],
+      usual_amounts numeric[], most_amounts numeric[], free boolean[], funded_only boolean[], needs_top_up boolean[], created_at timestamptz[], request_ids text[],
       models text[], formats text[], streamed boolean[])
-    RETURNS TABLE ("position" integer, refusal text, remaining numeric, retry_after_seconds integer)
+    RETURNS TABLE ("position" integer, refusal text, amount numeric, retry_after_seconds integer)
     LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
     #variable_conflict use_variable
     DECLARE
       moment timestamptz(3);
       held boolean[] := array_fill(false, ARRAY[cardinality(ids)]);
+      amounts numeric[] := array_fill(0::numeric, ARRAY[cardinality(ids)]);
       signup_amounts numeric[] := array_fill(0::numeric, ARRAY[cardinality(ids)]);
       item record;
       account_at text := '';
@@ -31,6 +34,8 @@ export async function up(knex: Knex): Promise<void> {
       signup_left numeric;
       funded_left numeric;
       key_left numeric;
+      funds numeric;
+      room numeric;
     BEGIN
       PERFORM set_config('synchronous_commit', 'off', true);
       PERFORM FROM accounts AS account WHERE account.id = ANY (account_ids) ORDER BY account.id FOR NO KEY UPDATE;
@@ -46,8 +51,10 @@ export async function up(knex: Knex): Promise<void> {
             WHEN key.disabled_at IS NOT NULL THEN 'key_disabled'
             WHEN key.expires_at <= moment THEN 'key_expired'
           END AS key_refusal
-        FROM unnest(ids, account_ids, api_key_ids, amounts, free, funded_only, needs_top_up) WITH ORDINALITY
-          AS request(id, account_id, api_key_id, amount, free, funded_only, needs_top_up, place)
+        FROM unnest(ids, account_ids, api_key_ids, least_amounts, usual_amounts, most_amounts, free, funded_only,
+            needs_top_up) WITH ORDINALITY
+          AS request(id, account_id, api_key_id, least_amount, usual_amount, most_amount, free, funded_only,
+            needs_top_up, place)
         LEFT JOIN accounts AS account ON account.id = request.account_id AND account.id = ANY (account_ids)
         LEFT JOIN api_keys AS key ON key.id = request.api_key_id AND key.id = ANY (api_key_ids)
           AND key.account_id = request.account_id
@@ -64,18 +71,15 @@ export async function up(knex: Knex): Promise<void> {
           key_left := item.key_available;
         END IF;
 
+        retry_after_seconds := NULL;
+        funds := funded_left + CASE WHEN item.funded_only THEN 0 ELSE signup_left END;
         refusal := CASE
           WHEN item.key_refusal IS NOT NULL THEN item.key_refusal
           WHEN item.key_is_spent THEN 'key_exhausted'
           WHEN item.needs_top_up AND item.topped_up_at IS NULL THEN 'never_topped_up'
-          WHEN item.amount > key_left THEN 'key_limit'
-          WHEN item.funded_only AND item.amount > funded_left THEN 'insufficient_funds'
-          WHEN item.amount > signup_left + funded_left THEN 'insufficient_credits'
-        END;
-        remaining := CASE refusal
-          WHEN 'key_limit' THEN key_left
-          WHEN 'insufficient_funds' THEN funded_left
-          WHEN 'insufficient_credits' THEN signup_left + funded_left
+          WHEN item.least_amount > key_left THEN 'key_limit'
+          WHEN item.least_amount > funds THEN
+            CASE WHEN item.funded_only THEN 'insufficient_funds' ELSE 'insufficient_credits' END
         END;
         IF refusal IS NULL AND item.free THEN
           retry_after_seconds := take_free_slot(item.account_id, item.id, moment,
@@ -84,17 +88,26 @@ export async function up(knex: Knex): Promise<void> {
         END IF;
         IF refusal IS NOT NULL THEN
           "position" := item.place;
+          amount := CASE WHEN refusal = 'key_limit' THEN key_left ELSE funds END;
           RETURN NEXT;
           CONTINUE;
         END IF;
 
         held[item.place] := true;
-        IF item.amount > 0 THEN
+        IF item.most_amount > 0 THEN
+          room := least(key_left, funds);
+          amount := least(item.most_amount,
+            greatest(item.least_amount, least(item.usual_amount, trunc(room / 2)), trunc(room / 4)));
+          amounts[item.place] := amount;
           -- Signup credit is spent first.
-          signup_amounts[item.place] := CASE WHEN item.funded_only THEN 0 ELSE least(signup_left, item.amount) END;
+          signup_amounts[item.place] := CASE WHEN item.funded_only THEN 0 ELSE least(signup_left, amount) END;
           signup_left := signup_left - signup_amounts[item.place];
-          funded_left := funded_left - (item.amount - signup_amounts[item.place]);
-          key_left := key_left - item.amount;
+          funded_left := funded_left - (amount - signup_amounts[item.place]);
+          key_left := key_left - amount;
+          IF amount < item.most_amount THEN
+            "position" := item.place;
+            RETURN NEXT;
+          END IF;
         END IF;
       END LOOP;
 
@@ -164,7 +177,7 @@ export async function up(knex: Knex): Promise<void> {
       absorbed_ids text[], outcomes text[], error_codes text[], charges numeric[], modifiers jsonb[],
       input_tokens bigint[], cache_read_tokens bigint[], cache_write_tokens bigint[], output_tokens bigint[],
       reasoning_tokens bigint[], estimated boolean[], upstreams text[], upstream_formats text[], latencies_ms integer[],
-      first_bytes_ms integer[])
+      first_bytes_ms integer[], gives_slots_back boolean[])
     RETURNS text[] LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
     #variable_conflict use_column
     DECLARE
@@ -214,10 +227,11 @@ export async function up(knex: Knex): Promise<void> {
         (SELECT jsonb_agg(to_jsonb(ended)) FROM ended WHERE charge > held)
       INTO without_hold, overruns;
 
-      IF outcomes && '{failed,abandoned}' THEN
-        DELETE FROM text_free_slots AS slot USING unnest(account_ids, ids, outcomes) AS ended(account_id, id, outcome)
+      IF true = ANY (gives_slots_back) THEN
+        DELETE FROM text_free_slots AS slot
+        USING unnest(account_ids, ids, gives_slots_back) AS ended(account_id, id, gives_slot_back)
         WHERE slot.account_id = ended.account_id AND slot.text_request_id = ended.id AND slot.text_request_id = ANY (ids)
-          AND slot.account_id = ANY (account_ids) AND ended.outcome IN ('failed', 'abandoned');
+          AND slot.account_id = ANY (account_ids) AND ended.gives_slot_back;
       END IF;
       FOR overrun IN SELECT value FROM jsonb_array_elements(overruns) LOOP
         INSERT INTO text_requests SELECT request.* FROM charge_beyond_hold(

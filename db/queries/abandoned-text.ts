@@ -1,5 +1,5 @@
 import { newId } from '../../domain/ids.ts';
-import { type Database, picoUsd } from '../database.ts';
+import type { Database } from '../database.ts';
 import type { TextLedger, TextSettlement } from '../text-ledger.ts';
 
 /** A process that has not been heard of for so long is dead. */
@@ -15,8 +15,6 @@ interface HoldRow {
   id: string;
   account_id: string;
   api_key_id: string;
-  reservation_id: string | null;
-  amount: string;
   funded_only: boolean;
   created_at: Date;
   request_id: string;
@@ -63,17 +61,12 @@ export async function releaseAbandonedText(
 }
 
 function abandonment(row: HoldRow): TextSettlement {
-  const amount = picoUsd(row.amount);
   return {
     hold: {
       id: row.id,
-      reservationId: row.reservation_id ?? '',
       accountId: row.account_id,
       apiKeyId: row.api_key_id,
-      amount,
-      free: amount === 0n,
       fundedOnly: row.funded_only,
-      needsTopUp: false,
       createdAt: row.created_at,
       requestId: row.request_id,
       model: row.model,
@@ -96,5 +89,6 @@ function abandonment(row: HoldRow): TextSettlement {
     upstream: null,
     latencyMs: null,
     firstByteMs: null,
+    givesSlotBack: true,
   };
 }

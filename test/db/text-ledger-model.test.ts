@@ -28,7 +28,7 @@ const KEYS = [
 
 const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
 const key = nat({ max: KEYS.length - 1 });
-const hold = record({ key, amount, fundedOnly: boolean() });
+const hold = record({ key, amount, usual: amount, more: bigInt({ min: 0n, max: MAX_AMOUNT }), fundedOnly: boolean() });
 
 /** Amounts are close together, so that steps are refused about as often as they are accepted. */
 const anyStep = oneof(
@@ -78,21 +78,23 @@ class Model {
   readonly requests: ModelRequest[] = [];
   absorbed = 0n;
 
-  /** @returns whether it is held */
-  hold(process: number, step: HoldStep['batch'][number]): boolean {
+  /** @returns how much is held; null when it is refused */
+  hold(process: number, step: HoldStep['batch'][number]): bigint | null {
     const account = this.accountOf(step.key);
-    const signup = step.fundedOnly ? 0n : min(account.signup, step.amount);
-    const funded = step.amount - signup;
     const limit = KEYS[step.key]?.limit ?? null;
-    const overLimit = limit !== null && (this.used[step.key] ?? 0n) + step.amount > limit;
-    if (!account.toppedUp || overLimit || funded > account.funded) return false;
+    const funds = account.funded + (step.fundedOnly ? 0n : account.signup);
+    const room = limit === null ? funds : min(funds, limit - (this.used[step.key] ?? 0n));
+    if (!account.toppedUp || step.amount > room) return null;
+    const amount = min(step.amount + step.more, max(step.amount, max(min(step.usual, room / 2n), room / 4n)));
+    const signup = step.fundedOnly ? 0n : min(account.signup, amount);
+    const funded = amount - signup;
     account.signup -= signup;
     account.signupReserved += signup;
     account.funded -= funded;
     account.fundedReserved += funded;
-    this.use(step.key, step.amount);
+    this.use(step.key, amount);
     this.requests.push({ key: step.key, process, signup, funded, fundedOnly: step.fundedOnly, state: 'open' });
-    return true;
+    return amount;
   }
 
   settle(request: ModelRequest, charge: bigint): void {
@@ -188,13 +190,13 @@ async function perform(step: Step, model: Model, real: Real): Promise<void> {
     case 'hold': {
       const held = await real.hold(step.process, step.batch);
       // A batch is decided key by key.
-      const expected = step.batch.map(() => false);
+      const expected: (bigint | null)[] = step.batch.map(() => null);
       for (const index of real.decisionOrder(step.batch)) {
         const one = step.batch[index];
-        if (one && model.hold(step.process, one)) {
-          expected[index] = true;
-          real.remember(index);
-        }
+        const amount = one ? model.hold(step.process, one) : null;
+        if (amount === null) continue;
+        expected[index] = amount;
+        real.remember(index);
       }
       expect(held, 'held').to.deep.equal(expected);
       return;
@@ -217,7 +219,7 @@ type State = readonly (readonly bigint[])[];
 
 interface Real {
   credit(action: 'topUp' | 'grant', account: number, amount: bigint): Promise<void>;
-  hold(process: number, batch: HoldStep['batch']): Promise<boolean[]>;
+  hold(process: number, batch: HoldStep['batch']): Promise<(bigint | null)[]>;
   /** The places of a batch in the order in which the database decides about them. */
   decisionOrder(batch: HoldStep['batch']): number[];
   /** Numbers the request at that place of the latest batch. */
@@ -248,8 +250,16 @@ async function createReal({ database, url }: TestDatabase): Promise<Real> {
       else await topUp(database, { accountId, amount, reference: newId('request') });
     },
     hold: async (process, batch) => {
-      latest = batch.map(({ key, amount, fundedOnly }) => newHold(at(keys, key), { amount, fundedOnly }));
-      return (await at(processes, process).ledger.hold(latest)).map((refused) => refused === null);
+      latest = batch.map(({ key, amount, usual, more, fundedOnly }) =>
+        newHold(at(keys, key), {
+          leastAmount: amount,
+          usualAmount: usual,
+          mostAmount: amount + more,
+          fundedOnly,
+        }),
+      );
+      const decisions = await at(processes, process).ledger.hold(latest);
+      return decisions.map((decision) => (decision.refusal === null ? decision.amount : null));
     },
     decisionOrder: (batch) => {
       const keyOf = (index: number): string => {
@@ -337,6 +347,10 @@ function emptyAccount(): ModelAccount {
 
 function min(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
+}
+
+function max(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
 
 function at<Item>(items: readonly Item[], index: number): Item {

@@ -13,8 +13,8 @@ const ledger = openTextLedger(url, { poolSize: 1 });
 
 for (let request = 0; request < REQUESTS; request += AT_ONCE) {
   const holds = Array.from({ length: AT_ONCE }, () => newHold({ id: keyId, accountId }));
-  const refused = await ledger.hold(holds);
-  const held = holds.filter((_, index) => refused[index] === null);
+  const decisions = await ledger.hold(holds);
+  const held = holds.filter((_, index) => decisions[index]?.refusal === null);
   stdout.write('held\n');
   // Less than was held, as much, more, or nothing.
   const charges = [600n, 1_000n, 1_300n, 0n];

@@ -8,6 +8,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../support/factories.ts';
 import {
   failureOf,
+  type HoldSettings,
   newFreeHold,
   newHold,
   openTextLedger,
@@ -42,12 +43,11 @@ describe('the money of text requests', () => {
   }
 
   async function refusals(holds: readonly NewTextHold[]): Promise<(HoldRefusal | null)[]> {
-    return (await ledger.hold(holds)).map((refused) => refused && refused.refusal);
+    return (await ledger.hold(holds)).map(({ refusal }) => refusal);
   }
 
   async function held(hold: NewTextHold): Promise<NewTextHold> {
-    const [refused] = await ledger.hold([hold]);
-    expect(refused).to.equal(null);
+    expect(await refusals([hold])).to.deep.equal([null]);
     return hold;
   }
 
@@ -123,10 +123,38 @@ describe('the money of text requests', () => {
     it('says what was left when it is refused', async () => {
       const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 30n });
       const [byLimit] = await ledger.hold([newHold(key, { amount: 31n })]);
-      expect(byLimit?.remaining).to.equal(30n);
+      expect(byLimit).to.include({ refusal: 'key_limit', remaining: 30n });
       const other = await keyWith({ fundedUsd: 1, signupUsd: 2 });
       const [byBalance] = await ledger.hold([newHold(other, { amount: 4n * USD })]);
-      expect(byBalance?.remaining).to.equal(3n * USD);
+      expect(byBalance).to.include({ refusal: 'insufficient_credits', remaining: 3n * USD });
+    });
+
+    describe('between a least and a most amount', () => {
+      async function amounts(key: TestKey, count: number, settings: HoldSettings): Promise<(bigint | HoldRefusal)[]> {
+        const decisions = await ledger.hold(Array.from({ length: count }, () => newHold(key, settings)));
+        return decisions.map((decision) => (decision.refusal === null ? decision.amount : decision.refusal));
+      }
+
+      it('reserves the most as long as that is at most a quarter of what is left', async () => {
+        const key = await keyWith({ fundedUsd: 1 });
+        const wanted = { leastAmount: 1n, usualAmount: 2n, mostAmount: USD / 4n };
+        expect(await amounts(key, 2, wanted)).to.deep.equal([USD / 4n, (3n * USD) / 16n]);
+        expect(await balances(key)).to.include({ funded: (9n * USD) / 16n, fundedReserved: (7n * USD) / 16n });
+      });
+
+      it('reserves the usual amount as long as that is at most half of what is left', async () => {
+        const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
+        const wanted = { leastAmount: 5n, usualAmount: 40n, mostAmount: USD };
+        // Half of 60, of 30 and of 15; then the least, as long as it fits.
+        expect(await amounts(key, 7, wanted)).to.deep.equal([40n, 30n, 15n, 7n, 5n, 'key_limit', 'key_limit']);
+        expect(await used(key)).to.equal(97n);
+      });
+
+      it('reserves funded credit only for a model that signup credit does not pay for', async () => {
+        const key = await keyWith({ fundedUsd: 1, signupUsd: 100 });
+        const wanted = { leastAmount: 1n, usualAmount: 1n, mostAmount: USD, fundedOnly: true };
+        expect(await amounts(key, 1, wanted)).to.deep.equal([USD / 4n]);
+      });
     });
 
     it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
@@ -304,8 +332,8 @@ describe('the money of text requests', () => {
       const [refused] = await ledger.hold([
         newFreeHold(sibling, { model: 'texth-3.8-flash-free', format: 'messages' }),
       ]);
-      expect(refused?.refusal).to.equal('free_limit');
-      expect(refused?.retryAfterSeconds).to.be.within(1, 60);
+      if (refused?.refusal !== 'free_limit') throw new Error('it was not refused');
+      expect(refused.retryAfterSeconds).to.be.within(1, 60);
     });
 
     it('answers ten times a minute after it', async () => {
@@ -334,6 +362,13 @@ describe('the money of text requests', () => {
       expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
     });
 
+    it('keeps the slot of a failed request whose client got a part of the answer', async () => {
+      const key = await keyWith({});
+      const broken = await held(newFreeHold(key));
+      await ledger.settle([{ ...failureOf(broken), givesSlotBack: false }]);
+      expect(await refusals([newFreeHold(key)])).to.deep.equal(['free_limit']);
+    });
+
     it('keeps its limit when many ask at once in different processes', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const ledgers = Array.from({ length: 4 }, () => openTextLedger(testDatabase.url));
@@ -341,7 +376,7 @@ describe('the money of text requests', () => {
         ledgers.flatMap((one) => Array.from({ length: 10 }, () => one.hold([newFreeHold(key)]))),
       );
       await Promise.all(ledgers.map((one) => one.close()));
-      expect(outcomes.filter(([refused]) => refused === null)).to.have.length(10);
+      expect(outcomes.filter(([decision]) => decision?.refusal === null)).to.have.length(10);
     });
   });
 

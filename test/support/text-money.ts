@@ -18,15 +18,25 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
   });
 }
 
+export interface HoldSettings extends Partial<NewTextHold> {
+  /** For all three. */
+  readonly amount?: bigint;
+}
+
 /** A hold of 1,000 pico-USD for a model that everybody with money may call. */
-export function newHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial<NewTextHold> = {}): NewTextHold {
+export function newHold(
+  key: Pick<ApiKey, 'id' | 'accountId'>,
+  { amount = 1_000n, ...settings }: HoldSettings = {},
+): NewTextHold {
   const id = settings.id ?? newId('textRequest');
   return {
     id,
     reservationId: newId('transfer'),
     accountId: key.accountId,
     apiKeyId: key.id,
-    amount: 1_000n,
+    leastAmount: amount,
+    usualAmount: amount,
+    mostAmount: amount,
     free: false,
     fundedOnly: false,
     needsTopUp: true,
@@ -40,7 +50,7 @@ export function newHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
 }
 
 /** A request to a free model. */
-export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial<NewTextHold> = {}): NewTextHold {
+export function newFreeHold(key: Pick<ApiKey, 'id' | 'accountId'>, settings: HoldSettings = {}): NewTextHold {
   return newHold(key, { amount: 0n, free: true, needsTopUp: false, model: 'textk-5.3-free', ...settings });
 }
 
@@ -64,13 +74,14 @@ export function settlementOf(hold: NewTextHold, settings: Partial<TextSettlement
     upstream: { provider: 'simulator', format: 'chat-completions' },
     latencyMs: 12,
     firstByteMs: 3,
+    givesSlotBack: false,
     ...settings,
   };
 }
 
 /** The end of a request that cost nothing. */
 export function failureOf(hold: NewTextHold): TextSettlement {
-  return settlementOf(hold, { outcome: 'failed', errorCode: 'processing_failed', charge: 0n });
+  return settlementOf(hold, { outcome: 'failed', errorCode: 'processing_failed', charge: 0n, givesSlotBack: true });
 }
 
 /** A row of the usage, money as integers. */

@@ -12,7 +12,13 @@ import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../bin/parts/http-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { TEXT_FORMATS, type Catalogue, type TextFormat, type TextModel } from '../../catalogue/types.ts';
+import {
+  TEXT_FORMATS,
+  type Catalogue,
+  type TextFormat,
+  type TextModel,
+  type TextRoute,
+} from '../../catalogue/types.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
@@ -94,7 +100,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const metrics = createMetrics();
   const catalogue = testCatalogue(options.models ?? []);
-  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger });
+  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   const { recording, charges, outcomes } = recorded(billing, options.refuseHold);
   const services: TextServices = {
     catalogue,
@@ -223,13 +229,13 @@ function testCatalogue(models: readonly TextModel[]): Catalogue {
 /** A model that answers on every format. */
 export function textModel(
   id: string,
-  routes: readonly { readonly format: TextFormat; readonly provider?: string; readonly model?: string }[],
+  routes: readonly (Pick<TextRoute, 'format'> & Partial<TextRoute>)[],
   settings: Partial<TextModel> = {},
 ): TextModel {
-  const [first, ...others] = routes.map(({ format, provider = 'simulator', model = id }) => ({
-    format,
-    provider,
-    model,
+  const [first, ...others] = routes.map((route) => ({
+    provider: 'simulator',
+    model: id,
+    ...route,
   }));
   const example = loadCatalogue().textModels.get('textg-6-sol');
   if (first === undefined || example === undefined) throw new Error('a model needs a route and an example');
@@ -248,7 +254,7 @@ function recorded(billing: TextBilling, refuse: (charge: TextCharge) => Error | 
       charges.push(charge);
       let settled = false;
       return {
-        textRequestId: hold.textRequestId,
+        ...hold,
         settle: async (outcome) => {
           if (settled) throw new Error('settled twice');
           settled = true;

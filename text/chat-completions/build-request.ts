@@ -33,7 +33,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     messages: pairToolResults(withPortableCallIds(request.turns)).flatMap(renderTurn),
     stream: request.stream,
     stream_options: request.stream ? STREAM_OPTIONS : undefined,
-    max_tokens: sampling.maxOutputTokens,
+    ...outputBound(sampling, options),
     temperature: sampling.temperature,
     top_p: sampling.topP,
     top_k: sampling.topK,
@@ -56,9 +56,14 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 
 /** The client's body with the upstream's model name and, for a stream, with the usage that the client may not want. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  // These two would choose what the gateway pays and what its account keeps.
-  const { service_tier: _serviceTier, store: _store, ...fields } = body;
-  const forwarded = { path: PATH, headers: headersOf(options), body: { ...fields, model: options.model } };
+  // These would choose what the gateway pays and what its account keeps: a prediction that fails is paid beyond the bound.
+  const { service_tier: _serviceTier, store: _store, prediction: _prediction, ...others } = body;
+  const { max_tokens: _maxTokens, max_completion_tokens: _maxCompletionTokens, ...fields } = others;
+  const forwarded = {
+    path: PATH,
+    headers: headersOf(options),
+    body: { ...fields, ...outputBound(request.sampling, options), model: options.model },
+  };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
@@ -72,6 +77,11 @@ const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 function isUsageAlone(data: string): boolean {
   const { choices, usage } = objectOf(JSON.parse(data));
   return Array.isArray(choices) && choices.length === 0 && isObject(usage);
+}
+
+/** Under one name: some upstreams refuse the other, or both at once. */
+function outputBound({ maxOutputTokens }: TextRequest['sampling'], options: UpstreamOptions): JsonObject {
+  return maxOutputTokens === undefined ? {} : { [options.maxTokensField ?? 'max_tokens']: maxOutputTokens };
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {

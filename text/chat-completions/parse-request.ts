@@ -94,10 +94,10 @@ function readSampling(fields: JsonObject): TextRequest['sampling'] {
   const tokens = integerBetween(1, Number.MAX_SAFE_INTEGER);
   const penalty = numberBetween(-2, 2);
   return compact({
-    // The newer name wins, as it does at the format's origin.
-    maxOutputTokens:
-      optional(fields['max_completion_tokens'], 'max_completion_tokens', tokens) ??
+    maxOutputTokens: largest(
+      optional(fields['max_completion_tokens'], 'max_completion_tokens', tokens),
       optional(fields['max_tokens'], 'max_tokens', tokens),
+    ),
     temperature: optional(fields['temperature'], 'temperature', numberBetween(0, 2)),
     topP: optional(fields['top_p'], 'top_p', numberBetween(0, 1)),
     topK: optional(fields['top_k'], 'top_k', integerBetween(0, Number.MAX_SAFE_INTEGER)),
@@ -109,6 +109,12 @@ function readSampling(fields: JsonObject): TextRequest['sampling'] {
     presencePenalty: optional(fields['presence_penalty'], 'presence_penalty', penalty),
     choiceCount: optional(fields['n'], 'n', integerBetween(1, MAXIMUM_CHOICES)),
   });
+}
+
+/** Clients that do not know the newer name of the bound beside the older one send both. */
+function largest(...bounds: readonly (number | undefined)[]): number | undefined {
+  const set = bounds.filter((bound) => bound !== undefined);
+  return set.length === 0 ? undefined : Math.max(...set);
 }
 
 const ROLES = ['system', 'developer', 'user', 'assistant', 'tool', 'function'] as const;

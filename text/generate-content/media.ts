@@ -18,7 +18,7 @@ const MEDIA_TYPE_BY_EXTENSION: Readonly<Record<string, string>> = {
   wav: 'audio/wav',
 };
 
-function mediaTypeOfLink(url: string): string | undefined {
+export function mediaTypeOfLink(url: string): string | undefined {
   const address = url.slice(0, url.search(/[?#]|$/));
   const extension = address.slice(address.lastIndexOf('.') + 1).toLowerCase();
   return Object.hasOwn(MEDIA_TYPE_BY_EXTENSION, extension) ? MEDIA_TYPE_BY_EXTENSION[extension] : undefined;
@@ -45,7 +45,9 @@ function mediaPart(source: Source): ImagePart | FilePart {
   return { type: source.mediaType?.startsWith('image/') === true ? 'image' : 'file', source };
 }
 
-export function renderMedia({ source }: ImagePart | FilePart): JsonObject {
+/** An image is said to be one, whatever its link leads to: a video would cost hundreds of times as much as is held. */
+export function renderMedia({ type, source }: ImagePart | FilePart): JsonObject {
   if (source.kind === 'base64') return { inlineData: { mimeType: source.mediaType, data: source.data } };
-  return { fileData: compact({ mimeType: source.mediaType ?? mediaTypeOfLink(source.url), fileUri: source.url }) };
+  const mediaType = source.mediaType ?? mediaTypeOfLink(source.url) ?? (type === 'image' ? 'image/jpeg' : undefined);
+  return { fileData: compact({ mimeType: mediaType, fileUri: source.url }) };
 }

@@ -22,7 +22,7 @@ import { REQUEST_FIELDS } from './types.ts';
 const PATH = '/messages';
 const VERSION = '2023-06-01';
 
-/** The format must have a limit; without the client's it is one that every model of the catalogue can reach. */
+/** The format must have a limit; where nothing is held for, it is one that every model of the catalogue can reach. */
 const DEFAULT_MAXIMUM_TOKENS = 64_000;
 
 /** `none` is said in another field, and the format knows nothing below `low`. */
@@ -76,7 +76,8 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     if (value === null || (field === 'tool_choice' && request.tools.length === 0)) return false;
     return REQUEST_FIELDS[field] === 'mapped' || field === 'cache_control';
   });
-  return { path: PATH, headers: headersOf(options), body: { ...Object.fromEntries(fields), model: options.model } };
+  const bounded = { ...Object.fromEntries(fields), model: options.model, max_tokens: request.sampling.maxOutputTokens };
+  return { path: PATH, headers: headersOf(options), body: compact(bounded) };
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {

@@ -58,6 +58,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const { service_tier: _serviceTier, ...fields } = body;
+  const { maxOutputTokens } = request.sampling;
   const callIds = callIdReplacements(request.turns);
   const input = Array.isArray(body['input'])
     ? body['input'].filter(isSelfContained).map((item) => withKnownIds(item, callIds))
@@ -65,7 +66,13 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return {
     path: PATH,
     headers: headersOf(options),
-    body: { ...fields, model: options.model, input, store: false },
+    body: {
+      ...fields,
+      ...(maxOutputTokens !== undefined && { max_output_tokens: maxOutputTokens }),
+      model: options.model,
+      input,
+      store: false,
+    },
   };
 }
 

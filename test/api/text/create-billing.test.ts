@@ -12,12 +12,14 @@ import { RateCardChangedError } from '../../../db/queries/rate-cards.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { formatUsd } from '../../../domain/money.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { openTextLedger } from '../../support/text-money.ts';
 
 const catalogue = loadCatalogue();
+const metrics = createMetrics();
 /** Today at 12:00 UTC+8: a peak of texte-3 on every day. */
 const NOON_IN_CHINA = new Date().setUTCHours(4, 0, 0, 0);
 
@@ -31,7 +33,14 @@ const ANSWERED: TextOutcome = {
   firstByteMs: 30,
 };
 const NO_USAGE = { inputTotal: null, cacheRead: null, cacheWrite: null, outputTotal: null, reasoning: null };
-const FAILED: TextOutcome = { ...ANSWERED, status: 'failed', errorCode: 'processing_failed', usage: null };
+const FAILED: TextOutcome = {
+  ...ANSWERED,
+  status: 'failed',
+  errorCode: 'processing_failed',
+  usage: null,
+  countedOutputTokens: 0,
+  firstByteMs: null,
+};
 
 describe('billing of text', () => {
   let testDatabase: TestDatabase;
@@ -50,7 +59,7 @@ describe('billing of text', () => {
   });
 
   function open(databaseUrl: string): TextBillingService {
-    return createTextBilling({ database, databaseUrl, catalogue, log: pino({ level: 'silent' }) });
+    return createTextBilling({ database, databaseUrl, catalogue, log: pino({ level: 'silent' }), metrics });
   }
 
   async function chargeOf(
@@ -67,7 +76,9 @@ describe('billing of text', () => {
       requestId: newId('request'),
       startedAtMs: Date.now(),
       estimatedInputTokens: 130,
+      mostInputTokens: 130,
       maxOutputTokens: 200,
+      choiceCount: 1,
       ...settings,
     };
   }
@@ -152,6 +163,60 @@ describe('billing of text', () => {
     expect(BigInt(String(row['absorbed']))).to.equal(BigInt(String(row['charge'])) - 10n ** 12n);
   });
 
+  it('charges no more than the context and the bound, whatever the upstream says, and tells the operator', async () => {
+    const usage = { inputTotal: 9e15, cacheRead: 9e15, cacheWrite: null, outputTotal: 9e15, reasoning: 9e15 };
+    const { usage: row } = await bill({ ...ANSWERED, usage }, { choiceCount: 3 });
+    expect(row).to.include({ input_tokens: '256000', cache_read_tokens: '256000', output_tokens: '600' });
+    expect(await metrics.render()).to.match(/genway_text_usage_clamped_total\{upstream="simulator"\} [1-9]/);
+  });
+
+  it('holds for every answer that a request asks for', async () => {
+    const key = await fundedKey();
+    await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_000, choiceCount: 128 }));
+    const { fundedReserved } = await reloadAccount(database, { id: key.accountId });
+    // 130 × 0.80 + 128,000 × 4.00 USD per million.
+    expect(formatUsd(fundedReserved)).to.equal('0.512104');
+  });
+
+  describe('bounds a request that sets no bound itself', () => {
+    const unbounded = { modelId: 'textg-6-sol', maxOutputTokens: null, mostInputTokens: 0, estimatedInputTokens: 0 };
+
+    it('by the whole output of the model where there is plenty', async () => {
+      const key = await fundedKey(10);
+      const holds = [];
+      for (let count = 0; count < 8; count += 1) holds.push(await billing.hold(await chargeOf(key, unbounded)));
+      expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal(Array(8).fill(128_000));
+    });
+
+    it('by what leaves room for others, and so for every answer', async () => {
+      const key = await fundedKey(0.1);
+      const holds = [];
+      for (const choiceCount of [1, 2, 1]) {
+        holds.push(await billing.hold(await chargeOf(key, { ...unbounded, choiceCount })));
+      }
+      // 0.0328 of 0.1 USD, a half of 0.0672 for two, and a half of 0.0336.
+      expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal([8_192, 4_202, 4_202]);
+    });
+
+    it('by what the prompt leaves of the context', async () => {
+      const hold = await billing.hold(
+        await chargeOf(await fundedKey(10), { ...unbounded, estimatedInputTokens: 1_000_000 }),
+      );
+      expect(hold.maxOutputTokens).to.equal(50_000);
+    });
+
+    it('not at all where output costs nothing', async () => {
+      const hold = await billing.hold(await chargeOf(await fundedKey(), { ...unbounded, modelId: 'textk-5.3-free' }));
+      expect(hold.maxOutputTokens).to.equal(null);
+    });
+
+    it('unless not even a short answer can be paid', async () => {
+      const error = await rejectionOf(billing.hold(await chargeOf(await fundedKey(0.004), unbounded)));
+      expect(error).to.include({ code: 'insufficient_credits' });
+      expect(String(error)).to.include('needs at least 0.004096 USD, but the balance is 0.004 USD');
+    });
+  });
+
   it('settles once, however often it is asked to', async () => {
     const key = await fundedKey();
     const hold = await billing.hold(await chargeOf(key));
@@ -217,6 +282,13 @@ describe('billing of text', () => {
       expect(error).to.include({ code: 'rate_limit_exceeded', status: 429 });
       expect(error.retryAfterSeconds).to.be.within(1, 60);
     });
+
+    it('with 429 a free request after one that failed when its client had a part of the answer', async () => {
+      const key = await createKey(database, await createAccount(database));
+      const broken = await billing.hold(await chargeOf(key, { modelId: 'textk-5.3-free' }));
+      await broken.settle({ ...FAILED, countedOutputTokens: 3, firstByteMs: 20 });
+      expect(await refusal(key, { modelId: 'textk-5.3-free' })).to.include({ code: 'rate_limit_exceeded' });
+    });
   });
 
   it('refuses to start when prices were changed without a new version', async () => {
@@ -229,6 +301,7 @@ describe('billing of text', () => {
       databaseUrl: testDatabase.url,
       catalogue: { ...catalogue, textModels: models },
       log: pino({ level: 'silent' }),
+      metrics,
     });
     expect(await rejectionOf(other.ready())).to.be.instanceOf(RateCardChangedError);
     await other.close();

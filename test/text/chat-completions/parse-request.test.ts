@@ -148,7 +148,13 @@ describe('chat completions request', () => {
     );
   });
 
-  it('lets the newer name of the token limit win', () => {
-    expect(parseRequest({ ...base, max_tokens: 5, max_completion_tokens: 6 }).sampling.maxOutputTokens).to.equal(6);
+  it('takes the larger of both names of the output bound', () => {
+    for (const [older, newer] of [
+      [5, 6],
+      [6, 5],
+    ]) {
+      const body = { ...base, max_tokens: older, max_completion_tokens: newer };
+      expect(parseRequest(body).sampling.maxOutputTokens).to.equal(6);
+    }
   });
 });

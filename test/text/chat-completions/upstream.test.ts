@@ -218,9 +218,26 @@ describe('chat completions upstream', () => {
   });
 
   it('forwards nothing that would choose what the gateway pays or what its account keeps', () => {
-    const body = { model: 'm', messages: [], service_tier: 'priority', store: true };
+    const prediction = { type: 'content', content: 'perhaps' };
+    const body = { model: 'm', messages: [], service_tier: 'priority', store: true, prediction };
     const forwarded = upstream.forwardRequest(body, textRequest({ stream: false }), options);
     expect(forwarded.body).to.deep.equal({ model: options.model, messages: [] });
+  });
+
+  it('is told the output bound under the one name that it takes, whatever the client calls it', () => {
+    const request = textRequest({ stream: false, sampling: { maxOutputTokens: 7 } });
+    const bodies = [{}, { max_tokens: 5 }, { max_completion_tokens: 5 }, { max_tokens: 5, max_completion_tokens: 7 }];
+    for (const maxTokensField of [undefined, 'max_tokens', 'max_completion_tokens'] as const) {
+      const named = { ...options, maxTokensField };
+      const sent = [
+        upstream.buildRequest(request, named).body,
+        ...bodies.map((body) => upstream.forwardRequest(body, request, named).body),
+      ];
+      for (const { max_tokens, max_completion_tokens } of sent) {
+        const expected = maxTokensField === 'max_completion_tokens' ? [undefined, 7] : [7, undefined];
+        expect([max_tokens, max_completion_tokens]).to.deep.equal(expected);
+      }
+    }
   });
 });
 
