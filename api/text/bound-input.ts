@@ -52,8 +52,8 @@ function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
 const ASCII = 0x80;
 /** The most tokens for a UTF-16 unit below each, as random text of the range has in the vocabularies of the day. */
 const RANGES: readonly (readonly [end: number, tokens: number])[] = [
-  [0x370, 2], // Latin with marks, phonetic letters
-  [0x800, 1.5], // Greek to Arabic
+  [0x400, 2], // Latin with marks, phonetic letters, Greek
+  [0x800, 1.5], // Cyrillic to Arabic
   [0x900, 3],
   [0x1000, 2], // the scripts of India, Thai, Tibetan
   [0x3040, 3],

@@ -13,7 +13,7 @@ import type { Knex } from 'knex';
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     -- Holds between the least and the most amount of each request, in the order of the arrays for each key: a quarter of what
-    -- the balance and the key's limit leave, or the usual amount as far as it is at most half of it, so that one request
+    -- the balance and the key's limit leave, or the usual amount as far as it is at most a third of it, so that one request
     -- leaves room for the next ones, and those of whoever has plenty hold the most. Returns those that hold less than the
     -- most with what they hold, and those whose least does not fit with the reason and with what was left for them.
     CREATE FUNCTION hold_text(process_id uuid, catalogue_version text, free_limit integer, free_limit_topped_up integer,
@@ -97,7 +97,7 @@ export async function up(knex: Knex): Promise<void> {
         IF item.most_amount > 0 THEN
           room := least(key_left, funds);
           amount := least(item.most_amount,
-            greatest(item.least_amount, least(item.usual_amount, trunc(room / 2)), trunc(room / 4)));
+            greatest(item.least_amount, least(item.usual_amount, trunc(room / 3)), trunc(room / 4)));
           amounts[item.place] := amount;
           -- Signup credit is spent first.
           signup_amounts[item.place] := CASE WHEN item.funded_only THEN 0 ELSE least(signup_left, amount) END;

@@ -85,7 +85,7 @@ class Model {
     const funds = account.funded + (step.fundedOnly ? 0n : account.signup);
     const room = limit === null ? funds : min(funds, limit - (this.used[step.key] ?? 0n));
     if (!account.toppedUp || step.amount > room) return null;
-    const amount = min(step.amount + step.more, max(step.amount, max(min(step.usual, room / 2n), room / 4n)));
+    const amount = min(step.amount + step.more, max(step.amount, max(min(step.usual, room / 3n), room / 4n)));
     const signup = step.fundedOnly ? 0n : min(account.signup, amount);
     const funded = amount - signup;
     account.signup -= signup;

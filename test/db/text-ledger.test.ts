@@ -142,12 +142,12 @@ describe('the money of text requests', () => {
         expect(await balances(key)).to.include({ funded: (9n * USD) / 16n, fundedReserved: (7n * USD) / 16n });
       });
 
-      it('reserves the usual amount as long as that is at most half of what is left', async () => {
+      it('reserves the usual amount as long as that is at most a third of what is left', async () => {
         const key = await keyWith({ fundedUsd: 1 }, { usageLimit: 100n });
-        const wanted = { leastAmount: 5n, usualAmount: 40n, mostAmount: USD };
-        // Half of 60, of 30 and of 15; then the least, as long as it fits.
-        expect(await amounts(key, 7, wanted)).to.deep.equal([40n, 30n, 15n, 7n, 5n, 'key_limit', 'key_limit']);
-        expect(await used(key)).to.equal(97n);
+        const wanted = { leastAmount: 15n, usualAmount: 30n, mostAmount: USD };
+        // A third of 70 and of 47; then the least, as long as it fits.
+        expect(await amounts(key, 6, wanted)).to.deep.equal([30n, 23n, 15n, 15n, 15n, 'key_limit']);
+        expect(await used(key)).to.equal(98n);
       });
 
       it('reserves funded credit only for a model that signup credit does not pay for', async () => {

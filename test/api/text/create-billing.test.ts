@@ -194,8 +194,8 @@ describe('billing of text', () => {
       for (const choiceCount of [1, 2, 1]) {
         holds.push(await billing.hold(await chargeOf(key, { ...unbounded, choiceCount })));
       }
-      // 0.0328 of 0.1 USD, a half of 0.0672 for two, and a half of 0.0336.
-      expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal([8_192, 4_202, 4_202]);
+      // 0.0328 of 0.1 USD, a third of 0.0672 for two, and a third of 0.0448.
+      expect(holds.map(({ maxOutputTokens }) => maxOutputTokens)).to.deep.equal([8_192, 2_801, 3_735]);
     });
 
     it('by what the prompt leaves of the context', async () => {

@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { assert, constantFrom, integer, property, tuple } from 'fast-check';
+import { encode as encodeCl100k } from 'gpt-tokenizer/encoding/cl100k_base';
+import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
+import { mostInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
+import type { FilePart, ImagePart, InputPart, Source, TextRequest } from '../../../text/canonical.ts';
+import { renderMedia } from '../../../text/generate-content/media.ts';
+import { textRequest } from '../../text/support.ts';
+
+/** First and last characters of what random text is made of. */
+const ALPHABETS = [
+  'az',
+  'AZ',
+  '09',
+  '!/',
+  '\t\r',
+  'Az',
+  '!~',
+  'À\u024f',
+  'Ͱ\u03ff',
+  'Ая',
+  'את',
+  'ؠي',
+  'अह',
+  'กฮ',
+  'ぁゖ',
+  '一\u9fff',
+  '가\ud7a3',
+  '\u1000\u2fff',
+] as const;
+
+const catalogue = loadCatalogue();
+const WORDS = 'Of all the things that a gateway has to count, tokens are the ones it can least be sure of. '.repeat(50);
+
+describe('the most tokens of a text', () => {
+  it('are no fewer than the vocabularies of the day make of random characters of one alphabet', () => {
+    const alphabet = constantFrom(...ALPHABETS);
+    const seed = integer({ min: 1, max: 2 ** 31 - 1 });
+    assert(
+      property(tuple(alphabet, seed), ([range, start]) => {
+        const text = randomText(range, start, 600);
+        const most = mostTokensOf(text) * 1.1;
+        expect(encodeO200k(text).length, range).to.be.at.most(most);
+        expect(encodeCl100k(text).length, range).to.be.at.most(most);
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('are about two and a half times as many as those of plain English', () => {
+    expect(mostTokensOf(WORDS)).to.be.within(2 * encodeO200k(WORDS).length, 3 * encodeO200k(WORDS).length);
+  });
+
+  it('are not counted beyond what is enough', () => {
+    expect(mostTokensOf('1'.repeat(1_000), 10)).to.equal(10);
+  });
+});
+
+describe('the most tokens of an input', () => {
+  const model = modelOf('texth-3.8-flash');
+  const link = (url: string, mediaType?: string): Source => ({ kind: 'url', url, ...(mediaType && { mediaType }) });
+  const file = (source: Source): FilePart => ({ type: 'file', source });
+  const image = (source: Source): ImagePart => ({ type: 'image', source });
+
+  function mostOf(parts: readonly InputPart[], request: Partial<TextRequest> = {}): number {
+    return mostInputTokens(textRequest({ turns: [{ role: 'user', parts }], ...request }), model);
+  }
+
+  const CASES: readonly [string, ImagePart | FilePart, MediaKind][] = [
+    ['a link to a video', file(link('https://example.com/long', 'video/mp4')), 'video'],
+    ['a link to a file that nobody names', file(link('https://example.com/what')), 'video'],
+    [
+      'a link to a video site, whatever it is called',
+      image(link('https://www.youtube.com/watch?v=1', 'image/png')),
+      'video',
+    ],
+    ['an image whose link leads to a video', image(link('https://example.com/a.mp4')), 'video'],
+    ['a link to an image', image(link('https://example.com/a')), 'image'],
+    ['sound', file({ kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' }), 'audio'],
+    ['a short video', file({ kind: 'base64', mediaType: 'video/mp4', data: 'AAAA' }), 'video'],
+    ['a document', file({ kind: 'base64', mediaType: 'application/pdf', data: 'AAAA' }), 'document'],
+  ];
+  for (const [name, part, kind] of CASES) {
+    it(`of ${name} are those of the dearest ${kind}`, () => {
+      expect(mostOf([part]) - mostOf([])).to.be.within(model.mediaTokens[kind], model.mediaTokens[kind] + 10);
+    });
+  }
+
+  it('are the most for a video', () => {
+    const { video, ...others } = model.mediaTokens;
+    expect(Math.max(...Object.values(others))).to.be.lessThan(video);
+  });
+
+  it('count what tools return, and tools', () => {
+    const content = [image(link('https://example.com/a.png'))];
+    const turns = [{ role: 'tool', parts: [{ type: 'tool-result', callId: 'a', content }] }] as const;
+    expect(mostOf([], { turns })).to.be.greaterThan(model.mediaTokens.image);
+    expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(mostTokensOf(WORDS));
+  });
+
+  it('are never more than the context', () => {
+    const videos = Array.from({ length: 5 }, () => file(link('https://example.com/long.mp4')));
+    expect(mostOf(videos)).to.equal(2_097_152);
+    const text = [{ type: 'text', text: '漢'.repeat(1_000_000) }] as const;
+    const small = modelOf('texte-3');
+    expect(mostInputTokens(textRequest({ turns: [{ role: 'user', parts: text }] }), small)).to.equal(256_000);
+  });
+
+  it('hold for images, because they are sent as images', () => {
+    expect(renderMedia(image(link('https://example.com/what')))).to.deep.equal({
+      fileData: { mimeType: 'image/jpeg', fileUri: 'https://example.com/what' },
+    });
+  });
+});
+
+function modelOf(id: string): TextModel {
+  const model = catalogue.textModels.get(id);
+  if (!model) throw new Error(`there is no model ${id}`);
+  return model;
+}
+
+/** By a generator of its own, so that a seed makes the same text again. */
+function randomText(range: string, seed: number, length: number): string {
+  const first = range.charCodeAt(0);
+  const last = range.charCodeAt(1);
+  let state = seed;
+  return Array.from({ length }, () => {
+    state = (state * 48_271) % 2_147_483_647;
+    return String.fromCharCode(first + (state % (last - first + 1)));
+  }).join('');
+}
