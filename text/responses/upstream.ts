@@ -1,21 +1,15 @@
 /** What an upstream that speaks the responses format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { checkFinish } from '../finish-reasons.ts';
+import { cutShort } from '../normalize.ts';
 import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import {
-  arrayOf,
-  countOf,
-  malformedAnswer,
-  objectOf,
-  parseEventData,
-  stringOf,
-  throwIfModerated,
-  upstreamError,
-} from '../upstream-errors.ts';
+import { arrayOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
+import { ToldItems, textOfItem, type ItemState } from './told-items.ts';
 
 /** The events of a response object. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -44,18 +38,11 @@ function failureOf(response: JsonObject): ServiceError {
   return upstreamError(null, [error['code'], error['type']]);
 }
 
-interface ItemState {
-  /** Whether a tool call was announced. */
-  started: boolean;
-  hasContent: boolean;
-  ended: boolean;
-}
-
-/** Items are told apart by their index alone, because some upstreams give an item another id in each event. */
 class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
-  readonly #items = new Map<number, ItemState>();
+  readonly #items = new ToldItems();
   #announced: JsonObject = {};
   #started = false;
+  #hasContent = false;
   #ended = false;
 
   push(event: ServerSentEvent, emit: Emit<StreamEvent>): void {
@@ -64,30 +51,25 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const type = stringOf(data['type']) || (event.event ?? '');
     throwIfError(data, type);
     const response = objectOf(data['response']);
-    const index = countOf(data['output_index']) ?? 0;
     switch (type) {
       case 'response.created':
       case 'response.queued':
       case 'response.in_progress':
-        // Nothing goes out yet: what the upstream refuses, it tells next, and that can then be a whole error answer.
-        this.#announced = response;
-        return;
+        return this.#announce(response, type);
       case 'response.output_item.added':
-        return this.#startItem(index, objectOf(data['item']), emit);
+        return this.#startItem(this.#items.begin(data), objectOf(data['item']), emit);
       case 'response.refusal.delta':
       case 'response.output_text.delta':
-        return this.#takeDelta('text', index, data, emit);
+        return this.#emitDelta('text', this.#items.of(data, 'message'), stringOf(data['delta']), emit);
       case 'response.reasoning_summary_part.added':
-        return this.#startSummaryPart(index, emit);
+        return this.#startSummaryPart(this.#items.of(data, 'reasoning'), emit);
       case 'response.reasoning_summary_text.delta':
       case 'response.reasoning_text.delta':
-        return this.#takeDelta('reasoning', index, data, emit);
+        return this.#emitDelta('reasoning', this.#items.of(data, 'reasoning'), stringOf(data['delta']), emit);
       case 'response.function_call_arguments.delta':
-        // Without its announcement the call has no name yet; it is then taken from the finished item.
-        if (this.#item(index).started) this.#takeDelta('tool-input', index, data, emit);
-        return;
+        return this.#takeArguments(this.#items.of(data, 'function_call'), stringOf(data['delta']), emit);
       case 'response.output_item.done':
-        return this.#endItem(index, objectOf(data['item']), emit);
+        return this.#endItem(this.#items.ended(data), objectOf(data['item']), emit);
       case 'response.completed':
       case 'response.incomplete':
       case 'response.failed':
@@ -109,12 +91,25 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.#ended = true;
     this.#announced = response;
     this.#start(emit);
-    for (const [index, item] of arrayOf(response['output']).entries()) this.#endItem(index, objectOf(item), emit);
+    for (const [state, item] of this.#items.match(arrayOf(response['output']).map(objectOf))) {
+      this.#endItem(state, item, emit);
+    }
+    for (const state of this.#items.all) this.#takeArguments(state, state.hasContent ? '' : state.input, emit);
     const usage = response['usage'];
     if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
     if (!isAnswer) throw failureOf(response);
-    throwIfModerated(stringOf(objectOf(response['incomplete_details'])['reason']));
+    const reason = stringOf(objectOf(response['incomplete_details'])['reason']);
+    // Why it is incomplete is not always told: then it is the bound.
+    if (reason !== '') checkFinish(reason, this.#hasContent);
     emit({ type: 'finish', reason: status === 'completed' ? 'stop' : 'length' });
+  }
+
+  /** Nothing goes out yet: what the upstream refuses, it tells next, and that can then be a whole error answer. */
+  #announce(response: JsonObject, type: string): void {
+    const [before, id] = [stringOf(this.#announced['id']), stringOf(response['id'])];
+    // Another response in the middle of one begins the answer anew, of which the client has a part already.
+    if (type === 'response.created' && this.#hasContent && before !== '' && id !== before) throw cutShort();
+    this.#announced = response;
   }
 
   #start(emit: Emit<StreamEvent>): void {
@@ -124,82 +119,78 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit({ type: 'response-start', id: stringOf(id) || null, model: stringOf(model) || null });
   }
 
-  #item(index: number): ItemState {
-    let item = this.#items.get(index);
-    if (item === undefined) {
-      item = { started: false, hasContent: false, ended: false };
-      this.#items.set(index, item);
-    }
-    return item;
-  }
-
-  #startItem(index: number, item: JsonObject, emit: Emit<StreamEvent>): void {
+  #startItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     this.#start(emit);
-    const state = this.#item(index);
     const name = stringOf(item['name']);
     if (item['type'] !== 'function_call' || state.started || mayWrapCalls(name)) return;
     state.started = true;
-    emit({ type: 'tool-input-start', id: partId('tool-input', index), callId: stringOf(item['call_id']), name });
+    state.input = stringOf(item['arguments']);
+    this.#hasContent = true;
+    emit({ type: 'tool-input-start', id: partId('tool-input', state), callId: stringOf(item['call_id']), name });
   }
 
   /** A summary has several parts, which are read as paragraphs. */
-  #startSummaryPart(index: number, emit: Emit<StreamEvent>): void {
-    if (this.#item(index).hasContent) this.#emitDelta('reasoning', index, '\n\n', emit);
+  #startSummaryPart(state: ItemState, emit: Emit<StreamEvent>): void {
+    if (state.hasContent) this.#emitDelta('reasoning', state, '\n\n', emit);
   }
 
-  #takeDelta(kind: PartKind, index: number, data: JsonObject, emit: Emit<StreamEvent>): void {
-    this.#emitDelta(kind, index, stringOf(data['delta']), emit);
+  /** Without its announcement the call has no name yet; it is then taken from the finished item. */
+  #takeArguments(state: ItemState, text: string, emit: Emit<StreamEvent>): void {
+    if (state.started) this.#emitDelta('tool-input', state, text, emit);
   }
 
-  #emitDelta(kind: PartKind, index: number, text: string, emit: Emit<StreamEvent>): void {
+  #emitDelta(kind: PartKind, state: ItemState, text: string, emit: Emit<StreamEvent>): void {
     if (text === '') return;
     this.#start(emit);
-    this.#item(index).hasContent = true;
-    emit({ type: `${kind}-delta`, id: partId(kind, index), text });
+    state.hasContent = true;
+    state.text += text;
+    if (kind !== 'reasoning') this.#hasContent = true;
+    emit({ type: `${kind}-delta`, id: partId(kind, state), text });
+  }
+
+  /** Emits what the stream did not tell of a text before: all of it, its end, or nothing. */
+  #emitRest(kind: PartKind, state: ItemState, text: string, emit: Emit<StreamEvent>): void {
+    if (text.startsWith(state.text)) this.#emitDelta(kind, state, text.slice(state.text.length), emit);
   }
 
   /** Ends an item once; what the stream did not tell of it before is taken from the finished item. */
-  #endItem(index: number, item: JsonObject, emit: Emit<StreamEvent>): void {
-    const state = this.#item(index);
+  #endItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     if (state.ended) return;
     state.ended = true;
     this.#start(emit);
-    if (item['type'] === 'message') this.#endMessage(index, state, item, emit);
-    else if (item['type'] === 'reasoning') this.#endReasoning(index, state, item, emit);
-    else if (item['type'] === 'function_call') this.#endCall(index, state, item, emit);
+    if (item['type'] === 'message') this.#endMessage(state, item, emit);
+    else if (item['type'] === 'reasoning') this.#endReasoning(state, item, emit);
+    else if (item['type'] === 'function_call') this.#endCall(state, item, emit);
   }
 
-  #endMessage(index: number, state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
-    const parts = arrayOf(item['content']).map(objectOf);
-    const text = parts.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('');
-    if (!state.hasContent) this.#emitDelta('text', index, text, emit);
-    emit({ type: 'text-end', id: partId('text', index) });
+  #endMessage(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
+    this.#emitRest('text', state, textOfItem(item), emit);
+    emit({ type: 'text-end', id: partId('text', state) });
   }
 
-  #endReasoning(index: number, state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
-    const parts = [...arrayOf(item['summary']), ...arrayOf(item['content'])].map(objectOf);
-    const text = parts.map((part) => stringOf(part['text'])).join('\n\n');
-    if (!state.hasContent) this.#emitDelta('reasoning', index, text, emit);
+  #endReasoning(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
+    this.#emitRest('reasoning', state, textOfItem(item), emit);
     const signature = stringOf(item['encrypted_content']) || undefined;
     const redacted = state.hasContent || signature === undefined ? undefined : true;
-    emit({ type: 'reasoning-end', id: partId('reasoning', index), signature, redacted });
+    emit({ type: 'reasoning-end', id: partId('reasoning', state), signature, redacted });
   }
 
-  #endCall(index: number, state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
-    const id = partId('tool-input', index);
+  #endCall(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
+    const id = partId('tool-input', state);
     const text = stringOf(item['arguments']);
     if (!state.started) {
+      this.#hasContent = true;
       const call = { callId: stringOf(item['call_id']), name: stringOf(item['name']), arguments: text };
       for (const event of eventsOfCall(call, id)) emit(event);
       return;
     }
-    if (!state.hasContent) this.#emitDelta('tool-input', index, text, emit);
+    this.#emitRest('tool-input', state, text, emit);
     emit({ type: 'tool-input-end', id });
   }
 }
 
 type PartKind = 'text' | 'reasoning' | 'tool-input';
 
-function partId(kind: PartKind, index: number): string {
-  return `${kind}-${index}`;
+function partId(kind: PartKind, { number }: ItemState): string {
+  return `${kind}-${number}`;
 }

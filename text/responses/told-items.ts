@@ -1,0 +1,141 @@
+/**
+ * The items of a response that a stream has told. Its events name them by index, by id or not at all; some upstreams give an
+ * item another id in each event, and leave items out of the finished response that the stream had.
+ */
+import type { JsonObject } from '../canonical.ts';
+import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
+
+export interface ItemState {
+  /** Of its own among all items. */
+  readonly number: number;
+  readonly type: string;
+  readonly id: string;
+  readonly callId: string;
+  /** What was told of it so far. */
+  text: string;
+  /** The arguments with which a call was announced. */
+  input: string;
+  /** Whether a tool call was announced. */
+  started: boolean;
+  hasContent: boolean;
+  ended: boolean;
+}
+
+export class ToldItems {
+  readonly all: ItemState[] = [];
+  /** The last item of a type, at an index or, where events have none, of all. */
+  readonly #byPlace = new Map<string, ItemState>();
+  readonly #byId = new Map<string, ItemState>();
+
+  /** The item that an event announces: a new one, unless it was announced or told of before and goes on. */
+  begin(event: JsonObject): ItemState {
+    const item = objectOf(event['item']);
+    const known = this.#find(event, stringOf(item['type']));
+    const isNext = countOf(event['output_index']) === null && known?.hasContent === true;
+    return known === undefined || known.ended || isNext || isAnother(known, item) ? this.#add(item, event) : known;
+  }
+
+  /** The item, of the type given, that an event tells a piece of. */
+  of(event: JsonObject, type: string): ItemState {
+    return this.#find(event, type) ?? this.#add({ type, id: event['item_id'] }, event);
+  }
+
+  /** The item that an event ends. */
+  ended(event: JsonObject): ItemState {
+    const item = objectOf(event['item']);
+    const known = this.#find(event, stringOf(item['type']));
+    if (known === undefined || isAnother(known, item)) return this.#add(item, event);
+    const isTold = countOf(event['output_index']) !== null || !known.ended || textKeyOf(known) === textKeyOf(item);
+    return isTold ? known : this.#add(item, event);
+  }
+
+  /**
+   * Pairs the items of a finished response with those that were told: by their ids, else by what they say, else by their
+   * place, else in the order of their kind. One that was not told becomes a new one.
+   */
+  match(items: readonly JsonObject[]): (readonly [ItemState, JsonObject])[] {
+    const pairs = new Map<JsonObject, ItemState>();
+    const free = new Set(this.all);
+    const pair = (item: JsonObject, state: ItemState | undefined): void => {
+      if (pairs.has(item) || state === undefined || !free.delete(state)) return;
+      pairs.set(item, state);
+    };
+    for (const keyOf of [idKeyOf, callKeyOf, textKeyOf]) {
+      const states = groupBy([...free], keyOf);
+      for (const item of items) {
+        const key = keyOf(item);
+        if (key !== null && !pairs.has(item)) pair(item, states.get(key)?.pop());
+      }
+    }
+    for (const [index, item] of items.entries()) pair(item, this.#byPlace.get(placeOf(index, stringOf(item['type']))));
+    const rest = groupBy([...free], (state) => state.type);
+    for (const item of items) if (!pairs.has(item)) pair(item, rest.get(stringOf(item['type']))?.pop());
+    return items.map((item) => [pairs.get(item) ?? this.#add(item, {}), item]);
+  }
+
+  #find(event: JsonObject, type: string): ItemState | undefined {
+    const index = countOf(event['output_index']);
+    const id = stringOf(event['item_id']) || stringOf(objectOf(event['item'])['id']);
+    const named = index === null ? this.#byId.get(`${type} ${id}`) : undefined;
+    return named ?? this.#byPlace.get(placeOf(index, type));
+  }
+
+  #add(item: JsonObject, event: JsonObject): ItemState {
+    const [type, id, callId] = [stringOf(item['type']), stringOf(item['id']), stringOf(item['call_id'])];
+    const state = { type, id, callId, text: '', input: '', started: false, hasContent: false, ended: false };
+    const added = { ...state, number: this.all.length };
+    this.all.push(added);
+    this.#byPlace.set(placeOf(countOf(event['output_index']), type), added);
+    if (id !== '') this.#byId.set(`${type} ${id}`, added);
+    return added;
+  }
+}
+
+function placeOf(index: number | null, type: string): string {
+  return `${type} ${index ?? ''}`;
+}
+
+/** Whether a call, as far as it is told, cannot be the one that is known. */
+function isAnother(state: ItemState, item: JsonObject): boolean {
+  const callId = stringOf(item['call_id']);
+  return callId !== '' && state.callId !== '' && callId !== state.callId;
+}
+
+type Keyed = ItemState | JsonObject;
+
+function idKeyOf(item: Keyed): string | null {
+  const id = stringOf(item.id);
+  return id === '' ? null : `${stringOf(item.type)} ${id}`;
+}
+
+function callKeyOf(item: Keyed): string | null {
+  return stringOf('callId' in item ? item.callId : item['call_id']) || null;
+}
+
+function textKeyOf(item: Keyed): string | null {
+  const text = 'hasContent' in item ? stringOf(item.text) : textOfItem(item);
+  return text === '' ? null : `${stringOf(item.type)} ${text}`;
+}
+
+/** The states by their keys, those of one key from the last to the first. */
+function groupBy(states: readonly ItemState[], keyOf: (state: ItemState) => string | null): Map<string, ItemState[]> {
+  const groups = new Map<string, ItemState[]>();
+  for (const state of states.toReversed()) {
+    const key = keyOf(state);
+    if (key === null) continue;
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [state]);
+    else group.push(state);
+  }
+  return groups;
+}
+
+/** What an item says: the text of a message, the paragraphs of a reasoning, the arguments of a call. */
+export function textOfItem(item: JsonObject): string {
+  const content = arrayOf(item['content']).map(objectOf);
+  if (item['type'] === 'message') {
+    return content.map((part) => stringOf(part['text']) || stringOf(part['refusal'])).join('');
+  }
+  if (item['type'] === 'function_call') return stringOf(item['arguments']);
+  return [...arrayOf(item['summary']).map(objectOf), ...content].map((part) => stringOf(part['text'])).join('\n\n');
+}
