@@ -55,6 +55,8 @@ import { EVERY_CREDENTIAL_HEADER } from './text/endpoints.ts';
 
 export interface AppDependencies {
   readonly database: Database;
+  /** The same database over connections for reports, whose statements may take long. */
+  readonly reports: Database;
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   readonly starter: TaskStarter;
@@ -169,6 +171,7 @@ function serveFiles(directory: string): Koa.Middleware {
 
 function createServices({
   database,
+  reports,
   catalogue,
   sealer,
   starter,
@@ -185,6 +188,7 @@ function createServices({
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
     database,
+    reports,
     catalogue,
     sealer,
     storage,

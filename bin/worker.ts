@@ -9,6 +9,7 @@ import { createWorkflowLookup } from '../activities/workflow-lookup.ts';
 import { createWorkflowAccess } from '../api/services/workflow-access.ts';
 import { createStatusApp } from '../api/status-app.ts';
 import { loadConfig } from '../config.ts';
+import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase } from '../db/database.ts';
 import { createSealer } from '../db/sealing.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
@@ -25,6 +26,9 @@ import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
 import { versioned, workerSettings } from './parts/workers.ts';
 
+/** A reconciliation holds one while it asks for more over another. */
+const BACKGROUND_CONNECTIONS = 4;
+
 const config = loadConfig();
 const log = createLog('worker', config);
 const metrics = createMetrics();
@@ -33,6 +37,8 @@ metrics.addSource(await installTemporalRuntime(log));
 const tracing = await openTracing('worker', config.tracing);
 const database = createDatabase(config.database.url, config.database.poolSize);
 watchPool(metrics.registry, database);
+// For what reads or removes much while nobody waits for it.
+const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
@@ -54,8 +60,8 @@ const activities = {
     scheduleMs: config.webhooks.scheduleMs,
     metrics,
   }),
-  reconciliation: createReconciliationActivities({ database, workflows: createWorkflowLookup(temporal) }),
-  sweep: createSweepActivities({ database }),
+  reconciliation: createReconciliationActivities({ database: background, workflows: createWorkflowLookup(temporal) }),
+  sweep: createSweepActivities({ database: background }),
 };
 const workers = await Promise.all(
   workerSettings(activities, await workflows(), limits).map((settings) =>
@@ -82,6 +88,7 @@ stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
   await client.close();
   await connection.close();
   await database.destroy();
+  await background.destroy();
   await tracing.close();
 });
 await running;

@@ -3,6 +3,7 @@
  * flushes what one turn of the event loop brings at once; a busy one shares each database round trip, lock and commit between
  * many calls. No timer.
  */
+import { isConnectionLost, OutcomeUnknownError } from './connections.ts';
 import { isRefusal } from './database.ts';
 
 export interface Batcher<Item, Result> {
@@ -12,9 +13,15 @@ export interface Batcher<Item, Result> {
   idle(): Promise<void>;
 }
 
-interface BatcherOptions {
+interface BatcherOptions<Item, Result> {
   /** How many items one flush takes at most. */
   readonly maxItems: number;
+  /**
+   * Does a batch again whose connection was lost, on another one and once; rejects with {@link OutcomeUnknownError} when that
+   * fails, too. Without it the same flush does, which must then be such that once and twice are the same. Null where it must
+   * not be repeated: the batch rejects with what it was lost by.
+   */
+  readonly again?: ((items: readonly Item[]) => Promise<readonly Result[]>) | null;
   /** When it may flush; without them, whenever none of its own flushes is in flight. */
   readonly turns?: Turns;
   /** Told how many items each flush takes. */
@@ -69,22 +76,34 @@ interface Waiting<Item, Result> {
 
 /**
  * @param flush handles a batch, wholly or not at all; must return one result for each item, in their order. When PostgreSQL
- *   refuses a batch of several, each item is tried again alone, so that one bad item fails only itself. When it is out of
- *   reach all of them fail, since each would wait as long in vain.
+ *   refuses a batch of several, each item is tried again alone, so that one bad item fails only itself. When its connection is
+ *   lost it is done once more. When PostgreSQL is out of reach all of them fail, since each would wait as long in vain.
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
-  { maxItems, turns = createTurns(), onFlush }: BatcherOptions,
+  { maxItems, again = flush, turns = createTurns(), onFlush }: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
   let queue: Waiting<Item, Result>[] = [];
   let inFlight = 0;
   let idleWaiters: (() => void)[] = [];
 
-  async function flushBatch(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+  async function repeat(items: readonly Item[]): Promise<readonly Result[]> {
     try {
-      settle(batch, await flush(batch.map(({ item }) => item)));
+      return await (again ?? flush)(items);
     } catch (error) {
-      if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flushBatch([waiting]);
+      if (isRefusal(error) && !isConnectionLost(error)) throw error;
+      throw new OutcomeUnknownError('a batch was lost with its connection, and so was its repetition', {
+        cause: error,
+      });
+    }
+  }
+
+  async function flushBatch(batch: readonly Waiting<Item, Result>[], how = flush): Promise<void> {
+    try {
+      settle(batch, await how(batch.map(({ item }) => item)));
+    } catch (error) {
+      if (how === flush && again !== null && isConnectionLost(error)) await flushBatch(batch, repeat);
+      else if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flushBatch([waiting], how);
       else for (const { reject } of batch) reject(error);
     }
   }

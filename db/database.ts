@@ -1,6 +1,13 @@
 /** The connection to PostgreSQL. Queries take it as their first argument; none opens one of its own. */
 import knex, { type Knex } from 'knex';
-import { DatabaseError } from 'pg';
+import { type Client, DatabaseError } from 'pg';
+import {
+  CONNECT_TIMEOUT_MS,
+  connectionConfig,
+  type ConnectionLimits,
+  SERVING_LIMITS,
+  watchConnection,
+} from './connections.ts';
 
 export type Database = Knex;
 
@@ -10,12 +17,21 @@ export type Database = Knex;
  * @param url a PostgreSQL connection URL
  * @param poolSize how many connections at most
  */
-export function createDatabase(url: string, poolSize: number): Database {
+export function createDatabase(url: string, poolSize: number, limits: ConnectionLimits = SERVING_LIMITS): Database {
   return knex({
     client: 'pg',
-    connection: { connectionString: url, application_name: 'genway', keepAlive: true },
-    pool: { min: 0, max: poolSize },
-    acquireConnectionTimeout: 10_000,
+    connection: connectionConfig(url, 'genway', limits),
+    pool: {
+      min: 0,
+      max: poolSize,
+      createTimeoutMillis: CONNECT_TIMEOUT_MS,
+      afterCreate: (client: Client, done: (error: null, client: Client) => void) => {
+        watchConnection(client, limits.silenceMs);
+        done(null, client);
+      },
+    },
+    // One that goes silent is given back within its limit.
+    acquireConnectionTimeout: limits.silenceMs + CONNECT_TIMEOUT_MS,
   });
 }
 

@@ -5,6 +5,7 @@
 import { Pool } from 'pg';
 import type { PicoUsd } from '../domain/money.ts';
 import type { AppliedModifier } from '../domain/pricing.ts';
+import { connectionConfig, SERVING_LIMITS, watchConnection } from './connections.ts';
 
 /** What is known of a request from its beginning on. */
 export interface TextRequestRow {
@@ -181,13 +182,8 @@ interface HoldRow {
 /** Opens connections when they are first needed. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, catalogueVersion, freeRequestsPerMinute } = options;
-  const pool = new Pool({
-    connectionString: url,
-    max: poolSize,
-    connectionTimeoutMillis: 10_000,
-    keepAlive: true,
-    application_name: 'genway-text',
-  });
+  const pool = new Pool({ ...connectionConfig(url, 'genway-text', SERVING_LIMITS), max: poolSize });
+  pool.on('connect', (client) => watchConnection(client, SERVING_LIMITS.silenceMs));
   // An idle connection that breaks is replaced when it is next needed.
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;

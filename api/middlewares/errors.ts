@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
+import { isUnavailable } from '../../db/connections.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { errorHeaders, presentError } from '../present-error.ts';
 import type { AppContext } from '../state.ts';
+
+const UNAVAILABLE_RETRY_SECONDS = 5;
 
 /** The one place where errors become HTTP. What is not a {@link ServiceError} is a bug: logged, and told as 500. */
 export function errors(log: Logger) {
@@ -9,8 +12,8 @@ export function errors(log: Logger) {
     try {
       await next();
     } catch (error) {
-      const shown = toServiceError(error);
-      if (shown.code === 'internal_error') {
+      const shown = toGateError(error);
+      if (shown.code === 'internal_error' || isUnavailable(shown.cause)) {
         log.error({ err: error, request_id: context.state.requestId, path: context.path }, 'request failed');
       }
       context.set(errorHeaders(shown));
@@ -29,5 +32,15 @@ export function toServiceError(error: unknown): ServiceError {
     {
       cause: error,
     },
+  );
+}
+
+/** The same of a request that has not got further than the gateway itself, which depends on its database first of all. */
+export function toGateError(error: unknown): ServiceError {
+  if (error instanceof ServiceError || !isUnavailable(error)) return toServiceError(error);
+  return new ServiceError(
+    'processing_unavailable',
+    'The service cannot reach a part of itself at the moment. Wait a little and try again.',
+    { retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS, cause: error },
   );
 }

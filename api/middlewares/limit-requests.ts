@@ -1,7 +1,12 @@
 import { createBatcher } from '../../db/batcher.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
-import { type CountedRequest, countRequests, type RequestWindow } from '../../db/queries/request-windows.ts';
+import {
+  type CountedRequest,
+  countRequests,
+  readRequestCounts,
+  type RequestWindow,
+} from '../../db/queries/request-windows.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { callerOf, type Middleware } from '../state.ts';
 
@@ -34,6 +39,7 @@ export function createRequestCounter(
 ): CountRequest {
   const counter = createBatcher<CountedRequest, RequestWindow>((counted) => countRequests(database, counted), {
     maxItems: MAX_COUNTED_AT_ONCE,
+    again: (counted) => readRequestCounts(database, counted),
   });
   return async ({ id, rateLimitRpm }, kind = 'write') => {
     const reads = kind === 'read';

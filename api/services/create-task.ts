@@ -1,6 +1,7 @@
 /** The one transaction of a create call: reservation, task and stored response together. */
 import type { MediaModel } from '../../catalogue/types.ts';
 import { createBatcher } from '../../db/batcher.ts';
+import { OutcomeUnknownError } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../db/queries/tasks.ts';
@@ -33,6 +34,7 @@ export type CreateTask = (
 ) => Promise<CreatedResponse & { readonly taskId: string }>;
 
 const MAX_TASKS_PER_TRANSACTION = 50;
+const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
  * Makes the create call. Calls that come in while a transaction is under way share the next one.
@@ -54,25 +56,36 @@ export function createTaskCreator({
 }): CreateTask {
   const batcher = createBatcher<NewTask, CreateOutcome>((tasks) => createTasks(database, tasks), {
     maxItems: MAX_TASKS_PER_TRANSACTION,
+    again: (tasks) => createTasks(database, tasks, { again: true }),
     onFlush: (items) => metrics.batchFlushed('task_creates', items),
   });
 
   return async (caller, request, requestId, claim) => {
     const task = newTask(caller, request, requestId, limits);
     const body = JSON.stringify({ data: presentTask(asCreated(task), await typicalSeconds(task.model)) });
-    const outcome = await batcher.add({
-      ...task,
-      idempotency: claim && {
-        key: claim.key,
-        claimToken: claim.claimToken,
-        status: 201,
-        sealedBody: claim.seal(body),
-      },
+    const idempotency = claim && {
+      key: claim.key,
+      claimToken: claim.claimToken,
+      status: 201,
+      sealedBody: claim.seal(body),
+    };
+    const outcome = await batcher.add({ ...task, idempotency }).catch((error: unknown) => {
+      throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
     if (outcome !== 'created') throw REFUSALS[outcome](task);
     starter.startSoon(task);
     return { status: 201, body, taskId: task.id };
   };
+}
+
+/** If it does, the relay starts it. */
+function mayExist(taskId: string, cause: Error): ServiceError {
+  return new ServiceError(
+    'processing_unavailable',
+    `The database did not confirm the task ${taskId}; it may have been created all the same. ` +
+      'Look it up before you send the request again, or send an Idempotency-Key with each request.',
+    { retryAfterSeconds: UNCONFIRMED_RETRY_SECONDS, cause },
+  );
 }
 
 /** Tells before inputs are fetched what the transaction would tell at last. @throws ServiceError 403 `forbidden` */

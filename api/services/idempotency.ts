@@ -1,5 +1,6 @@
 /** The `Idempotency-Key` of create calls: specification section 4.1. */
 import { createHash } from 'node:crypto';
+import { againIfLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
 import type { Sealer } from '../../db/sealing.ts';
@@ -56,13 +57,26 @@ export async function idempotently(
       context.set('Idempotent-Replayed', 'true');
       return send(context, { status: claim.status, body: sealer.open(claim.sealedBody) });
     case 'claimed':
-      try {
-        const { claimToken } = claim;
-        send(context, await create({ key, claimToken, seal: (body) => sealer.seal(body) }));
-      } catch (error) {
-        await releaseIdempotencyKey(database, { accountId, key, claimToken: claim.claimToken });
-        throw error;
-      }
+      return send(
+        context,
+        await createUnder({ accountId, key, claimToken: claim.claimToken }, { database, sealer }, create),
+      );
+  }
+}
+
+/** Creates, and gives the key back when that fails; what was created although its answer was lost is answered all the same. */
+async function createUnder(
+  claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
+  { database, sealer }: { database: Database; sealer: Sealer },
+  create: (claim: IdempotencyClaim) => Promise<CreatedResponse>,
+): Promise<CreatedResponse> {
+  try {
+    return await create({ ...claim, seal: (body) => sealer.seal(body) });
+  } catch (error) {
+    // Should that fail, too, the lease frees the key; what went wrong first is what the client is told.
+    const stored = await againIfLost(() => releaseIdempotencyKey(database, claim)).catch(() => null);
+    if (stored === null) throw error;
+    return { status: stored.status, body: sealer.open(stored.sealedBody) };
   }
 }
 

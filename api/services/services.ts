@@ -15,6 +15,8 @@ import type { StartReconciliation } from './reconciliation-starter.ts';
 
 export interface ApiServices {
   readonly database: Database;
+  /** The same database over connections for reports, whose statements may take long. */
+  readonly reports: Database;
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   /** Where uploads go. */

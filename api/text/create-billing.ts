@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import { createBatcher, createTurns } from '../../db/batcher.ts';
+import { isConnectionLost, SERVING_LIMITS } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import {
@@ -49,6 +50,8 @@ const MAX_HELD_AT_ONCE = 250;
 const CONNECTIONS = 3;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
+/** A hold that was given up is hardly made later than this; one that is, is released as one that nobody waits for. */
+const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 /** Opens no connection before it is needed. */
 export function createTextBilling({
@@ -69,6 +72,8 @@ export function createTextBilling({
   const turns = createTurns();
   const holds = createBatcher<NewTextHold, HeldText | RefusedHold>((batch) => ledger.hold(batch), {
     maxItems: MAX_HELD_AT_ONCE,
+    // A hold that was made although its answer was lost is released, and another one made.
+    again: null,
     turns,
   });
   const settlements = createSettlements(ledger, turns, log);
@@ -107,6 +112,23 @@ export function createTextBilling({
     return settlements.add(settlement);
   }
 
+  async function holdFor(charge: TextCharge): Promise<{ hold: NewTextHold; decision: HeldText | RefusedHold }> {
+    const hold = newHold(charge);
+    try {
+      return { hold, decision: await holds.add(hold) };
+    } catch (error) {
+      await releaseLost(charge, hold);
+      throw error;
+    }
+  }
+
+  /** It may have been held all the same; and a statement that is still on its way may hold it later. */
+  async function releaseLost(charge: TextCharge, hold: NewTextHold): Promise<void> {
+    const release = (): Promise<void> => settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
+    setTimeout(() => void release(), LATEST_HOLD_MS).unref();
+    await release();
+  }
+
   return {
     ready,
 
@@ -117,11 +139,9 @@ export function createTextBilling({
           retryAfterSeconds: FULL_RETRY_SECONDS,
         });
       }
-      const hold = newHold(charge);
-      const decision = await holds.add(hold).catch((error: unknown) => {
-        // It may have been held all the same.
-        void settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
-        throw error;
+      const { hold, decision } = await holdFor(charge).catch((error: unknown) => {
+        if (!isConnectionLost(error)) throw error;
+        return holdFor(charge);
       });
       if (decision.refusal !== null) throw toServiceError(hold, decision);
       const bound = boundOf(charge, decision.amount);

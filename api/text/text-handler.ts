@@ -3,8 +3,9 @@
  * cost as much as all the rest of a short request.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isUnavailable } from '../../db/connections.ts';
 import { newId } from '../../domain/ids.ts';
-import { toServiceError } from '../middlewares/errors.ts';
+import { toGateError } from '../middlewares/errors.ts';
 import { REJECTION, userAgentCheck } from '../middlewares/reject-user-agent.ts';
 import { methodNotAllowed } from '../middlewares/unmatched.ts';
 import { presentError } from '../present-error.ts';
@@ -79,8 +80,9 @@ function refusalOf(
  * its format (specification section 7.1).
  */
 function refuse({ target, response, headers, requestId }: TextCall, thrown: unknown, { log }: TextServices): void {
-  const error = toServiceError(thrown);
-  if (error.code === 'internal_error') log.error({ err: thrown, request_id: requestId }, 'text request failed');
+  const error = toGateError(thrown);
+  if (error.code === 'internal_error' || isUnavailable(error.cause))
+    log.error({ err: thrown, request_id: requestId }, 'text request failed');
   const body =
     error.code === 'bad_request'
       ? target.endpoint.format.client.renderError(error, requestId)

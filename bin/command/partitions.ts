@@ -1,6 +1,7 @@
 /** What the `genway` command does with the months of the tables; unlike the others it works on the database itself. */
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
+import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { detachMonth, ensurePartitions, listMonths, MonthError } from '../../db/partitions.ts';
 import { CommandError } from './admin-client.ts';
@@ -13,7 +14,7 @@ export function addPartitionCommands(
   print: (text: string) => void,
 ): void {
   async function withDatabase(action: (database: Database) => Promise<void>): Promise<void> {
-    const database = createDatabase(load().url, 2);
+    const database = createDatabase(load().url, 2, REPORT_LIMITS);
     try {
       await action(database);
     } catch (error) {

@@ -6,6 +6,7 @@ import { cached } from '../../api/services/cached.ts';
 import { createTextBilling, type TextBillingService } from '../../api/text/create-billing.ts';
 import { createTextHandler, type TextHandler } from '../../api/text/text-handler.ts';
 import type { Config } from '../../config.ts';
+import { againIfLost } from '../../db/connections.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller } from '../../db/queries/api-keys.ts';
 import { openTextUpstreams } from './providers.ts';
@@ -34,9 +35,12 @@ export function openText(
     catalogue,
     upstreams,
     billing,
-    findCaller: cached((apiKey) => findCaller(database, digestApiKey(apiKey, settings.keyPepper)), CALLER_CACHE),
+    findCaller: cached(
+      (apiKey) => againIfLost(() => findCaller(database, digestApiKey(apiKey, settings.keyPepper))),
+      CALLER_CACHE,
+    ),
     countRequest: createRequestCounter(database, settings.requestLimits),
-    hasCredit: (accountId) => hasCredit(database, accountId),
+    hasCredit: (accountId) => againIfLost(() => hasCredit(database, accountId)),
     log,
     metrics,
     tracing,

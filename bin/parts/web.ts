@@ -9,6 +9,7 @@ import { createTaskStarter } from '../../api/services/task-starter.ts';
 import { createWorkflowAccess } from '../../api/services/workflow-access.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
+import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
@@ -27,9 +28,13 @@ export interface Web {
   close(): Promise<void>;
 }
 
+/** So many reports are read at once. */
+const REPORT_CONNECTIONS = 3;
+
 /** Opens what the applications need. Temporal is connected to when it is first needed, so it may be down. */
 export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const database = createDatabase(config.database.url, config.database.poolSize);
+  const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);
   const connection = Connection.lazy(connectionOptions(config.temporal));
   const client = new Client({
     connection,
@@ -43,6 +48,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const starter = createTaskStarter({ client, database, metrics, log });
   const dependencies: AppDependencies = {
     database,
+    reports,
     catalogue: loadCatalogue(config.catalogueFile),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
@@ -78,6 +84,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       await moderator?.close();
       await connection.close();
       await database.destroy();
+      await reports.destroy();
       await tracing.close();
     },
   };

@@ -5,7 +5,7 @@ import type { Knex } from 'knex';
  * locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once so that a busy
  * account costs one lock, one move of its balance and one commit for all of them; each task gets an outcome of its own:
  * `created`, `claim_lost`, `key_deleted`, `key_disabled`, `key_expired`, `key_exhausted`, `key_limit`, `never_topped_up`,
- * `too_many_tasks` or `insufficient_credits`.
+ * `too_many_tasks` or `insufficient_credits`. A call whose answer was lost is made `again`: what it created then was created.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -18,7 +18,7 @@ export async function up(knex: Knex): Promise<void> {
       RETURN FOUND;
     END $$;
 
-    CREATE FUNCTION create_tasks(items jsonb) RETURNS TABLE (id text, outcome text) LANGUAGE plpgsql AS $$
+    CREATE FUNCTION create_tasks(items jsonb, again boolean) RETURNS TABLE (id text, outcome text) LANGUAGE plpgsql AS $$
     DECLARE
       item jsonb;
       price numeric(38,0);
@@ -43,6 +43,13 @@ export async function up(knex: Knex): Promise<void> {
             WHERE api_keys.id = item->>'api_key_id' AND account_id = owner.id FOR NO KEY UPDATE;
         END IF;
         id := item->>'id';
+        -- The first call held the lock of the account if it came so far, so what it did is seen here.
+        IF again AND EXISTS (SELECT FROM tasks WHERE tasks.id = item->>'id'
+          AND tasks.created_at = (item->>'created_at')::timestamptz AND account_id = owner.id) THEN
+          outcome := 'created';
+          RETURN NEXT;
+          CONTINUE;
+        END IF;
         price := (item->>'price')::numeric;
         outcome := CASE
           WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'

@@ -1,4 +1,5 @@
 /** Claims on idempotency keys: specification section 4.1. Completing a claim belongs to the transaction that it protects. */
+import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 
 /** What a request that brings an idempotency key meets. */
@@ -38,18 +39,8 @@ export async function claimIdempotencyKey(
   }: { accountId: string; key: string; requestDigest: Buffer; leaseSeconds: number },
 ): Promise<Claim> {
   const claimToken = crypto.randomUUID();
-  const claimed = await database.raw<{ rows: unknown[] }>(
-    /* sql */ `
-    INSERT INTO idempotency_keys AS held (account_id, key, request_digest, claim_token, lease_until)
-    VALUES (:accountId, :key, :requestDigest, :claimToken, now() + make_interval(secs => :leaseSeconds))
-    ON CONFLICT (account_id, key) DO UPDATE SET
-      request_digest = EXCLUDED.request_digest, claim_token = EXCLUDED.claim_token, lease_until = EXCLUDED.lease_until,
-      completed_at = NULL, expires_at = NULL, status = NULL, sealed_body = NULL
-    WHERE held.expires_at <= now() OR (held.completed_at IS NULL AND held.lease_until <= now())
-    RETURNING 1`,
-    { accountId, key, requestDigest, claimToken, leaseSeconds },
-  );
-  if (claimed.rows.length > 0) return { outcome: 'claimed', claimToken };
+  const claim = { accountId, key, requestDigest, claimToken, leaseSeconds };
+  if (await againIfLost(() => takeKey(database, claim))) return { outcome: 'claimed', claimToken };
 
   const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
   // Released between the two statements: its holder failed, so the caller may as well be told to try again.
@@ -59,15 +50,41 @@ export async function claimIdempotencyKey(
   return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
 }
 
-/** Gives a claim back after a response that is not stored, so that a retry runs again. */
+/** Taking it again with the same token is taking it once. @returns whether the key is the caller's */
+async function takeKey(
+  database: Database,
+  claim: { accountId: string; key: string; requestDigest: Buffer; claimToken: string; leaseSeconds: number },
+): Promise<boolean> {
+  const claimed = await database.raw<{ rows: unknown[] }>(
+    /* sql */ `
+    INSERT INTO idempotency_keys AS held (account_id, key, request_digest, claim_token, lease_until)
+    VALUES (:accountId, :key, :requestDigest, :claimToken, now() + make_interval(secs => :leaseSeconds))
+    ON CONFLICT (account_id, key) DO UPDATE SET
+      request_digest = EXCLUDED.request_digest, claim_token = EXCLUDED.claim_token, lease_until = EXCLUDED.lease_until,
+      completed_at = NULL, expires_at = NULL, status = NULL, sealed_body = NULL
+    WHERE held.expires_at <= now()
+      OR (held.completed_at IS NULL AND (held.lease_until <= now() OR held.claim_token = EXCLUDED.claim_token))
+    RETURNING 1`,
+    claim,
+  );
+  return claimed.rows.length > 0;
+}
+
+/**
+ * Gives a claim back after a response that is not stored, so that a retry runs again. Whoever would complete it later finds
+ * it lost.
+ *
+ * @returns the response that was stored after all; null when the claim is given back, or is another's by now
+ */
 export async function releaseIdempotencyKey(
   database: Database,
   { accountId, key, claimToken }: { accountId: string; key: string; claimToken: string },
-): Promise<void> {
-  await database('idempotency_keys')
-    .where({ account_id: accountId, key, claim_token: claimToken })
-    .whereNull('completed_at')
-    .delete();
+): Promise<{ readonly status: number; readonly sealedBody: Buffer } | null> {
+  const claim = { account_id: accountId, key, claim_token: claimToken };
+  const released = await database('idempotency_keys').where(claim).whereNull('completed_at').delete();
+  if (released > 0) return null;
+  const row = await database<KeyRow>('idempotency_keys').where(claim).first();
+  return row?.status && row.sealed_body ? { status: row.status, sealedBody: row.sealed_body } : null;
 }
 
 /**

@@ -37,6 +37,29 @@ export async function countRequests(
       ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
     [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
   );
+  return placesOf(counted, rows);
+}
+
+/** What {@link countRequests} would have said, when it is not known whether it counted; counts nothing. */
+export async function readRequestCounts(
+  database: Database,
+  counted: readonly CountedRequest[],
+): Promise<readonly RequestWindow[]> {
+  const { rows } = await database.raw<{ rows: WindowRow[] }>(
+    /* sql */ `
+    SELECT request.id AS api_key_id, request.reads, coalesce(max(requests), 0) AS requests,
+      ceil(extract(epoch FROM date_trunc('minute', now()) + interval '1 minute' - now())) AS seconds_left
+    FROM unnest(?::text[], ?::boolean[]) AS request(id, reads)
+    LEFT JOIN request_windows AS counted ON counted.api_key_id = request.id AND counted.reads = request.reads
+      AND counted.window_start = date_trunc('minute', now())
+    GROUP BY request.id, request.reads`,
+    [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
+  );
+  return placesOf(counted, rows);
+}
+
+/** Several requests of one window have the places up to its count. */
+function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
   const windowsNewestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {

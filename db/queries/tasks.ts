@@ -71,11 +71,20 @@ export interface TaskRow {
   deadline_at: Date;
 }
 
-/** Creates many tasks in one transaction: see migration 0007. @returns an outcome for each, in their order */
-export async function createTasks(database: Database, tasks: readonly NewTask[]): Promise<readonly CreateOutcome[]> {
+/**
+ * Creates many tasks in one transaction: see migration 0007.
+ *
+ * @param again the same tasks were sent before, and the answer was lost: those that exist are `created`
+ * @returns an outcome for each, in their order
+ */
+export async function createTasks(
+  database: Database,
+  tasks: readonly NewTask[],
+  { again = false } = {},
+): Promise<readonly CreateOutcome[]> {
   const { rows } = await database.raw<{ rows: { id: string; outcome: string }[] }>(
-    'SELECT id, outcome FROM create_tasks(?::jsonb)',
-    [JSON.stringify(tasks.map(toItem))],
+    'SELECT id, outcome FROM create_tasks(?::jsonb, ?)',
+    [JSON.stringify(tasks.map(toItem)), again],
   );
   const outcomes = new Map(rows.map((row) => [row.id, row.outcome]));
   return tasks.map((task) => {
@@ -200,7 +209,8 @@ export function createdAtOf(taskId: string): Date {
   return new Date(createdAtMsOf('task', taskId));
 }
 
-function taskById(database: Database, taskId: string) {
+/** Null for what is no id of a task. */
+export function taskById(database: Database, taskId: string) {
   if (!isId('task', taskId)) return null;
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });
 }

@@ -3,6 +3,7 @@ import { array, assert, asyncProperty, integer, nat } from 'fast-check';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
 import { createBatcher, createTurns, type Turns } from '../../db/batcher.ts';
+import { OutcomeUnknownError, SilentConnectionError } from '../../db/connections.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 interface Flush {
@@ -136,6 +137,73 @@ describe('db/batcher', () => {
     await flushes[0]?.fail(new Error('connect ECONNREFUSED'));
     expect((await results).map(({ status }) => status)).to.deep.equal(['rejected', 'rejected']);
     expect(batches()).to.deep.equal([[1, 2]]);
+  });
+
+  describe('does a batch again whose connection was lost', () => {
+    const lost = new SilentConnectionError('silent');
+
+    it('once, by the same flush', async () => {
+      const { batcher, batches, flushes, succeed } = createManualBatcher({ maxItems: 10 });
+      const results = Promise.all([1, 2].map((item) => batcher.add(item)));
+      await turn();
+      await flushes[0]?.fail(lost);
+      await succeed(1);
+      expect(await results).to.deep.equal(['1', '2']);
+      expect(batches()).to.deep.equal([
+        [1, 2],
+        [1, 2],
+      ]);
+    });
+
+    it('and says that nobody knows what became of it when it is lost again, or cannot be sent', async () => {
+      for (const second of [lost, new Error('connect ECONNREFUSED')]) {
+        const { batcher, batches, flushes } = createManualBatcher({ maxItems: 10 });
+        const failed = rejectionOf(batcher.add(1));
+        await turn();
+        await flushes[0]?.fail(lost);
+        await flushes[1]?.fail(second);
+        const error = await failed;
+        expect(error).to.be.instanceOf(OutcomeUnknownError);
+        expect(error.cause).to.equal(second);
+        expect(batches()).to.deep.equal([[1], [1]]);
+      }
+    });
+
+    it('by what knows that it is done again, also for each alone of a batch that is then refused', async () => {
+      const firsts: number[][] = [];
+      const seconds: number[][] = [];
+      const batcher = createBatcher<number, string>(
+        async (items) => {
+          firsts.push([...items]);
+          throw lost;
+        },
+        {
+          maxItems: 10,
+          again: async (items) => {
+            seconds.push([...items]);
+            if (items.includes(2)) throw refusal;
+            return items.map((item) => `again ${item}`);
+          },
+        },
+      );
+      const [one, two] = await Promise.allSettled([1, 2].map((item) => batcher.add(item)));
+      expect(one).to.deep.include({ value: 'again 1' });
+      expect(two).to.deep.include({ reason: refusal });
+      expect([firsts, seconds]).to.deep.equal([[[1, 2]], [[1, 2], [1], [2]]]);
+    });
+
+    it('but not where it must not be repeated', async () => {
+      let flushed = 0;
+      const batcher = createBatcher<number, string>(
+        async () => {
+          flushed += 1;
+          throw lost;
+        },
+        { maxItems: 10, again: null },
+      );
+      expect(await rejectionOf(batcher.add(1))).to.equal(lost);
+      expect(flushed).to.equal(1);
+    });
   });
 
   for (const [what, results] of [

@@ -88,6 +88,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   let log = '';
   const dependencies: AppDependencies = {
     database,
+    reports: database,
     catalogue: loadCatalogue(),
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },

@@ -21,6 +21,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Another Temporal server than the shared one, e.g. one that the suite stops. */
   readonly temporalAddress?: string;
+  /** Lets the processes reach the database over something that the suite can break. @returns the url for them */
+  readonly routeDatabase?: (url: string) => Promise<string>;
 }
 
 /** A process of the stack. */
@@ -63,7 +65,11 @@ const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
 const READY_TIMEOUT_MS = 60_000;
 
-export async function startTestStack({ env = {}, temporalAddress }: StackOptions = {}): Promise<TestStack> {
+export async function startTestStack({
+  env = {},
+  temporalAddress,
+  routeDatabase = async (url) => url,
+}: StackOptions = {}): Promise<TestStack> {
   const folder = await mkdtemp(join(tmpdir(), 'genway-stack-'));
   const simulator = createSimulator({ renderMs: 100, callbackSecret: SIMULATOR_KEY });
   const [testDatabase, simulatorUrl, apiPort, textPort, address] = await Promise.all([
@@ -78,7 +84,7 @@ export async function startTestStack({ env = {}, temporalAddress }: StackOptions
   const baseUrl = `http://127.0.0.1:${apiPort}`;
   const environment = {
     ...process.env,
-    DATABASE_URL: testDatabase.url,
+    DATABASE_URL: await routeDatabase(testDatabase.url),
     TEMPORAL_ADDRESS: address,
     TEMPORAL_NAMESPACE: namespace,
     GENWAY_HOME: folder,

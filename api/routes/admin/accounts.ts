@@ -73,7 +73,7 @@ export function adminAccountRoutes(router: Router<RequestState>, services: ApiSe
   async function showAccount(accountId: string) {
     const account = isId('account', accountId) ? await findAccount(database, accountId) : null;
     if (!account) throw noSuchAccount();
-    return presentAccount(account, await sumAccountTotals(database, accountId));
+    return presentAccount(account, await sumAccountTotals(services.reports, accountId));
   }
 
   async function existingAccount(context: Context): Promise<string> {

@@ -32,47 +32,47 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export function adminFinanceRoutes(
   router: Router<RequestState>,
-  { database, requireAdmin, temporal }: ApiServices,
+  { reports, requireAdmin, temporal }: ApiServices,
 ): void {
   router.get('/admin/v1/accounts/:accountId/ledger', requireAdmin, async (context) => {
-    const accountId = await existingAccount(database, context);
+    const accountId = await existingAccount(reports, context);
     const period = { accountId, from: queryTime(context, 'from'), to: queryTime(context, 'to') };
-    const rows = () => streamTransfers(database, period);
+    const rows = () => streamTransfers(reports, period);
     if (sendAll(context, { rows, columns: TRANSFER_COLUMNS, present: presentTransfer })) return;
     const { limit, after } = pageOf(context, 2);
-    const page = await listTransfers(database, { ...period, before: ledgerCursor(after), limit: limit + 1 });
+    const page = await listTransfers(reports, { ...period, before: ledgerCursor(after), limit: limit + 1 });
     context.body = presentPage(page, limit, presentTransfer, (row) => [row.createdAt.toISOString(), row.id]);
   });
 
   router.get('/admin/v1/accounts/:accountId/statements', requireAdmin, async (context) => {
-    const accountId = await existingAccount(database, context);
+    const accountId = await existingAccount(reports, context);
     const date = queryDate(context);
     const from = new Date(date);
-    const statement = await readStatement(database, { accountId, from, to: new Date(from.getTime() + MS_PER_DAY) });
+    const statement = await readStatement(reports, { accountId, from, to: new Date(from.getTime() + MS_PER_DAY) });
     const rows = () => linesOf(statement);
     if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return;
     context.body = { data: presentStatement(statement, { accountId, date }) };
   });
 
   router.get('/admin/v1/accounts/:accountId/usage', requireAdmin, async (context) => {
-    const accountId = await existingAccount(database, context);
-    const days = await sumDailyUsage(database, { accountId, ...usagePeriodOf(context) });
+    const accountId = await existingAccount(reports, context);
+    const days = await sumDailyUsage(reports, { accountId, ...usagePeriodOf(context) });
     if (sendAll(context, { rows: () => days, columns: DAILY_USAGE_COLUMNS, present: presentDailyUsage })) return;
     context.body = { data: days.map(presentDailyUsage) };
   });
 
   router.get('/admin/v1/accounts/:accountId/usage/requests', requireAdmin, async (context) => {
     const filter = {
-      accountId: await existingAccount(database, context),
+      accountId: await existingAccount(reports, context),
       apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
       model: queryValue(context, 'model'),
       from: queryTime(context, 'from'),
       to: queryTime(context, 'to'),
     };
-    const rows = () => streamTextUsage(database, filter);
+    const rows = () => streamTextUsage(reports, filter);
     if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return;
     const { limit, after } = pageOf(context, 1);
-    const page = await listTextUsage(database, { ...filter, before: idCursor('textRequest', after), limit: limit + 1 });
+    const page = await listTextUsage(reports, { ...filter, before: idCursor('textRequest', after), limit: limit + 1 });
     context.body = presentPage(page, limit, presentAdminTextUsage, ({ id }) => [id]);
   });
 
@@ -83,10 +83,10 @@ export function adminFinanceRoutes(
       to: queryTime(context, 'to'),
     };
     const present = (refund: Parameters<typeof presentRefund>[0]) => presentRefund(refund, temporal);
-    const rows = () => streamRefunds(database, filter);
+    const rows = () => streamRefunds(reports, filter);
     if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return;
     const { limit, after } = pageOf(context, 1);
-    const page = await listRefunds(database, { ...filter, before: idCursor('transfer', after), limit: limit + 1 });
+    const page = await listRefunds(reports, { ...filter, before: idCursor('transfer', after), limit: limit + 1 });
     context.body = presentPage(page, limit, present, ({ id }) => [id]);
   });
 }

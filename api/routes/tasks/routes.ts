@@ -1,5 +1,6 @@
 /** Polling (specification section 4.4), and a list of tasks beside it. */
 import type Router from '@koa/router';
+import { againIfLost } from '../../../db/connections.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { presentTask } from '../../../domain/task-object.ts';
@@ -34,7 +35,8 @@ export function taskRoutes(router: Router<RequestState>, services: ApiServices):
 
   router.get('/v1/tasks/:taskId', authenticate, limitRequests, async (context) => {
     const taskId = context.params['taskId'] ?? '';
-    const task = await findAccountTask(database, callerOf(context).account.id, taskId);
+    const { account } = callerOf(context);
+    const task = await againIfLost(() => findAccountTask(database, account.id, taskId));
     if (!task) throw new ServiceError('not_found', 'There is no such task in this account. Check the id and the key.');
     const typical = isFinal(task.status) ? null : await typicalSeconds(task.model);
     context.body = { data: presentTask(task, typical) };

@@ -12,19 +12,16 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 const DEFAULT_DAYS = 30;
 export const MAX_DAYS = 92;
 
-export function usageRoutes(
-  router: Router<RequestState>,
-  { database, authenticate, limitRequests }: ApiServices,
-): void {
+export function usageRoutes(router: Router<RequestState>, { reports, authenticate, limitRequests }: ApiServices): void {
   router.get('/v1/usage', authenticate, limitRequests, async (context) => {
     const { from, to } = usagePeriodOf(context);
-    const days = await sumDailyUsage(database, { accountId: callerOf(context).account.id, from, to });
+    const days = await sumDailyUsage(reports, { accountId: callerOf(context).account.id, from, to });
     context.body = { data: days.map(presentDailyUsage) };
   });
 
   router.get('/v1/usage/requests', authenticate, limitRequests, async (context) => {
     const { limit, after } = pageOf(context, 1);
-    const requests = await listTextUsage(database, {
+    const requests = await listTextUsage(reports, {
       accountId: callerOf(context).account.id,
       apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
       model: queryValue(context, 'model'),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
 import { deleteApiKey, findApiKey, type KeySettings } from '../../../db/queries/api-keys.ts';
 import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
@@ -48,6 +49,40 @@ describe('db/queries/tasks: createTasks', () => {
     if (claimed.outcome !== 'claimed') throw new Error(`the key is ${claimed.outcome}`);
     return { key: name, claimToken: claimed.claimToken, status: 201, sealedBody: Buffer.from('sealed') };
   }
+
+  describe('again, when the answer was lost', () => {
+    it('says what was created, whatever would refuse it by now, and creates what was not', async () => {
+      const key = await createFundedKey(database, 2);
+      const task = newTask(key, { idempotency: await claim(key, 'lost') });
+      const unsent = newTask(key);
+      expect(await createTasks(database, [task])).to.deep.equal(['created']);
+      expect(await createTasks(database, [task, unsent], { again: true })).to.deep.equal(['created', 'created']);
+      expect(await createTasks(database, [task, unsent], { again: true })).to.deep.equal(['created', 'created']);
+      const { fundedAvailable, fundedReserved } = await reloadAccount(database, { id: key.accountId });
+      expect([fundedAvailable, fundedReserved]).to.deep.equal([0n, parseUsd(2)]);
+    });
+
+    it('waits for the first call, should that still be under way', async () => {
+      const key = await createFundedKey(database, 1);
+      const task = newTask(key);
+      const second = await database.transaction(async (first) => {
+        await createTasks(first, [task]);
+        const again = createTasks(database, [task], { again: true });
+        await waitForLock(database);
+        return [again];
+      });
+      expect(await second[0]).to.deep.equal(['created']);
+    });
+
+    it('leaves nothing to a first call that comes late', async () => {
+      const key = await createFundedKey(database, 2);
+      const task = newTask(key);
+      await createTasks(database, [task], { again: true });
+      const late = await rejectionOf(createTasks(database, [task]));
+      expect(late).to.have.property('code', '23505');
+      expect((await reloadAccount(database, { id: key.accountId })).fundedReserved).to.equal(parseUsd(1));
+    });
+  });
 
   describe('checks in this order', () => {
     interface Situation {
@@ -290,4 +325,16 @@ function count(outcomes: readonly (string | undefined)[]): Record<string, number
   const counts: Record<string, number> = {};
   for (const outcome of outcomes) counts[String(outcome)] = (counts[String(outcome)] ?? 0) + 1;
   return counts;
+}
+
+async function waitForLock(database: Database): Promise<void> {
+  await waitUntil(
+    async () => {
+      const { rows } = await database.raw<{ rows: unknown[] }>(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      if (rows.length === 0) throw new Error('nobody waits for a lock');
+    },
+    { timeoutMs: 5_000 },
+  );
 }

@@ -4,6 +4,7 @@ import {
   type CountedRequest,
   countRequests,
   deleteOldRequestWindows,
+  readRequestCounts,
   type RequestWindow,
 } from '../../../db/queries/request-windows.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -75,6 +76,16 @@ describe('db/queries/request-windows', () => {
     // Both keys have as many requests, so each place from 1 to 40 is given twice.
     const twice = Array.from({ length: 40 }, (_, index) => [index + 1, index + 1]).flat();
     expect(counted.toSorted((left, right) => left - right)).to.deep.equal(twice);
+  });
+
+  it('tells the places without counting when it is not known whether they were counted', async () => {
+    const told = await withinOneMinute(async () => {
+      const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
+      await countRequests(database, [a, a, a]);
+      const counts = [await readRequestCounts(database, [a, b, a]), await readRequestCounts(database, [a])];
+      return counts.map(positions);
+    });
+    expect(told).to.deep.equal([[2, 0, 3], [3]]);
   });
 
   it('says how long the minute lasts', async () => {

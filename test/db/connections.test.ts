@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { againIfLost, isConnectionLost, SilentConnectionError } from '../../db/connections.ts';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts';
+
+const LIMITS = { statementMs: 1_000, lockMs: 500, idleInTransactionMs: 500, silenceMs: 1_500 };
+const CONNECTIONS = 5;
+
+describe('db/connections', () => {
+  let testDatabase: TestDatabase;
+  let proxy: TcpProxy;
+  let database: Database;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  beforeEach(async () => {
+    proxy = await startTcpProxy(testDatabase.url);
+    database = createDatabase(proxy.urlOf(testDatabase.url), CONNECTIONS, LIMITS);
+  });
+  afterEach(async () => {
+    await Promise.all([proxy.close(), database.destroy()]);
+  });
+  after(() => testDatabase.drop());
+
+  async function useAll(): Promise<void> {
+    await Promise.all(Array.from({ length: CONNECTIONS }, () => database.raw('SELECT pg_sleep(0.05)')));
+    expect(proxy.connections()).to.equal(CONNECTIONS);
+  }
+
+  it('gives up a statement that is never answered, and does it again on a connection that works', async () => {
+    await useAll();
+    proxy.silence();
+    let tries = 0;
+    const answer = await againIfLost(() => {
+      tries += 1;
+      return database.raw('SELECT 1 AS one');
+    });
+    expect(answer.rows).to.deep.equal([{ one: 1 }]);
+    expect(tries).to.equal(2);
+  });
+
+  it('loses one limit only, however many connections have gone silent', async () => {
+    await useAll();
+    proxy.silence();
+    expect(await rejectionOf(database.raw('SELECT 1'))).to.be.instanceOf(SilentConnectionError);
+    for (let i = 0; i < CONNECTIONS; i += 1) await database.raw('SELECT 1');
+  });
+
+  it('ends all statements that wait on silent connections', async () => {
+    await useAll();
+    proxy.silence();
+    const waiting = Array.from({ length: 3 * CONNECTIONS }, () => againIfLost(() => database.raw('SELECT 1')));
+    expect(await Promise.all(waiting)).to.have.length(3 * CONNECTIONS);
+  });
+
+  it('leaves connections alone that lie idle for longer than a statement may take', async () => {
+    await database.raw('SELECT 1');
+    const { rows: before } = await database.raw('SELECT pg_backend_pid() AS pid');
+    await new Promise((resolve) => setTimeout(resolve, LIMITS.silenceMs * 1.5));
+    const { rows: after } = await database.raw('SELECT pg_backend_pid() AS pid');
+    expect(after).to.deep.equal(before);
+  });
+
+  it('does a statement again whose connection broke', async () => {
+    await useAll();
+    const answer = againIfLost(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
+    setTimeout(() => proxy.reset(), 100);
+    expect((await answer).rows).to.deep.equal([{ two: 2 }]);
+  });
+
+  it('does nothing again that was refused', async () => {
+    const refused = await rejectionOf(againIfLost(() => database.raw('SELECT 1 / 0')));
+    expect(isConnectionLost(refused)).to.equal(false);
+  });
+
+  it('lets the server give up what takes too long, and what waits too long for a lock', async () => {
+    const slow = await rejectionOf(database.raw('SELECT pg_sleep(5)'));
+    expect(slow).to.have.property('code', '57014');
+    const lock = 'SELECT pg_advisory_xact_lock(99)';
+    await database
+      .transaction(async (holder) => {
+        await holder.raw(lock);
+        const waited = await rejectionOf(database.raw(lock));
+        expect(waited).to.have.property('code', '55P03');
+      })
+      .catch(() => undefined);
+  });
+
+  it('lets the server release what a transaction has locked whose client says nothing', async () => {
+    const other = createDatabase(testDatabase.url, 1);
+    await database.raw('SELECT 1');
+    const held = database.transaction(async (holder) => {
+      await holder.raw('SELECT pg_advisory_xact_lock(98)');
+      proxy.silence();
+      await other.raw('SELECT pg_advisory_xact_lock(98)');
+    });
+    const error = await rejectionOf(held);
+    expect(isConnectionLost(error), error.message).to.equal(true);
+    await other.destroy();
+  });
+});

@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { waitUntil } from '../bin/stack/wait-until.ts';
+import { call, startTestStack, type TestStack } from './support/stack.ts';
+import { startTcpProxy, type TcpProxy } from './support/tcp-proxy.ts';
+
+/** How long the silence of all connections to the database may be felt: as long as was promised. */
+const RECOVERED_MS = 10_000;
+const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
+const QUESTION = { model: 'textg-6-sol', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
+
+describe('when every connection to the database goes silent and new ones work', () => {
+  let stack: TestStack;
+  let proxy: TcpProxy;
+  let key: string;
+
+  before(async function () {
+    this.timeout(120_000);
+    stack = await startTestStack({
+      routeDatabase: async (url) => {
+        proxy = await startTcpProxy(url);
+        return proxy.urlOf(url);
+      },
+    });
+    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    key = (await stack.createAccount()).apiKey;
+    await useEverything();
+  });
+  after(async function () {
+    this.timeout(60_000);
+    await stack.stop();
+    await proxy.close();
+  });
+
+  const create = (headers = {}) =>
+    call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO, headers });
+  const balance = () => call(`${stack.baseUrl}/v1/balance`, { key });
+  const ask = () => call(`${stack.textBaseUrl}/v1/chat/completions`, { key, body: QUESTION });
+
+  async function useEverything(): Promise<void> {
+    const calls = Array.from({ length: 10 }, (_, index) => [
+      create({ 'idempotency-key': `warm-${index}` }),
+      balance(),
+      ask(),
+    ]);
+    await Promise.all(calls.flat());
+  }
+
+  async function expectSucceeded(taskId: string): Promise<void> {
+    await waitUntil(
+      async () => {
+        const { status } = await stack.database('tasks').where({ id: taskId }).first('status');
+        expect(status).to.equal('succeeded');
+      },
+      { timeoutMs: 60_000 },
+    );
+  }
+
+  it('creates, balances and text are answered again within 10 s', async () => {
+    expect(proxy.connections()).to.be.above(3);
+    proxy.silence();
+    const startedAt = performance.now();
+    const calls = [0, 1, 2].flatMap((index) => [
+      create(),
+      create({ 'idempotency-key': `silent-${index}` }),
+      balance(),
+      ask(),
+    ]);
+    const answers = await Promise.all(calls);
+    expect(performance.now() - startedAt).to.be.below(RECOVERED_MS);
+    expect(answers.map(({ status }) => status)).to.deep.equal([
+      201, 201, 200, 200, 201, 201, 200, 200, 201, 201, 200, 200,
+    ]);
+    expect((await fetch(`${stack.baseUrl}/readyz`)).status).to.equal(200);
+  });
+
+  it('a worker goes on with the tasks that wait for it', async function () {
+    this.timeout(90_000);
+    const before = await Promise.all(Array.from({ length: 8 }, () => create()));
+    proxy.silence();
+    const after = await Promise.all(Array.from({ length: 4 }, () => create()));
+    for (const { body } of [...before, ...after]) await expectSucceeded(body.data.id);
+  });
+});
