@@ -12,6 +12,7 @@ import * as text from './migrations/0009-text.ts';
 import * as textMoney from './migrations/0010-text-money.ts';
 import * as reconciliations from './migrations/0011-reconciliations.ts';
 import * as payments from './migrations/0012-payments.ts';
+import * as finishTask from './migrations/0013-finish-task.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 import * as detachedMonths from './migrations/0021-detached-months.ts';
 import { ensurePartitions } from './partitions.ts';
@@ -29,6 +30,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0010-text-money': textMoney,
   '0011-reconciliations': reconciliations,
   '0012-payments': payments,
+  '0013-finish-task': finishTask,
   '0020-operator-actions': operatorActions,
   '0021-detached-months': detachedMonths,
 };

@@ -1,9 +1,9 @@
 import { newId } from '../../domain/ids.ts';
-import type { GeneratedMedia, Task, TaskFailure } from '../../domain/task.ts';
-import { isFinal } from '../../domain/task.ts';
+import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
+import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
-import { createdAtOf, type TaskRow, toTask } from './tasks.ts';
-import { findTransfer, insertTransfer } from './transfers.ts';
+import { taskById, type TaskRow, toTask } from './tasks.ts';
+import { MAX_WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts';
 
 /** How a task ends. */
 export type TaskEnding =
@@ -28,8 +28,9 @@ export interface FinishedTask {
 }
 
 /**
- * Ends a task: the settlement or the refund, the final status, the event and its deliveries, all in one transaction.
- * Calling it again, with whatever ending, changes nothing and returns the first ending.
+ * Ends a task: the settlement or the refund, the final status, the event and its deliveries, all in one statement (migration
+ * 0013), so that nobody waits for the locks of a process that stops in the middle. Calling it again, with whatever ending,
+ * changes nothing and returns the first ending.
  *
  * @param event null for an ending that causes none (a processing timeout)
  * @throws Error when there is no such task
@@ -40,84 +41,71 @@ export async function finishTask(
   ending: TaskEnding,
   event: EventOfEnding | null,
 ): Promise<FinishedTask> {
-  return database.transaction(async (transaction) => {
-    const createdAt = createdAtOf(taskId);
-    const row = await transaction<TaskRow>('tasks').where({ id: taskId, created_at: createdAt }).forUpdate().first();
-    if (!row) throw new Error(`there is no task ${taskId}`);
+  return againIfLost(async () => {
+    const read = await readTask(database, taskId);
+    if (!read) throw new Error(`there is no task ${taskId}`);
+    if (isFinal(read.task.status)) return alreadyFinished(database, read.task);
+    const resolutionId = newId('transfer', read.now.getTime());
+    const finished = asFinished(read.task, ending, resolutionId, read.now);
+    const deliveryIds = Array.from({ length: event ? MAX_WEBHOOK_ENDPOINTS : 0 }, () =>
+      newId('delivery', read.now.getTime()),
+    );
+    const { rows } = await database.raw<{ rows: (TaskRow & { applied: boolean; delivery_ids: string[] })[] }>(
+      /* sql */ `
+      SELECT finished.applied, finished.delivery_ids, (finished.task).* FROM finish_task(:id, :createdAt, :status,
+        :resolutionId, :completedAt, :output, :errorCode, :errorMessage, :eventId, :eventType, :payload, :deliveryIds)
+        AS finished`,
+      {
+        id: taskId,
+        createdAt: finished.createdAt,
+        status: finished.status,
+        resolutionId,
+        completedAt: finished.completedAt,
+        output: finished.output && JSON.stringify(finished.output),
+        errorCode: finished.failure?.code ?? null,
+        errorMessage: finished.failure?.message ?? null,
+        eventId: event?.id ?? null,
+        eventType: event?.type ?? null,
+        payload: event?.payload(finished) ?? null,
+        deliveryIds,
+      },
+    );
+    const [row] = rows;
+    if (!row) throw new Error(`task ${taskId} cannot have disappeared`);
     const task = toTask(row);
-    if (isFinal(task.status)) return alreadyFinished(transaction, task);
-
-    const resolutionId = await insertResolution(transaction, task, ending.status);
-    const [updated] = await transaction('tasks')
-      .where({ id: taskId, created_at: createdAt })
-      .update({
-        status: ending.status,
-        resolution_id: resolutionId,
-        output: ending.status === 'succeeded' ? JSON.stringify(ending.output) : null,
-        error_code: ending.status === 'failed' ? ending.failure.code : null,
-        error_message: ending.status === 'failed' ? ending.failure.message : null,
-        completed_at: transaction.fn.now(),
-        updated_at: transaction.fn.now(),
-      })
-      .returning<TaskRow[]>('*');
-    if (!updated) throw new Error(`task ${taskId} cannot have disappeared`);
-    const finished = toTask(updated);
-    const deliveryIds = event ? await insertEvent(transaction, finished, event) : [];
-    return { task: finished, resolutionId, deliveryIds, applied: true };
+    if (!row.applied) return alreadyFinished(database, task);
+    return { task, resolutionId, deliveryIds: row.delivery_ids, applied: true };
   });
 }
 
-async function alreadyFinished(transaction: Database, task: Task): Promise<FinishedTask> {
+/** The task, and the time by the clock of the database, which all others go by. */
+async function readTask(database: Database, taskId: string): Promise<{ task: Task; now: Date } | null> {
+  const query = taskById(database, taskId);
+  const row = await query?.select<(TaskRow & { now: Date })[]>('*', database.raw('clock_timestamp() AS now')).first();
+  if (!row) return null;
+  const task = toTask(row);
+  return { task, now: row.now < task.createdAt ? task.createdAt : row.now };
+}
+
+/** As the database will have it. */
+function asFinished(task: Task, ending: TaskEnding, resolutionId: string, now: Date): Task {
+  return {
+    ...task,
+    status: ending.status,
+    resolutionId,
+    output: ending.status === 'succeeded' ? ending.output : null,
+    failure: ending.status === 'failed' ? ending.failure : null,
+    completedAt: now,
+    updatedAt: now,
+  };
+}
+
+async function alreadyFinished(database: Database, task: Task): Promise<FinishedTask> {
   if (task.resolutionId === null) throw new Error(`task ${task.id} is final without a resolution`);
-  const deliveries = await transaction<{ id: string; task_id: string; status: string }>('deliveries')
+  const deliveries = await database<{ id: string; task_id: string; status: string }>('deliveries')
     .where({ task_id: task.id, status: 'pending' })
     .whereNull('workflow_started_at')
+    .orderBy('id')
     .select('id');
   return { task, resolutionId: task.resolutionId, deliveryIds: deliveries.map(({ id }) => id), applied: false };
-}
-
-async function insertResolution(transaction: Database, task: Task, status: TaskEnding['status']): Promise<string> {
-  const reservation = await findTransfer(transaction, task.reservationId, task.createdAt);
-  if (!reservation) throw new Error(`task ${task.id} has lost its reservation ${task.reservationId}`);
-  const id = newId('transfer');
-  await insertTransfer(transaction, {
-    id,
-    kind: status === 'succeeded' ? 'settlement' : 'refund',
-    accountId: task.accountId,
-    apiKeyId: task.apiKeyId,
-    taskId: task.id,
-    amount: reservation.amount,
-    signupAmount: reservation.signupAmount,
-    createdAt: new Date(),
-    resolves: { reservationId: task.reservationId, openedAt: task.createdAt },
-  });
-  return id;
-}
-
-async function insertEvent(transaction: Database, task: Task, event: EventOfEnding): Promise<readonly string[]> {
-  const endpoints = await transaction<{ id: string; account_id: string }>('webhook_endpoints')
-    .where({ account_id: task.accountId })
-    .whereNull('deleted_at')
-    .whereNull('disabled_at')
-    .whereRaw('? = ANY (events)', [event.type])
-    .select('id');
-  const createdAt = task.completedAt ?? new Date();
-  await transaction('events').insert({
-    id: event.id,
-    account_id: task.accountId,
-    type: event.type,
-    task_id: task.id,
-    payload: event.payload(task),
-    created_at: createdAt,
-  });
-  const deliveries = endpoints.map((endpoint) => ({
-    id: newId('delivery'),
-    event_id: event.id,
-    endpoint_id: endpoint.id,
-    account_id: task.accountId,
-    task_id: task.id,
-    created_at: createdAt,
-  }));
-  if (deliveries.length > 0) await transaction('deliveries').insert(deliveries);
-  return deliveries.map(({ id }) => id);
 }

@@ -1,6 +1,9 @@
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 
+/** So many an account may have; more receivers than that are better served by one that passes events on. */
+export const MAX_WEBHOOK_ENDPOINTS = 20;
+
 /** The task events that an endpoint can ask for. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 

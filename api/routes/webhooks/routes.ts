@@ -6,6 +6,7 @@ import {
   deleteWebhookEndpoint,
   insertWebhookEndpoint,
   listWebhookEndpoints,
+  MAX_WEBHOOK_ENDPOINTS,
   replaceWebhookSecret,
   TASK_EVENTS,
   updateWebhookEndpoint,
@@ -22,8 +23,6 @@ import { presentDelivery, presentEndpoint, renderTestEvent } from './present.ts'
 import { idCursor, noSuchEndpoint, ownEndpoint, ownerAndId } from './query.ts';
 import { type CreateEndpointBody, createEndpointParsers } from './schema.ts';
 
-/** More receivers than that are better served by one that passes events on. */
-const MAX_ENDPOINTS = 20;
 /** How long the old secret goes on signing beside its successor, for receivers that accept several signatures. */
 const SECRET_OVERLAP_SECONDS = 86_400;
 const TEST_EVENTS = { what: 'webhook test events', perMinute: 60 };
@@ -118,9 +117,10 @@ export function webhookRoutes(router: Router<RequestState>, services: ApiService
           sealedSecret: sealer.seal(secret, id),
           createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
         },
-        MAX_ENDPOINTS,
+        MAX_WEBHOOK_ENDPOINTS,
       );
-      if (!endpoint) throw badRequest(`An account has at most ${MAX_ENDPOINTS} webhook endpoints. Delete one first.`);
+      if (!endpoint)
+        throw badRequest(`An account has at most ${MAX_WEBHOOK_ENDPOINTS} webhook endpoints. Delete one first.`);
       const body = JSON.stringify({ data: presentEndpoint(endpoint, secret) });
       if (claim) {
         const { key, claimToken } = claim;
