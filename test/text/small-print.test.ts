@@ -274,6 +274,18 @@ describe('the small print of vendors', () => {
       expect(passOn('chat-completions', stream).passed).to.contain('"finish_reason":null').and.not.contain('"null"');
     });
 
+    it('has an empty role in deltas, which is not passed on', () => {
+      const said = (delta: JsonObject, finish_reason: string | null = null): JsonObject => ({
+        choices: [{ index: 0, delta, finish_reason }],
+        usage: { total_tokens: 0 },
+      });
+      const first = said({ role: 'assistant', content: '' });
+      const stream = frames([first, said({ role: '', content: 'x' }), said({}, 'stop')], encodeEvent(DONE));
+      const { passed } = passOn('chat-completions', stream);
+      expect(passed).to.equal(frames([first, said({ content: 'x' }), said({}, 'stop')], encodeEvent(DONE)));
+      expect(answerOfStream(chat, stream).usage).to.include({ inputTotal: null, outputTotal: null });
+    });
+
     it('has calls in the older form, which some fill with nothing', () => {
       const whole = (call: JsonObject): JsonObject => ({
         choices: [{ message: { content: 'x', function_call: call }, finish_reason: 'function_call' }],

@@ -23,7 +23,7 @@ interface Held {
 }
 
 /** What every chunk with something to mend has; all others are left unread. */
-const MAY_NEED_MENDING = /"finish_reason"\s*:\s*"|"reasoning"\s*:/;
+const MAY_NEED_MENDING = /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""/;
 
 class ChatStreamMender implements StreamMender {
   readonly #choicesWithText = new Set<string>();
@@ -42,7 +42,7 @@ class ChatStreamMender implements StreamMender {
     const chunk = objectOf(JSON.parse(data));
     const mended = withChoices(chunk, (choice) => {
       const index = Number(choice['index'] ?? 0);
-      const told = withReasoning(choice, 'delta');
+      const told = withReasoning(withRole(choice), 'delta');
       const reason = stringOf(choice['finish_reason']);
       if (reason === '') return told;
       if (finishReasonOf(reason) === null) return { ...told, finish_reason: null };
@@ -62,6 +62,12 @@ function withChoices(completion: JsonObject, mend: (choice: JsonObject) => JsonO
   const choices = arrayOf(completion['choices']).map(objectOf);
   const mended = choices.map(mend);
   return mended.every((choice, index) => choice === choices[index]) ? completion : { ...completion, choices: mended };
+}
+
+/** A delta without a role that is empty, which strict clients refuse; no role is that of the deltas before. */
+function withRole(choice: JsonObject): JsonObject {
+  const { role, ...said } = objectOf(choice['delta']);
+  return role === '' ? { ...choice, delta: said } : choice;
 }
 
 /** Reasoning under the name that clients know it by. */
