@@ -3,6 +3,7 @@ import { type Dispatcher, Pool } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf, silenceOf } from './answer.ts';
+import { encodeJson } from './encode-json.ts';
 import { Health } from './health.ts';
 
 export interface TextEndpoint {
@@ -52,6 +53,7 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
     apiKey: settings.apiKey,
     health: new Health(),
     send: async ({ path, headers, body }, signal) => {
+      const encoded = await encodeJson(body);
       const startedAtMs = performance.now();
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       const answer = new Answer(signal);
@@ -60,7 +62,7 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
           method: 'POST',
           path: basePath + path,
           headers: { ...headers, 'content-type': 'application/json' },
-          body: JSON.stringify(body),
+          body: encoded,
         },
         answer,
       );
