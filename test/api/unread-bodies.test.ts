@@ -1,0 +1,201 @@
+import { Agent, request, type IncomingMessage } from 'node:http';
+import { expect } from 'chai';
+import { targetOf } from '../../api/text/endpoints.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { FORM_HEADERS, formOf } from '../support/forms.ts';
+import { startTestText, type TestText } from '../support/text.ts';
+
+const MIB = 2 ** 20;
+/** Far less than the time for which a refused client may go on sending. */
+const SOON_MS = 4_000;
+const JSON_TYPE = { 'content-type': 'application/json' };
+
+interface Refusal {
+  readonly status: number;
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** More than is sent. */
+  readonly announcedBytes?: number;
+  /** What the path gets, so that it is none of any endpoint. */
+  readonly suffix?: string;
+}
+
+const REFUSALS: Readonly<Record<string, Refusal>> = {
+  'without a key': { status: 401 },
+  'with a wrong key': { status: 401, headers: { authorization: 'Bearer sk-wrong', 'x-api-key': 'sk-wrong' } },
+  'with another method': { status: 405, method: 'PROPFIND' },
+  'to no path': { status: 404, suffix: '/of/nothing/at/all' },
+  'from a client that is turned away': { status: 403, headers: { 'user-agent': 'unwanted/1.0' } },
+};
+
+/** Answers to a good key. */
+const LATER_REFUSALS: Readonly<Record<string, Refusal>> = {
+  'that announces too much': { status: 413, announcedBytes: 300 * MIB },
+  'beyond the limit of requests': { status: 429 },
+};
+
+describe('an answer that comes before the body was read', function () {
+  this.timeout(120_000);
+  let app: TestApp;
+  let text: TestText;
+  let endpoints: readonly { readonly method: string; readonly path: string; readonly isText: boolean }[];
+
+  before(async () => {
+    const rejectedUserAgents = ['unwanted'];
+    [app, text] = await Promise.all([
+      startTestApp({
+        settings: { rejectedUserAgents, paymentWebhookSecret: 'whsec_of_a_test' },
+        providerCallbacks: { secrets: new Map([['simulator', 'secret']]), announce: async () => {} },
+      }),
+      startTestText({ settings: { rejectedUserAgents } }),
+    ]);
+    // All that takes a body, be it in the description or not.
+    const routed = app.routes
+      .map((route) => route.split(' '))
+      .map(([method = '', path = '']) => ({ method, path: path.replaceAll(/:\w+/g, 'x') }));
+    const described = await describedEndpoints();
+    endpoints = [...routed, ...described.filter(({ path }) => targetOf(path) !== null)]
+      .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))
+      .map(({ method, path }) => ({ method, path, isText: targetOf(path) !== null }));
+    expect(endpoints.length).to.be.greaterThan(15);
+  });
+  after(() => Promise.all([app.stop(), text.stop()]));
+
+  async function describedEndpoints(): Promise<{ method: string; path: string }[]> {
+    const response = await fetch(`${app.baseUrl}/openapi.json`);
+    const { paths } = (await response.json()) as { paths: Record<string, Record<string, { requestBody?: unknown }>> };
+    return Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations).flatMap(([method, { requestBody }]) =>
+        requestBody === undefined
+          ? []
+          : [
+              {
+                method: method.toUpperCase(),
+                path: path.replace('{model}', 'texth-4-argon').replaceAll(/\{\w+\}/g, 'x'),
+              },
+            ],
+      ),
+    );
+  }
+
+  interface Sent {
+    readonly method: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: Uint8Array;
+    readonly announcedBytes?: number | undefined;
+  }
+
+  /** Sends a request and gives back its answer, also when it comes before all was sent. */
+  function send(agent: Agent, url: string, { method, headers, body, announcedBytes }: Sent): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      const length = announcedBytes ?? body.byteLength;
+      const sent = request(url, { agent, method, headers: { ...headers, 'content-length': String(length) } });
+      sent.setTimeout(SOON_MS, () => sent.destroy(new Error(`no answer to ${method} ${url}`)));
+      sent.on('error', reject);
+      sent.once('response', (response) => {
+        response.resume().once('close', () => {
+          if (announcedBytes !== undefined) sent.destroy();
+          resolve(response);
+        });
+      });
+      sent.write(body);
+      if (announcedBytes === undefined) sent.end();
+    });
+  }
+
+  /** Sends a request that is refused, and then one of another key, as a client does that keeps its connection. */
+  async function expectRefusal(
+    url: string,
+    sent: Sent,
+    status: number,
+    healthy: () => Promise<Sent & { url: string }>,
+  ) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    try {
+      const refused = await send(agent, url, sent);
+      expect(refused.statusCode, `${sent.method} ${url}`).to.equal(status);
+      const next = await healthy();
+      expect((await send(agent, next.url, next)).statusCode, `the request after ${sent.method} ${url}`).to.equal(200);
+    } finally {
+      agent.destroy();
+    }
+  }
+
+  const good = { model: 'textg-6-sol', messages: [{ role: 'user', content: 'Say exactly: hello' }] };
+
+  function healthyAt(isText: boolean, key: string) {
+    const authorization = `Bearer ${key}`;
+    return async () =>
+      isText
+        ? {
+            url: `${text.baseUrl}/v1/chat/completions`,
+            method: 'POST',
+            headers: { ...JSON_TYPE, authorization },
+            body: Buffer.from(JSON.stringify(good)),
+          }
+        : { url: `${app.baseUrl}/v1/models`, method: 'GET', headers: { authorization }, body: new Uint8Array() };
+  }
+
+  async function refuseEverywhere(refusal: Refusal, authorizationOf: (isText: boolean) => Promise<string | null>) {
+    const other = { app: (await app.createAccount()).apiKey, text: text.apiKey };
+    for (const { method, path, isText } of endpoints) {
+      // These are signed instead, which is told by the body alone.
+      const isSigned = path.startsWith('/v1/provider-callbacks') || path.startsWith('/v1/payment-events');
+      if (isSigned && refusal.status !== 405 && refusal.status !== 404 && refusal.status !== 403) continue;
+      const authorization = await authorizationOf(isText);
+      // The operators' side has no limits of requests.
+      if (authorization !== null && path.startsWith('/admin/')) continue;
+      const url = (isText ? text.baseUrl : app.baseUrl) + path + (refusal.suffix ?? '');
+      if (refusal.suffix !== undefined && targetOf(new URL(url).pathname) !== null) continue;
+      const headers = {
+        ...JSON_TYPE,
+        'msgfmt-version': '1',
+        ...(authorization && { authorization }),
+        ...refusal.headers,
+      };
+      const sent = {
+        method: refusal.method ?? method,
+        headers,
+        body: Buffer.alloc(3 * MIB, ' '),
+        ...announced(refusal),
+      };
+      await expectRefusal(url, sent, refusal.status, healthyAt(isText, isText ? other.text : other.app));
+    }
+  }
+
+  const announced = ({ announcedBytes }: Refusal) => ({ announcedBytes });
+
+  for (const [how, refusal] of Object.entries(REFUSALS)) {
+    it(`to a request ${how} leaves the connection to others, at every endpoint`, async () => {
+      await refuseEverywhere(refusal, async () => null);
+    });
+  }
+
+  for (const [how, refusal] of Object.entries(LATER_REFUSALS)) {
+    it(`to a request ${how} leaves the connection to others, at every endpoint`, async () => {
+      const settings = refusal.status === 429 ? { rateLimitRpm: 1 } : {};
+      const { apiKey } = await app.createAccount({ key: settings });
+      const textKey = await text.createKey(settings);
+      if (refusal.status === 429) {
+        await fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
+        await fetch(`${app.baseUrl}/v1/videos/tasks`, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${apiKey}` },
+        });
+        await text.post('/v1/chat/completions', {}, { apiKey: textKey });
+      }
+      await refuseEverywhere(refusal, async (isText) => `Bearer ${isText ? textKey : apiKey}`);
+    });
+  }
+
+  it('to an upload of a type that is not taken leaves the connection to others', async () => {
+    const { apiKey } = await app.createAccount({ fundedUsd: 1 });
+    const body = formOf({ filename: 'a.html', content: '<p>'.repeat(MIB) });
+    const headers = { ...FORM_HEADERS, authorization: `Bearer ${apiKey}` };
+    const other = await app.createAccount();
+    for (let time = 0; time < 3; time += 1) {
+      const sent = { method: 'POST', headers, body };
+      await expectRefusal(`${app.baseUrl}/v1/files`, sent, 400, healthyAt(false, other.apiKey));
+    }
+  });
+});
