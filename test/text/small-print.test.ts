@@ -286,6 +286,26 @@ describe('the small print of vendors', () => {
       expect(answerOfStream(chat, stream).usage).to.include({ inputTotal: null, outputTotal: null });
     });
 
+    it('has a last chunk with the whole message in place of a delta, which is said once', () => {
+      const first = { choices: [{ index: 0, delta: { content: 'x' }, finish_reason: null }] };
+      const message = { role: 'assistant', content: 'x' };
+      for (const last of [
+        { index: 0, delta: null, finish_reason: 'stop', message },
+        { index: 0, finish_reason: 'stop', message },
+      ]) {
+        const stream = frames([first, { choices: [last] }], encodeEvent(DONE));
+        expect(partsOf(answerOfStream(chat, stream))).to.deep.equal([{ type: 'text', text: 'x' }]);
+        const { passed } = passOn('chat-completions', stream);
+        const mended = { choices: [{ index: 0, finish_reason: 'stop', delta: {} }] };
+        expect(passed).to.equal(frames([first, mended], encodeEvent(DONE)));
+        const alone = frames([{ choices: [last] }], encodeEvent(DONE));
+        for (const text of [alone, passOn('chat-completions', alone).passed]) {
+          expect(partsOf(answerOfStream(chat, text))).to.deep.equal([{ type: 'text', text: 'x' }]);
+        }
+        expect(passOn('chat-completions', alone).passed).to.contain('"delta":{');
+      }
+    });
+
     it('has calls in the older form, which some fill with nothing', () => {
       const whole = (call: JsonObject): JsonObject => ({
         choices: [{ message: { content: 'x', function_call: call }, finish_reason: 'function_call' }],
@@ -305,6 +325,13 @@ describe('the small print of vendors', () => {
       expect(code).to.equal(null);
       expect(passed).to.equal(frames([filter, ...rest], encodeEvent(DONE)));
     });
+  });
+
+  it('of messages leaves out the last event, which is passed on to clients all the same', () => {
+    const events = SAMPLES.messages.streamed('x', 'end_turn');
+    const stop = encodeEvent('{"type":"message_stop"}', 'message_stop');
+    expect(passOn('messages', frames(events.slice(0, -1))).passed).to.equal(frames(events.slice(0, -1)) + stop);
+    expect(passOn('messages', frames(events)).passed).to.equal(frames(events));
   });
 
   it('of native answers has errors in a list of one', () => {

@@ -1,6 +1,7 @@
 /** What is mended of chat completions that are passed on: specification section 4.8.1. */
 import type { JsonObject, StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
+import { isObject } from '../read.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
@@ -23,11 +24,13 @@ interface Held {
 }
 
 /** What every chunk with something to mend has; all others are left unread. */
-const MAY_NEED_MENDING = /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""/;
+const MAY_NEED_MENDING = /"finish_reason"\s*:\s*"|"reasoning"\s*:|"role"\s*:\s*""|"delta"\s*:\s*null|"message"\s*:/;
 
 class ChatStreamMender implements StreamMender {
   readonly #choicesWithText = new Set<string>();
   readonly #choicesWithCalls = new Set<number>();
+  /** Whether anything was said before the event that is mended. */
+  #hasBegun = false;
   #isDone = false;
 
   see(event: StreamEvent): void {
@@ -38,11 +41,13 @@ class ChatStreamMender implements StreamMender {
   mend(data: string): string | null {
     if (this.#isDone) return null;
     this.#isDone = data === DONE;
+    const hasBegun = this.#hasBegun;
+    this.#hasBegun = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
     if (!MAY_NEED_MENDING.test(data)) return data;
     const chunk = objectOf(JSON.parse(data));
     const mended = withChoices(chunk, (choice) => {
       const index = Number(choice['index'] ?? 0);
-      const told = withReasoning(withRole(choice), 'delta');
+      const told = withReasoning(withDelta(choice, hasBegun), 'delta');
       const reason = stringOf(choice['finish_reason']);
       if (reason === '') return told;
       if (finishReasonOf(reason) === null) return { ...told, finish_reason: null };
@@ -64,9 +69,14 @@ function withChoices(completion: JsonObject, mend: (choice: JsonObject) => JsonO
   return mended.every((choice, index) => choice === choices[index]) ? completion : { ...completion, choices: mended };
 }
 
-/** A delta without a role that is empty, which strict clients refuse; no role is that of the deltas before. */
-function withRole(choice: JsonObject): JsonObject {
-  const { role, ...said } = objectOf(choice['delta']);
+/**
+ * A delta where there is none, in place of the whole message, which some upstreams say at the end, mostly once more; and one without a
+ * role that is empty: strict clients refuse both.
+ */
+function withDelta(choice: JsonObject, hasBegun: boolean): JsonObject {
+  const { delta, message, ...rest } = choice;
+  if (!isObject(delta)) return { ...rest, delta: hasBegun ? {} : objectOf(message) };
+  const { role, ...said } = delta;
   return role === '' ? { ...choice, delta: said } : choice;
 }
 

@@ -104,7 +104,9 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const [position, item] of arrayOf(chunk['choices']).entries()) {
       const choice = objectOf(item);
       const index = countOf(choice['index']) ?? position;
-      this.#takeDelta(index, objectOf(choice[field]), emit);
+      // Some upstreams say the whole message at the end of a stream, mostly once more.
+      const said = choice[field] ?? (this.#choice(index).hasContent ? null : choice['message']);
+      this.#takeDelta(index, objectOf(said), emit);
       const told = stringOf(choice['finish_reason']);
       const reason = finishReasonOf(told);
       if (reason === null) continue;

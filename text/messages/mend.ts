@@ -1,5 +1,6 @@
 /** What is mended of messages that are passed on: specification section 4.8.3. */
 import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
 import { STOP_REASONS } from './render-result.ts';
@@ -18,12 +19,15 @@ const TELLS_REASON = /"stop_reason"\s*:\s*"/;
 
 class MessagesStreamMender implements StreamMender {
   #hasCalls = false;
+  #lacksStop = false;
 
   see(event: StreamEvent): void {
     if (event.type === 'tool-input-start') this.#hasCalls = true;
+    else if (event.type === 'finish') this.#lacksStop = true;
   }
 
   mend(data: string): string {
+    if (data.includes('"message_stop"')) this.#lacksStop = false;
     if (!TELLS_REASON.test(data)) return data;
     const event = objectOf(JSON.parse(data));
     const delta = objectOf(event['delta']);
@@ -33,7 +37,7 @@ class MessagesStreamMender implements StreamMender {
   }
 
   end(): string {
-    return '';
+    return this.#lacksStop ? encodeEvent('{"type":"message_stop"}', 'message_stop') : '';
   }
 }
 

@@ -126,6 +126,9 @@ interface Block {
 
 const NO_ARGUMENTS = '{}';
 
+/** Added to the index of a call for text that some upstreams put into its block, while the call goes on. */
+const BESIDE = 0.5;
+
 class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #counts = new Counts();
   /** The open blocks by the index that the upstream gives; some upstreams use one again, or leave it out. */
@@ -236,10 +239,12 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 
   /** The open block for a delta of text or reasoning. Where the upstream did not start one, the delta does. */
   #blockFor(index: number, type: 'text' | 'reasoning', emit: Emit<StreamEvent>): Block {
-    const open = this.#blocks.get(index);
+    const isInCall = this.#blocks.get(index)?.type === 'tool-call';
+    const place = isInCall ? index + BESIDE : index;
+    const open = this.#blocks.get(place);
     if (open?.type === type) return open;
-    this.#endBlock(index, emit);
-    return this.#openBlock(index, { type, text: '' });
+    this.#endBlock(place, emit);
+    return this.#openBlock(place, { type, text: '' });
   }
 
   #takeDelta(index: number, delta: JsonObject, emit: Emit<StreamEvent>): void {
@@ -271,6 +276,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     const block = this.#blocks.get(index);
     if (block === undefined) return;
     this.#blocks.delete(index);
+    this.#endBlock(index + BESIDE, emit);
     const { id, type, signature, redacted, input } = block;
     if (type === 'text') return emit({ type: 'text-end', id });
     if (type === 'reasoning') {

@@ -229,6 +229,20 @@ describe('messages upstream', () => {
     ]);
   });
 
+  it('keeps a call whole into whose block text is put', () => {
+    const read = answer(
+      start,
+      block(0, { ...toolUse, input: {} }),
+      delta(0, json('{"at"')),
+      delta(0, text('Look')),
+      delta(0, json(':1}')),
+      delta(0, text('ing')),
+      { type: 'content_block_stop', index: 0 },
+      stop,
+    );
+    expect(partsOf(read)).to.deep.equal([call('a'), { type: 'text', text: 'Looking' }]);
+  });
+
   it('reads the parts that stand in the start, once, and before those that follow', () => {
     const content = [{ type: 'server_tool_result' }, { type: 'text', text: 'Look:' }, toolUse];
     const full = { ...start, message: { ...start.message, content, stop_reason: 'tool_use' } };
