@@ -70,8 +70,8 @@ function withChoices(completion: JsonObject, mend: (choice: JsonObject) => JsonO
 }
 
 /**
- * A delta where there is none, in place of the whole message, which some upstreams say at the end, mostly once more; and one without a
- * role that is empty: strict clients refuse both.
+ * A delta where there is none, in place of the whole message, which some upstreams say at the end, mostly once more; and one
+ * without a role that is empty: strict clients refuse both.
  */
 function withDelta(choice: JsonObject, hasBegun: boolean): JsonObject {
   const { delta, message, ...rest } = choice;

@@ -118,10 +118,14 @@ describe('the items of a response', () => {
           count += 1;
           return idKind === 'none' ? '' : `id_${idKind === 'stable' ? place : `rotating_${count}`}`;
         };
-        // Without indexes and ids an item is told from the next by its announcement or its end.
-        const told = tellings.map((each) =>
-          indexKind === 'none' ? { ...each, isAnnounced: true, isEnded: true } : each,
-        );
+        // Without indexes and ids an item is told from the next by its announcement or its end; and where the last event leaves
+        // one out, nobody could say whether another in its place is a new one.
+        const leavesOut = tellings.some(({ isFinal }) => !isFinal);
+        const told = tellings.map((each) => ({
+          ...each,
+          isAnnounced: each.isAnnounced || indexKind === 'none',
+          isEnded: each.isEnded || indexKind === 'none' || leavesOut,
+        }));
         const events = told.flatMap((each, place) =>
           eventsOf(each, place, { all: place, gaps: 2 * place + 1, none: undefined }[indexKind], idsFor(place)),
         );
