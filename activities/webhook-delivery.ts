@@ -5,6 +5,7 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
 import type { DeliveryStatus } from '../db/queries/deliveries.ts';
 import {
   type AttemptOutcome,
@@ -26,6 +27,8 @@ export interface WebhookDeliveryDependencies {
   /** The wait before each attempt; as many attempts as numbers. */
   readonly scheduleMs: readonly number[];
   readonly metrics: Metrics;
+  /** By which attempts are signed and planned; receivers refuse what is signed at another time than theirs. */
+  readonly clock?: Clock;
 }
 
 export interface AttemptRequest {
@@ -80,6 +83,7 @@ export function createWebhookDeliveryActivities({
   client,
   scheduleMs,
   metrics,
+  clock = MACHINE_CLOCK,
 }: WebhookDeliveryDependencies) {
   const scheduleSeconds = scheduleMs.map((delayMs) => delayMs / 1000);
 
@@ -110,10 +114,11 @@ export function createWebhookDeliveryActivities({
 
   async function post(delivery: DeliveryToAttempt): Promise<Answer> {
     const signal = Context.current().cancellationSignal;
-    const startedAt = new Date();
+    const startedAt = new Date(clock.nowMs());
+    const begunAtMs = performance.now();
     const answered = (answer: Pick<Answer, 'status' | 'error'> & Partial<Answer>): Answer => ({
       startedAt,
-      latencyMs: Math.max(Date.now() - startedAt.getTime(), 0),
+      latencyMs: Math.round(performance.now() - begunAtMs),
       timedOut: false,
       retryAfter: undefined,
       ...answer,
@@ -159,7 +164,7 @@ export function createWebhookDeliveryActivities({
     if (status === GONE) {
       return { delivered: false, timedOut, nextAttemptAt: null, disabledReason: 'the receiver answered 410 Gone' };
     }
-    const now = Date.now();
+    const now = clock.nowMs();
     const delayMs = delayBeforeAttemptMs(scheduled + 1, {
       scheduleSeconds,
       random: Math.random(),
@@ -172,11 +177,11 @@ export function createWebhookDeliveryActivities({
       disabledReason: null,
     };
   }
-}
 
-function toResult({ status, attempts, nextAttemptAt }: DeliveryState, detail: string): AttemptResult {
-  const delayMs = status === 'pending' && nextAttemptAt ? Math.max(nextAttemptAt.getTime() - Date.now(), 0) : 0;
-  return { status, attempts, delayMs, detail };
+  function toResult({ status, attempts, nextAttemptAt }: DeliveryState, detail: string): AttemptResult {
+    const delayMs = status === 'pending' && nextAttemptAt ? Math.max(nextAttemptAt.getTime() - clock.nowMs(), 0) : 0;
+    return { status, attempts, delayMs, detail };
+  }
 }
 
 /** Why an answer does not count as received; null when it does. */

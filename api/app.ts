@@ -4,6 +4,7 @@ import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../catalogue/types.ts';
 import type { Database } from '../db/database.ts';
+import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
 import type { Sealer } from '../db/sealing.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
@@ -57,6 +58,10 @@ export interface AppDependencies {
   readonly database: Database;
   /** The same database over connections for reports, whose statements may take long. */
   readonly reports: Database;
+  /** By the database's time; the machine's own when nobody measures it. */
+  readonly clock?: DatabaseClock;
+  /** Each makes a round trip over one more pool that serves, for readiness. */
+  readonly pings?: readonly (() => Promise<unknown>)[];
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   readonly starter: TaskStarter;
@@ -143,10 +148,10 @@ function createModelServices({ database, catalogue, settings }: AppDependencies)
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log, metrics, tracing, database, workflows }: AppDependencies,
+  { settings, log, metrics, tracing, database, workflows, clock, pings = [] }: AppDependencies,
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
-  healthRoutes(router, { database, isTemporalReachable: () => workflows.isReachable() });
+  healthRoutes(router, { database, clock, pings, isTemporalReachable: () => workflows.isReachable() });
   metricsRoutes(router, { metrics, metricsToken: settings.metricsToken });
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
@@ -172,6 +177,7 @@ function serveFiles(directory: string): Koa.Middleware {
 function createServices({
   database,
   reports,
+  clock = createDatabaseClock(database),
   catalogue,
   sealer,
   starter,
@@ -197,11 +203,11 @@ function createServices({
     temporal: settings.temporal,
     workflows,
     metrics,
-    authenticate: authenticate({ database, keyPepper: settings.keyPepper }),
+    authenticate: authenticate({ database, keyPepper: settings.keyPepper, clock }),
     requireAdmin: requireAdmin(settings.adminToken),
     limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
     jsonBody: jsonBody(BODY_LIMITS),
-    createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds }),
+    createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds, clock }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),

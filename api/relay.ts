@@ -7,6 +7,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
 import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
@@ -40,6 +41,7 @@ export function startRelay({
   workflows,
   metrics,
   log,
+  clock = MACHINE_CLOCK,
 }: {
   database: Database;
   starter: TaskStarter;
@@ -47,6 +49,7 @@ export function startRelay({
   workflows: WorkflowAccess;
   metrics: Metrics;
   log: Logger;
+  clock?: Clock;
 }): Relay {
   const stopped = new AbortController();
   const repair = createTaskRepair({ database, workflows, metrics, log });
@@ -95,7 +98,7 @@ export function startRelay({
   }
 
   async function handle(task: TaskToStart): Promise<boolean> {
-    if (task.deadlineAt > new Date()) return starter.start(task);
+    if (task.deadlineAt.getTime() > clock.nowMs()) return starter.start(task);
     const ended = await finishTask(database, task.id, { status: 'failed', failure: NEVER_STARTED }, null);
     if (ended.applied) metrics.taskEnded(ended.task);
     return true;

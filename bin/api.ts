@@ -7,6 +7,7 @@ import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
+import { watchDatabase } from './parts/watch-database.ts';
 import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
@@ -15,12 +16,17 @@ const tracing = await openTracing('api', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, config.text.cutoffMs);
 watchBacklog(web.dependencies.metrics.registry, web.dependencies.database);
-const handler = text.handler.before(createApp(web.dependencies).callback());
+const pings = [() => text.ping()];
+// What is created from here on carries the time of the database.
+await web.dependencies.clock.measure().catch(() => undefined);
+const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
+const handler = text.handler.before(createApp({ ...web.dependencies, pings }).callback());
 const server = await listen(tracing.serve(handler), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
+  watch.stop();
   await server.stop(config.shutdownGraceMs);
   await relay.stop();
   await text.close();

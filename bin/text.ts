@@ -5,6 +5,7 @@ import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from './parts/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
+import { watchDatabase } from './parts/watch-database.ts';
 import { openWeb } from './parts/web.ts';
 
 const config = loadConfig();
@@ -12,11 +13,16 @@ const log = createLog('text', config);
 const tracing = await openTracing('text', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, null);
-const handler = text.handler.before(createTextApp(web.dependencies).callback());
+const pings = [() => text.ping()];
+// What is created from here on carries the time of the database.
+await web.dependencies.clock.measure().catch(() => undefined);
+const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
+const handler = text.handler.before(createTextApp({ ...web.dependencies, pings }).callback());
 const server = await listen(tracing.serve(handler), config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
+  watch.stop();
   await server.stop(config.shutdownGraceMs);
   await text.close();
   await web.close();

@@ -11,6 +11,7 @@ import { createStatusApp } from '../api/status-app.ts';
 import { loadConfig } from '../config.ts';
 import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase } from '../db/database.ts';
+import { createDatabaseClock } from '../db/database-clock.ts';
 import { createSealer } from '../db/sealing.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
@@ -23,6 +24,7 @@ import { keepSchedules } from './parts/schedules.ts';
 import { openStorage } from './parts/storage.ts';
 import { connectionOptions } from './parts/temporal.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
+import { watchDatabase } from './parts/watch-database.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
 import { versioned, workerSettings } from './parts/workers.ts';
 
@@ -37,6 +39,9 @@ metrics.addSource(await installTemporalRuntime(log));
 const tracing = await openTracing('worker', config.tracing);
 const database = createDatabase(config.database.url, config.database.poolSize);
 watchPool(metrics.registry, database);
+const clock = createDatabaseClock(database);
+await clock.measure().catch(() => undefined);
+const watch = watchDatabase({ url: config.database.url, clock, pings: [], log });
 // For what reads or removes much while nobody waits for it.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
@@ -59,6 +64,7 @@ const activities = {
     client,
     scheduleMs: config.webhooks.scheduleMs,
     metrics,
+    clock,
   }),
   reconciliation: createReconciliationActivities({ database: background, workflows: createWorkflowLookup(temporal) }),
   sweep: createSweepActivities({ database: background }),
@@ -82,6 +88,7 @@ const schedules = keepSchedules(temporal, log);
 
 stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
   await schedules.stop();
+  watch.stop();
   for (const worker of workers) worker.shutdown();
   await running;
   await status?.stop(0);
@@ -98,6 +105,7 @@ async function openStatus(port: number): Promise<RunningServer> {
   const access = createWorkflowAccess(temporal);
   const app = createStatusApp({
     database,
+    clock,
     isTemporalReachable: () => access.isReachable(),
     metrics,
     metricsToken: config.secrets.metricsToken,

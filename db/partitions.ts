@@ -1,5 +1,6 @@
 /** The months of tasks, transfers and text requests: which there are, and how old ones are taken away. */
 import type { Knex } from 'knex';
+import { DatabaseError } from 'pg';
 
 /** The tables that are partitioned by month. */
 export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests'] as const;
@@ -19,8 +20,13 @@ export class MonthError extends Error {
   override readonly name = 'MonthError';
 }
 
-/** Creates the partitions of the previous month, this one and the next ones, where they are missing. */
-export async function ensurePartitions(database: Knex, now: Date = new Date()): Promise<void> {
+/**
+ * Creates the partitions of the previous month, this one and the next ones, where they are missing.
+ *
+ * @param at by default the time of the database
+ */
+export async function ensurePartitions(database: Knex, at?: Date): Promise<void> {
+  const now = at ?? (await databaseTime(database));
   const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));
   for (const table of PARTITIONED_TABLES) {
     await database.raw('SELECT ensure_month_partitions(?, ?::date, ?)', [
@@ -29,6 +35,38 @@ export async function ensurePartitions(database: Knex, now: Date = new Date()): 
       PARTITION_MONTHS,
     ]);
   }
+}
+
+/** Does something, and once more after the months were made if one was missing. */
+export async function withPartitions<Result>(database: Knex, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isPartitionMissing(error)) throw error;
+    await ensurePartitions(database);
+    return work();
+  }
+}
+
+/** Whether this month lacks a partition, by the time of the database. */
+export async function lacksPartitions(database: Knex): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    `SELECT 1 FROM unnest(?::text[]) AS parent
+    WHERE to_regclass(parent || to_char(now() AT TIME ZONE 'UTC', '_YYYY_MM')) IS NULL`,
+    [[...PARTITIONED_TABLES]],
+  );
+  return rows.length > 0;
+}
+
+async function databaseTime(database: Knex): Promise<Date> {
+  const { rows } = await database.raw<{ rows: { now: Date }[] }>('SELECT now()');
+  if (!rows[0]) throw new Error('a SELECT without FROM always has a row');
+  return rows[0].now;
+}
+
+/** PostgreSQL has no code of its own for it. */
+function isPartitionMissing(error: unknown): boolean {
+  return error instanceof DatabaseError && error.routine === 'ExecFindPartition';
 }
 
 /** The months that are attached, oldest first. */

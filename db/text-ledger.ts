@@ -100,6 +100,8 @@ export interface TextLedger {
   settle(settlements: readonly TextSettlement[]): Promise<ReadonlySet<string>>;
   /** Ends a request whose hold is gone; nothing happens when it ended before. */
   settleWithoutHold(settlement: TextSettlement): Promise<void>;
+  /** Makes a round trip. */
+  ping(): Promise<unknown>;
   close(): Promise<void>;
 }
 
@@ -210,6 +212,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
       await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement, catalogueVersion)]);
     },
 
+    ping: () => pool.query('SELECT 1'),
     close: () => pool.end(),
   };
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
 import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
@@ -14,6 +15,7 @@ const MAX_LOOKUPS_AT_ONCE = 100;
 export interface Authentication {
   readonly database: Database;
   readonly keyPepper: Buffer;
+  readonly clock?: Clock;
 }
 
 /** The headers in which a format's clients send the key, in lower case, beside `Authorization: Bearer`. */
@@ -31,7 +33,7 @@ const BEARER_ONLY: CredentialHeaders = { before: [], after: [] };
  * request, so that a deleted or disabled key stops working at once in every process.
  */
 export function authenticate(
-  { database, keyPepper }: Authentication,
+  { database, keyPepper, clock = MACHINE_CLOCK }: Authentication,
   headers: CredentialHeaders = BEARER_ONLY,
 ): Middleware {
   const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
@@ -41,7 +43,7 @@ export function authenticate(
     const key = credentialOf(context.headers, headers);
     const caller = key.length <= MAX_KEY_LENGTH ? await callers.add(digestApiKey(key, keyPepper)) : null;
     if (!caller) throw wrongKey();
-    assertUsable(caller.key, new Date());
+    assertUsable(caller.key, new Date(clock.nowMs()));
     if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));
     context.state.caller = caller;
     await next();

@@ -6,7 +6,7 @@ import { envelopeOf } from './shared.ts';
 const READINESS = json(
   object({
     status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are created, and start later'),
-    database: oneOfTexts(['ok', 'unreachable', 'migrations_pending']),
+    database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
     temporal: oneOfTexts(['ok', 'unreachable']),
   }),
 );

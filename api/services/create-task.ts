@@ -3,6 +3,8 @@ import type { MediaModel } from '../../catalogue/types.ts';
 import { createBatcher } from '../../db/batcher.ts';
 import { OutcomeUnknownError } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
+import { withPartitions } from '../../db/partitions.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../db/queries/tasks.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -47,21 +49,26 @@ export function createTaskCreator({
   metrics,
   limits,
   typicalSeconds,
+  clock = MACHINE_CLOCK,
 }: {
   database: Database;
   starter: TaskStarter;
   metrics: Metrics;
   limits: TaskLimits;
   typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
+  clock?: Clock;
 }): CreateTask {
-  const batcher = createBatcher<NewTask, CreateOutcome>((tasks) => createTasks(database, tasks), {
-    maxItems: MAX_TASKS_PER_TRANSACTION,
-    again: (tasks) => createTasks(database, tasks, { again: true }),
-    onFlush: (items) => metrics.batchFlushed('task_creates', items),
-  });
+  const batcher = createBatcher<NewTask, CreateOutcome>(
+    (tasks) => withPartitions(database, () => createTasks(database, tasks)),
+    {
+      maxItems: MAX_TASKS_PER_TRANSACTION,
+      again: (tasks) => withPartitions(database, () => createTasks(database, tasks, { again: true })),
+      onFlush: (items) => metrics.batchFlushed('task_creates', items),
+    },
+  );
 
   return async (caller, request, requestId, claim) => {
-    const task = newTask(caller, request, requestId, limits);
+    const task = newTask(caller, request, requestId, limits, clock);
     const body = JSON.stringify({ data: presentTask(asCreated(task), await typicalSeconds(task.model)) });
     const idempotency = claim && {
       key: claim.key,
@@ -105,8 +112,9 @@ function newTask(
   { model, price, render, billableDurationSeconds }: CreateTaskRequest,
   requestId: string,
   limits: TaskLimits,
+  clock: Clock,
 ): NewTaskWithoutClaim {
-  const id = newId('task');
+  const id = newId('task', clock.nowMs());
   const createdAtMs = createdAtMsOf('task', id);
   return {
     id,

@@ -5,12 +5,14 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import { createBatcher, createTurns } from '../../db/batcher.ts';
 import { isConnectionLost, SERVING_LIMITS } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
+import { withPartitions } from '../../db/partitions.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import {
   createTextLedger,
   type HeldText,
   type NewTextHold,
   type RefusedHold,
+  type TextLedger,
   type TextSettlement,
 } from '../../db/text-ledger.ts';
 import { ServiceError } from '../../domain/errors.ts';
@@ -39,6 +41,8 @@ export interface TextBillingService extends TextBilling {
    * @throws RateCardChangedError when prices were changed without a new version of the catalogue
    */
   ready(): Promise<void>;
+  /** Makes a round trip over its connections. */
+  ping(): Promise<unknown>;
   /** Waits for what is still to be written, and closes the connections. */
   close(): Promise<void>;
 }
@@ -62,20 +66,27 @@ export function createTextBilling({
   metrics,
 }: TextBillingDependencies): TextBillingService {
   const processId = randomUUID();
-  const ledger = createTextLedger({
+  const connections = createTextLedger({
     url: databaseUrl,
     poolSize: CONNECTIONS,
     processId,
     catalogueVersion: catalogue.version,
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
+  const ledger: TextLedger = {
+    ...connections,
+    settle: (settlements) => withPartitions(database, () => connections.settle(settlements)),
+  };
   const turns = createTurns();
-  const holds = createBatcher<NewTextHold, HeldText | RefusedHold>((batch) => ledger.hold(batch), {
-    maxItems: MAX_HELD_AT_ONCE,
-    // A hold that was made although its answer was lost is released, and another one made.
-    again: null,
-    turns,
-  });
+  const holds = createBatcher<NewTextHold, HeldText | RefusedHold>(
+    (batch) => withPartitions(database, () => ledger.hold(batch)),
+    {
+      maxItems: MAX_HELD_AT_ONCE,
+      // A hold that was made although its answer was lost is released, and another one made.
+      again: null,
+      turns,
+    },
+  );
   const settlements = createSettlements(ledger, turns, log);
   const presence = keepProcessKnown({ database, ledger, processId, log });
   let recorded: Promise<void> | undefined;
@@ -131,6 +142,7 @@ export function createTextBilling({
 
   return {
     ready,
+    ping: () => ledger.ping(),
 
     async hold(charge) {
       await ready();

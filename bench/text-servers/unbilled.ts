@@ -10,6 +10,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 
 const free: TextBillingService = {
   ready: async () => {},
+  ping: async () => {},
   hold: async () => ({ maxOutputTokens: null, textRequestId: 'free', settle: async () => {} }),
   close: async () => {},
 };

@@ -13,6 +13,8 @@ import { openTextUpstreams } from './providers.ts';
 
 export interface Text {
   readonly handler: TextHandler;
+  /** Makes a round trip over the connections that text has for itself. */
+  ping(): Promise<unknown>;
   /** Waits for what is under way, writes down what it cost, and closes all connections. */
   close(): Promise<void>;
 }
@@ -54,6 +56,7 @@ export function openText(
   });
   return {
     handler,
+    ping: () => billing.ping(),
     close: async () => {
       await handler.idle();
       await billing.close();

@@ -11,6 +11,7 @@ import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
+import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
@@ -22,7 +23,7 @@ import { openStorage } from './storage.ts';
 import { connectionOptions } from './temporal.ts';
 
 export interface Web {
-  readonly dependencies: AppDependencies;
+  readonly dependencies: AppDependencies & { readonly clock: DatabaseClock };
   readonly deliveryStarter: DeliveryStarter;
   /** Waits for what is under way and closes all connections. */
   close(): Promise<void>;
@@ -46,9 +47,10 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
   const starter = createTaskStarter({ client, database, metrics, log });
-  const dependencies: AppDependencies = {
+  const dependencies = {
     database,
     reports,
+    clock: createDatabaseClock(database),
     catalogue: loadCatalogue(config.catalogueFile),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
@@ -74,7 +76,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       temporal: config.temporal,
       filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
     },
-  };
+  } satisfies AppDependencies;
   return {
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),

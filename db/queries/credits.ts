@@ -2,6 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
+import { withPartitions } from '../partitions.ts';
 import { insertTransfer } from './transfers.ts';
 
 export interface TopUp {
@@ -37,21 +38,28 @@ export async function topUp(
   database: Database,
   { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
 ): Promise<TopUp> {
+  return withPartitions(database, () => creditOnce(database, { accountId, amount, reference }));
+}
+
+async function creditOnce(
+  database: Database,
+  { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
+): Promise<TopUp> {
   return database.transaction(async (transaction) => {
     const transferId = newId('transfer');
-    const createdAt = new Date();
-    const inserted = await transaction('top_ups')
+    const [inserted] = await transaction('top_ups')
       .insert({
         account_id: accountId,
         reference,
         amount: amount.toString(),
         transfer_id: transferId,
-        created_at: createdAt,
+        created_at: transaction.raw('clock_timestamp()'),
       })
       .onConflict()
       .ignore()
-      .returning('transfer_id');
-    if (inserted.length === 0) return findTopUp(transaction, accountId, reference);
+      .returning<{ created_at: Date }[]>('created_at');
+    if (!inserted) return findTopUp(transaction, accountId, reference);
+    const createdAt = inserted.created_at;
     await insertTransfer(transaction, { id: transferId, kind: 'topup', accountId, amount, createdAt, reference });
     return { transferId, amount, createdAt, applied: true };
   });
@@ -72,7 +80,6 @@ export async function grantSignupCredit(database: Database, accountId: string, a
     accountId,
     amount,
     signupAmount: amount,
-    createdAt: new Date(),
   });
   return id;
 }
@@ -89,15 +96,16 @@ export async function adjust(
   { accountId, amount, author, reason }: { accountId: string; amount: PicoUsd; author: string; reason: string },
 ): Promise<string> {
   const id = newId('transfer');
-  await insertTransfer(database, {
+  const taken = amount < 0n;
+  const transfer = {
     id,
     kind: 'adjustment',
-    taken: amount < 0n,
+    taken,
     accountId,
-    amount: amount < 0n ? -amount : amount,
-    createdAt: new Date(),
+    amount: taken ? -amount : amount,
     author,
     reason,
-  });
+  } as const;
+  await withPartitions(database, () => insertTransfer(database, transfer));
   return id;
 }

@@ -25,7 +25,8 @@ export interface NewTransfer {
   readonly amount: PicoUsd;
   /** The part of `amount` that is signup credit. */
   readonly signupAmount?: PicoUsd;
-  readonly createdAt: Date;
+  /** Now, by the clock of the database, when absent. */
+  readonly createdAt?: Date;
   /** The reservation that this transfer resolves, and when that one was made. */
   readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
   readonly apiKeyId?: string | null;
@@ -82,10 +83,11 @@ interface TransferRow {
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
   const [from, to] = BOOKS[transfer.kind];
   const [debit, credit] = transfer.taken ? [to, from] : [from, to];
+  const createdAt = transfer.createdAt ?? database.fn.now();
   await database('transfers').insert({
     id: transfer.id,
-    opened_at: transfer.resolves?.openedAt ?? transfer.createdAt,
-    created_at: transfer.createdAt,
+    opened_at: transfer.resolves?.openedAt ?? createdAt,
+    created_at: createdAt,
     kind: transfer.kind,
     debit,
     credit,

@@ -13,6 +13,8 @@ export interface TcpProxy {
   release(): void;
   /** From now on no answer passes on the connections that are open; what is sent to the server does. */
   swallowAnswers(): void;
+  /** Takes no new connections from now on. */
+  refuseNew(): void;
   /** Breaks the connections that are open. */
   reset(): void;
   close(): Promise<void>;
@@ -46,6 +48,7 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
   const ownPort = portOf(server.address());
 
   return {
@@ -72,11 +75,12 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     swallowAnswers: () => {
       for (const { client, server: upstream } of pairs) upstream.unpipe(client).resume();
     },
+    refuseNew: () => void server.close(),
     reset: () => {
       for (const { client, server: upstream } of pairs) for (const each of [client, upstream]) each.resetAndDestroy();
     },
     close: async () => {
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.close();
       for (const pair of [...pairs, ...silent]) for (const each of [pair.client, pair.server]) each.destroy();
       await closed;
     },

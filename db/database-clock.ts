@@ -1,0 +1,39 @@
+/**
+ * The time by the clock of the database, which every process sees: deadlines, leases and the order of things go by it, whatever
+ * the clock of the machine says.
+ */
+import type { Database } from './database.ts';
+
+export interface Clock {
+  /** Milliseconds since 1970. */
+  nowMs(): number;
+}
+
+export interface DatabaseClock extends Clock {
+  /** By how many milliseconds the machine's clock is ahead of the database's; 0 until it was measured. */
+  aheadMs(): number;
+  /** Asks the database, which answers in one round trip. @throws when it does not answer */
+  measure(): Promise<void>;
+}
+
+/** The clock of the machine alone. */
+export const MACHINE_CLOCK: Clock = { nowMs: () => Date.now() };
+
+/** @param machine is corrected by what was measured last */
+export function createDatabaseClock(database: Database, machine: Clock = MACHINE_CLOCK): DatabaseClock {
+  let aheadMs = 0;
+  return {
+    nowMs: () => machine.nowMs() - aheadMs,
+    aheadMs: () => aheadMs,
+    measure: async () => {
+      const sentAtMs = machine.nowMs();
+      const { rows } = await database.raw<{ rows: { now_ms: number }[] }>(
+        'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now_ms',
+      );
+      const receivedAtMs = machine.nowMs();
+      const now = rows[0]?.now_ms;
+      if (now === undefined) throw new Error('a SELECT without FROM always has a row');
+      aheadMs = Math.round((sentAtMs + receivedAtMs) / 2 - now);
+    },
+  };
+}

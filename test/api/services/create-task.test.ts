@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
+import { createTaskCreator } from '../../../api/services/create-task.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import { createDatabase, type Database } from '../../../db/database.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createFundedKey } from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+
+describe('a create call whose commit is not acknowledged', () => {
+  let testDatabase: TestDatabase;
+  let proxy: TcpProxy;
+  let database: Database;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  beforeEach(async () => {
+    proxy = await startTcpProxy(testDatabase.url);
+    database = createDatabase(proxy.urlOf(testDatabase.url), 2);
+  });
+  afterEach(async () => {
+    await Promise.all([proxy.close(), database.destroy()]);
+  });
+  after(() => testDatabase.drop());
+
+  /** A creator whose one connection takes statements and gives no answers. */
+  async function createUnheard() {
+    const createTask = createTaskCreator({
+      database,
+      starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
+      metrics: createMetrics(),
+      limits: { deadlineMs: 60_000, concurrentTasks: 10 },
+      typicalSeconds: async () => null,
+    });
+    const key = await createFundedKey(testDatabase.database);
+    const model = loadCatalogue().videoModels.get('vidone-3.0');
+    if (!model) throw new Error('the catalogue has no such model');
+    const request: CreateTaskRequest = {
+      model,
+      price: parseUsd(1),
+      render: { kind: 'video', model: model.id, prompt: 'A test', durationSeconds: 5 },
+    };
+    await database.raw('SELECT 1');
+    proxy.swallowAnswers();
+    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date() } };
+    const created = createTask(caller, request, 'req_x', null);
+    const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
+    return { created, tasks };
+  }
+
+  it('is answered with what was committed, once another connection tells', async () => {
+    const { created, tasks } = await createUnheard();
+    const { status, taskId } = await created;
+    expect(status).to.equal(201);
+    expect(await tasks()).to.deep.equal([taskId]);
+  });
+
+  it('is answered with 503 and the id of the task, which may exist, when nothing tells', async () => {
+    const { created, tasks } = await createUnheard();
+    proxy.refuseNew();
+    const error = await rejectionOf(created);
+    const [taskId] = await tasks();
+    expect(taskId, 'here it does').to.be.a('string');
+    expect(error).to.be.instanceOf(ServiceError);
+    expect(error).to.include({ status: 503, code: 'processing_unavailable' });
+    expect(error.message).to.include(taskId).and.to.include('may have been created');
+  });
+});

@@ -1,0 +1,27 @@
+import { expect } from 'chai';
+import { createDatabaseClock } from '../../db/database-clock.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+
+const TEN_MINUTES_MS = 600_000;
+/** Far more than a round trip takes. */
+const TOLERANCE_MS = 5_000;
+
+describe('the clock of the database', () => {
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  after(() => testDatabase.drop());
+
+  for (const offMs of [TEN_MINUTES_MS, -TEN_MINUTES_MS, 0]) {
+    it(`tells the time on a machine whose clock is ${offMs} ms ahead`, async () => {
+      const clock = createDatabaseClock(testDatabase.database, { nowMs: () => Date.now() + offMs });
+      expect(clock.aheadMs(), 'before it was measured').to.equal(0);
+      await clock.measure();
+      // Here the database runs on the same machine.
+      expect(clock.nowMs()).to.be.closeTo(Date.now(), TOLERANCE_MS);
+      expect(clock.aheadMs()).to.be.closeTo(offMs, TOLERANCE_MS);
+    });
+  }
+});
