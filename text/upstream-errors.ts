@@ -4,6 +4,7 @@
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import type { JsonObject } from './canonical.ts';
+import { JsonSizer } from './json-size.ts';
 import { isObject } from './read.ts';
 import type { ServerSentEvent } from './sse.ts';
 
@@ -166,14 +167,28 @@ export function malformedAnswer(cause?: unknown): ServiceError {
  * @throws ServiceError `processing_failed` when it is not one
  */
 export function parseEventData(event: ServerSentEvent): JsonObject {
-  let data: unknown;
+  const data = parseAnswer(event.data);
+  if (!isObject(data)) throw malformedAnswer();
+  return data;
+}
+
+/** A shorter text cannot hold more than can be read in passing. */
+const LONG_TEXT = 256 * 1024;
+/** Far above what probabilities of every token of a long answer come to. */
+const ANSWER_LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
+
+/**
+ * The JSON that an upstream sent.
+ *
+ * @throws ServiceError `processing_failed` when it is none, or would take up the process when it is read
+ */
+export function parseAnswer(text: string): unknown {
   try {
-    data = JSON.parse(event.data);
+    if (text.length >= LONG_TEXT) new JsonSizer(ANSWER_LIMITS).push(Buffer.from(text));
+    return JSON.parse(text);
   } catch (error) {
     throw malformedAnswer(error);
   }
-  if (!isObject(data)) throw malformedAnswer();
-  return data;
 }
 
 /** Readers of what upstreams send: a field of another type counts as absent, for upstreams are not to be corrected. */

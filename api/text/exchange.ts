@@ -7,7 +7,7 @@ import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
-import { malformedAnswer } from '../../text/upstream-errors.ts';
+import { parseAnswer } from '../../text/upstream-errors.ts';
 import type { RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
@@ -76,12 +76,4 @@ function isPassedOn({ name }: WireFormat, { model, turns, functions }: TextReque
   if (name !== route.format || functions !== undefined) return false;
   if (name === 'responses') return true;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
-}
-
-function parseAnswer(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw malformedAnswer(error);
-  }
 }

@@ -23,7 +23,7 @@ export interface Reply {
 }
 
 /** The most bytes of a whole answer. */
-const MAX_RESULT_BYTES = 64 * 2 ** 20;
+const MAX_RESULT_BYTES = 32 * 2 ** 20;
 
 export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
   return call.read.request.stream ? new StreamedReply(call, settings) : new WholeReply(call);
