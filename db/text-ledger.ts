@@ -184,7 +184,12 @@ interface HoldRow {
 /** Opens connections when they are first needed. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, catalogueVersion, freeRequestsPerMinute } = options;
-  const pool = new Pool({ ...connectionConfig(url, 'genway-text', SERVING_LIMITS), max: poolSize });
+  // By this name others see that the process is not dead, even while it cannot say so itself.
+  const pool = new Pool({
+    ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
+    max: poolSize,
+    min: 1,
+  });
   pool.on('connect', (client) => watchConnection(client, SERVING_LIMITS.silenceMs));
   // An idle connection that breaks is replaced when it is next needed.
   pool.on('error', () => {});
@@ -215,6 +220,11 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
     ping: () => pool.query('SELECT 1'),
     close: () => pool.end(),
   };
+}
+
+/** What the connections of a process are called in PostgreSQL. */
+export function connectionName(processId: string): string {
+  return `genway-text ${processId}`;
 }
 
 function decisionOf({ refusal, amount, retry_after_seconds }: HoldRow): HeldText | RefusedHold {

@@ -20,8 +20,8 @@ export function mostInputTokens({ turns, tools, outputFormat }: TextRequest, mod
     if (part.type === 'image' || part.type === 'file') tokens += model.mediaTokens[kindOf(part)];
     else for (const text of textsOf(part)) take(text);
   };
-  if (tools.length > 0) take(JSON.stringify(tools));
   if (tools.length > 0) tokens += TOKENS_FOR_TOOLS;
+  for (const tool of tools) if (tokens < limit) take(JSON.stringify(tool));
   if (outputFormat !== undefined) take(JSON.stringify(outputFormat));
   for (const turn of turns) {
     tokens += TOKENS_PER_TURN_OR_PART;

@@ -1,9 +1,11 @@
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
-import type { TextLedger, TextSettlement } from '../text-ledger.ts';
+import { connectionName, type TextLedger, type TextSettlement } from '../text-ledger.ts';
 
-/** A process that has not been heard of for so long is dead. */
+/** A process that has not been heard of for so long is dead, unless it still has connections: then it is stalled. */
 export const PROCESS_DEAD_AFTER_SECONDS = 30;
+/** A process that has not been heard of for so long is dead, although a connection of its host may have been left open. */
+export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
 /** No answer takes longer; what is held beyond it is released, although its process lives. */
 export const TEXT_HOLD_LIFETIME_SECONDS = 6 * 60 * 60;
 
@@ -25,7 +27,8 @@ interface HoldRow {
 
 /**
  * Releases what dead processes held, and records those requests as abandoned. One caller at a time does it; to the others
- * there is nothing to do. The process that is waited for may turn up in the meantime: whoever ends a request first has.
+ * there is nothing to do. A process that is only stalled keeps what it holds, for its upstreams work on: what was released
+ * would be spent, and then be missing. The process that is waited for may turn up in the meantime: whoever ends a request first has.
  *
  * @returns how many requests were ended; as many again may be left when it is above 0
  */
@@ -42,12 +45,23 @@ export async function releaseAbandonedText(
     if (!locked[0]?.locked) return 0;
     const { rows } = await lock.raw<{ rows: HoldRow[] }>(
       /* sql */ `
+      WITH living AS MATERIALIZED (
+        SELECT id FROM processes
+        WHERE heartbeat_at >= now() - make_interval(secs => :dead)
+          OR (heartbeat_at >= now() - make_interval(secs => :stalled) AND EXISTS (SELECT 1 FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name = :prefix || processes.id))
+      )
       SELECT * FROM text_holds AS hold
       WHERE opened_at < now() - make_interval(secs => :dead) AND (opened_at < now() - make_interval(secs => :lifetime)
-        OR NOT EXISTS (SELECT 1 FROM processes
-          WHERE processes.id = hold.process_id AND heartbeat_at >= now() - make_interval(secs => :dead)))
+        OR hold.process_id NOT IN (SELECT id FROM living))
       ORDER BY opened_at LIMIT :limit`,
-      { dead: deadAfterSeconds, lifetime: TEXT_HOLD_LIFETIME_SECONDS, limit: MAX_RELEASED },
+      {
+        dead: deadAfterSeconds,
+        stalled: STALLED_PROCESS_DEAD_AFTER_SECONDS,
+        lifetime: TEXT_HOLD_LIFETIME_SECONDS,
+        prefix: connectionName(''),
+        limit: MAX_RELEASED,
+      },
     );
     if (rows.length > 0) await ledger.settle(rows.map(abandonment));
     await lock.raw(

@@ -339,6 +339,41 @@ describe('billing of text', () => {
     expect(late).to.include({ outcome: 'succeeded', excess: late.charge });
   });
 
+  it('keeps what it holds while it is stalled, as long as its connections show that it is not dead', async () => {
+    const stalled = open(testDatabase.url);
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+    const release = async (): Promise<void> => {
+      while ((await releaseAbandonedText(database, ledger, 0)) > 0);
+    };
+    const key = await fundedKey();
+    const hold = await stalled.hold(await chargeOf(key));
+    const reserved = async (): Promise<bigint> => (await reloadAccount(database, { id: key.accountId })).fundedReserved;
+    // Nobody has heard of it for a minute, or for an hour.
+    await database('processes').update({ heartbeat_at: new Date(Date.now() - 60_000) });
+    await release();
+    expect(await reserved()).to.not.equal(0n);
+    await database('processes').update({ heartbeat_at: new Date(Date.now() - 3_600_000) });
+    await release();
+    expect(await reserved()).to.equal(0n);
+    await hold.settle(ANSWERED);
+    await Promise.all([stalled.close(), ledger.close()]);
+  });
+
+  it('takes what was released too early from the balance, and absorbs only what is not there any more', async () => {
+    const key = await fundedKey();
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+    const late = await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_500 }));
+    await database('processes').update({ heartbeat_at: new Date(0) });
+    while ((await releaseAbandonedText(database, ledger, 0)) > 0);
+    await ledger.close();
+    const charge = await chargeOf(key, { modelId: 'textg-6-sol', mostInputTokens: 0, maxOutputTokens: 249_000 });
+    const other = await billing.hold(charge);
+    await other.settle({ ...ANSWERED, usage: { ...NO_USAGE, inputTotal: 0, outputTotal: 249_000 } });
+    await late.settle({ ...ANSWERED, usage: { ...NO_USAGE, inputTotal: 0, outputTotal: 1_500 } });
+    const row = await database('text_requests').where('id', late.textRequestId).first('charge', 'excess', 'absorbed');
+    expect(row).to.deep.equal({ charge: '6000000000', excess: '4000000000', absorbed: '2000000000' });
+  });
+
   it('takes itself off the list of processes when it ends', async () => {
     const other = open(testDatabase.url);
     const known = async (): Promise<number> => (await database('processes')).length;
