@@ -143,7 +143,9 @@ function chatRequest(model: JsonSchema): JsonSchema {
       model,
       messages: { ...arrayOf(ref('ChatMessage')), minItems: 1 },
       max_tokens: tokens(),
-      max_completion_tokens: tokens(),
+      max_completion_tokens: tokens({
+        description: 'As `max_tokens`; the larger of both counts, and without any what the balance leaves room for',
+      }),
       stream,
       stream_options: object({ include_usage: maybe(boolean('Whether the last chunk tells the usage')) }),
       temperature,

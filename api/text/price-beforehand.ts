@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { estimateText } from '../../domain/pricing.ts';
 import type { TextCharge } from './billing.ts';
 
-/** Nobody is served with less for each answer: specification section 8 of the design, where losses are bounded by as many. */
+/** Nobody is served with less for each answer. */
 const LEAST_OUTPUT_TOKENS = 1_024;
 
 /**

@@ -32,7 +32,7 @@ export function priceOutcome(charge: TextCharge, bound: number | null, outcome: 
   const reportedInput = tokens(usage?.inputTotal, mostInput);
   const reportedOutput = tokens(usage?.outputTotal, mostOutput);
   const cacheReadTokens = tokens(usage?.cacheRead, mostInput) ?? 0;
-  const cacheWriteTokens = tokens(usage?.cacheWrite, mostInput) ?? 0;
+  const cacheWriteTokens = tokens(usage?.cacheWrite, mostInput - cacheReadTokens) ?? 0;
   const reasoningTokens = tokens(usage?.reasoning, mostOutput);
   const countedOutput = Math.min(outcome.countedOutputTokens, mostOutput);
   const clamped = (usage?.inputTotal ?? 0) > mostInput || (usage?.outputTotal ?? 0) > mostOutput;

@@ -52,7 +52,8 @@ export interface TestText {
   readonly logged: () => string;
   /** What Prometheus would be told. */
   readonly measured: () => Promise<string>;
-  createKey(settings: KeySettings): Promise<string>;
+  /** @param accountId the one of {@link apiKey} when left out */
+  createKey(settings: KeySettings, accountId?: string): Promise<string>;
   /** The requests that the simulator received, newest first. */
   seen(limit?: number): Promise<readonly SeenRequest[]>;
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
@@ -132,10 +133,10 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   );
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const account = await createAccount(database, { fundedUsd: 10_000 });
-  const createKey = async (settings: KeySettings): Promise<string> => {
+  const createKey: TestText['createKey'] = async (settings, accountId = account.id) => {
     const apiKey = newApiKey();
     const digest = digestApiKey(apiKey, KEY_PEPPER);
-    await insertApiKey(database, { id: newId('apiKey'), accountId: account.id, digest, hint: 'sk-…', settings });
+    await insertApiKey(database, { id: newId('apiKey'), accountId, digest, hint: 'sk-…', settings });
     return apiKey;
   };
   const apiKey = await createKey({});

@@ -1,0 +1,135 @@
+/**
+ * Whatever clients send, and however many requests run at once: an account or key costs the operator at most the price of
+ * 1,024 output tokens a request beyond what it has. Clients are random; the upstream makes as much as it is let.
+ */
+import { expect } from 'chai';
+import {
+  array,
+  assert,
+  asyncProperty,
+  boolean,
+  constant,
+  constantFrom,
+  double,
+  integer,
+  oneof,
+  option,
+  record,
+} from 'fast-check';
+import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { picoUsd } from '../../../db/database.ts';
+import { parseUsd, type PicoUsd } from '../../../domain/money.ts';
+import type { JsonObject } from '../../../text/canonical.ts';
+import { createAccount, reloadAccount } from '../../support/factories.ts';
+import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+
+const RUNS = 25;
+/** 4 USD per million output tokens, as the models of these tests cost. */
+const TOLERANCE: PicoUsd = 1_024n * 4_000_000n;
+/** What each format calls the bound and the number of answers. */
+const BOUND_FIELDS: Readonly<Record<TextFormat, (bound: number) => JsonObject>> = {
+  'chat-completions': (bound) => ({ max_completion_tokens: bound }),
+  responses: (bound) => ({ max_output_tokens: bound }),
+  messages: (bound) => ({ max_tokens: bound }),
+  'generate-content': (bound) => ({ generationConfig: { maxOutputTokens: bound } }),
+};
+
+const client = record({
+  format: constantFrom(...TEXT_FORMATS),
+  upstream: constantFrom(...TEXT_FORMATS),
+  stream: boolean(),
+  bound: oneof(constant(null), integer({ min: 1, max: 4_000 }), integer({ min: 1, max: 100_000 })),
+  choices: oneof(constant(1), integer({ min: 2, max: 8 })),
+  // All of it is said, or next to nothing.
+  output: oneof(
+    record({ said: constant(true), tokens: integer({ min: 1, max: 300 }) }),
+    record({ said: constant(false), tokens: constantFrom(20, 5_000, 50_000, 400_000) }),
+  ),
+  leavesAfterMs: option(integer({ min: 0, max: 100 }), { freq: 1 }),
+  fails: oneof(constant(false), boolean()),
+});
+type Client = typeof client extends { generate(...args: never[]): { value: infer Value } } ? Value : never;
+
+const scenario = record({
+  balanceUsd: double({ min: 0.01, max: 0.2, noNaN: true }),
+  keyLimitUsd: option(double({ min: 0.01, max: 0.2, noNaN: true }), { freq: 1 }),
+  clients: array(client, { minLength: 6, maxLength: 12, size: 'max' }),
+  rounds: constant(2),
+});
+
+describe('a text request', () => {
+  let text: TestText;
+
+  before(async () => {
+    text = await startTestText();
+  });
+
+  after(() => text.stop());
+
+  let answered = 0;
+
+  it('costs the operator next to nothing beyond what its account and its key have', async () => {
+    await assert(
+      asyncProperty(scenario, async ({ balanceUsd, keyLimitUsd, clients, rounds }) => {
+        const balance = parseUsd(balanceUsd.toFixed(6));
+        const usageLimit = keyLimitUsd === null ? null : parseUsd(keyLimitUsd.toFixed(6));
+        const account = await createAccount(text.database, { fundedUsd: Number(balanceUsd.toFixed(6)) });
+        const apiKey = await text.createKey({ usageLimit }, account.id);
+        for (let round = 0; round < rounds; round += 1) {
+          const statuses = await Promise.all(clients.map((one) => send(text, apiKey, one)));
+          answered += statuses.filter((status) => status === 200).length;
+          await text.idle();
+        }
+
+        const { charged, absorbed } = await booksOf(text, account.id);
+        const tolerance = BigInt(clients.length * rounds) * TOLERANCE;
+        const { fundedAvailable, fundedReserved } = await reloadAccount(text.database, account);
+        expect(fundedReserved).to.equal(0n);
+        expect(fundedAvailable).to.equal(balance - (charged - absorbed));
+        expect(absorbed <= tolerance, `${absorbed} absorbed`).to.equal(true);
+        if (usageLimit !== null) expect(charged <= usageLimit + tolerance, `${charged} charged`).to.equal(true);
+        // Otherwise the upstreams would have made more than is in the books.
+        expect(await text.measured()).to.not.match(/genway_text_usage_clamped_total\{/);
+      }),
+      { numRuns: RUNS, endOnFailure: true },
+    );
+    expect(answered).to.be.greaterThan(2 * RUNS);
+  }).timeout(120_000);
+});
+
+/** @returns the status of the answer; null for a client that left */
+async function send(text: TestText, apiKey: string, one: Client): Promise<number | null> {
+  const { path, body } = ASK[one.format](modelVia(one.upstream), promptOf(one), one.stream);
+  const bounded = one.bound === null ? body : { ...body, ...BOUND_FIELDS[one.format](one.bound) };
+  const leaving = new AbortController();
+  const timer = one.leavesAfterMs === null ? undefined : setTimeout(() => leaving.abort(), one.leavesAfterMs);
+  try {
+    const answer = await text.post(path, withChoices(one, bounded), { apiKey, signal: leaving.signal });
+    await answer.text();
+    return answer.status;
+  } catch (error) {
+    // A stream whose format has no frame for errors is broken off.
+    if (!leaving.signal.aborted && !(error instanceof TypeError)) throw error;
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function promptOf({ output: { said, tokens }, fails }: Client): string {
+  return `Go on. [sim:tokens=${tokens}${said ? '' : ',say=x'}${fails ? ',fail=processing_failed,fail_after=20' : ''}]`;
+}
+
+function withChoices({ format, choices }: Client, body: JsonObject): JsonObject {
+  if (choices === 1) return body;
+  if (format === 'chat-completions') return { ...body, n: choices };
+  if (format !== 'generate-content') return body;
+  return { ...body, generationConfig: { ...Object(body['generationConfig']), candidateCount: choices } };
+}
+
+async function booksOf({ database }: TestText, accountId: string): Promise<{ charged: PicoUsd; absorbed: PicoUsd }> {
+  const [sums] = await database('text_requests')
+    .where('account_id', accountId)
+    .sum<{ charged: string | null; absorbed: string | null }[]>({ charged: 'charge', absorbed: 'absorbed' });
+  return { charged: picoUsd(sums?.charged ?? '0'), absorbed: picoUsd(sums?.absorbed ?? '0') };
+}
