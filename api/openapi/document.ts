@@ -3,6 +3,7 @@
  * answers by schemas that the compiler holds against what writes them.
  */
 import type { Catalogue } from '../../catalogue/types.ts';
+import { isObject } from '../../text/read.ts';
 import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
 import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -60,8 +61,10 @@ export function createOpenApiDocument(
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],
-    tags: Object.entries(TAGS).map(([name, description]) => ({ name, description })),
-    paths: pathsOf(takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS),
+    tags: Object.entries({ ...TAGS, Models: `${TAGS.Models}\n\n${listOfModels(catalogue)}` }).map(
+      ([name, description]) => ({ name, description }),
+    ),
+    paths: pathsOf((takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS).map(withModelsOf(catalogue))),
     webhooks: WEBHOOKS,
     components: {
       schemas: {
@@ -76,6 +79,34 @@ export function createOpenApiDocument(
       headers: HEADERS,
       securitySchemes: SECURITY_SCHEMES,
     },
+  };
+}
+
+/** The models of the catalogue in force, as a table. */
+function listOfModels({ version, videoModels, imageModels, textModels }: Catalogue): string {
+  const rows = [
+    ...Array.from(videoModels.keys(), (id) => `| \`${id}\` | video | \`POST /v1/videos/tasks\` |`),
+    ...Array.from(imageModels.keys(), (id) => `| \`${id}\` | image | \`POST /v1/images/tasks\` |`),
+    ...Array.from(textModels.values(), ({ id, formats }) => `| \`${id}\` | text | ${formats.join(', ')} |`),
+  ];
+  return [`Those of the catalogue ${version}:`, '', '| model | kind | answers on |', '|---|---|---|', ...rows].join(
+    '\n',
+  );
+}
+
+/** An operation whose examples name only models that there are. */
+function withModelsOf({ videoModels, imageModels, textModels }: Catalogue): (operation: Operation) => Operation {
+  const isKnown = (id: unknown): boolean =>
+    typeof id !== 'string' || videoModels.has(id) || imageModels.has(id) || textModels.has(id);
+  return (operation) => {
+    const { body } = operation;
+    const content = body?.content['application/json'];
+    if (body === undefined || !isObject(content) || !isObject(content['examples'])) return operation;
+    const examples = Object.entries(content['examples']).filter(([, example]) =>
+      isKnown(Object(Object(example)['value'])['model']),
+    );
+    const json = { ...content, examples: Object.fromEntries(examples) };
+    return { ...operation, body: { ...body, content: { ...body.content, 'application/json': json } } };
   };
 }
 

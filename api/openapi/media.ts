@@ -234,10 +234,13 @@ function byModel<Model extends MediaModel>(
   const mapping = Array.from(models.keys(), (id) => [id, `#/components/schemas/${name}.${id}`]);
   return {
     ...Object.fromEntries(schemas),
-    [name]: {
-      oneOf: schemas.map(([schema]) => ref(schema)),
-      discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) },
-    },
+    [name]:
+      models.size === 0
+        ? { not: {}, description: 'There is no such model' }
+        : {
+            oneOf: schemas.map(([schema]) => ref(schema)),
+            discriminator: { propertyName: 'model', mapping: Object.fromEntries(mapping) },
+          },
   };
 }
 
@@ -365,7 +368,7 @@ export const MEDIA_OPERATIONS: readonly Operation[] = [
       required: true,
       content: {
         'multipart/form-data': {
-          schema: object({ file: text('The file, with a filename', { contentMediaType: 'application/octet-stream' }) }),
+          schema: object({ file: text('The file, with a filename', { format: 'binary' }) }),
         },
       },
     },

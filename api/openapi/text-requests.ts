@@ -450,5 +450,5 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
 /** The ids of the models that answer on a format. */
 export function modelOn(format: TextFormat, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter(({ formats }) => formats.includes(format)).map(({ id }) => id);
-  return oneOfTexts(ids, 'Exact and case-sensitive');
+  return ids.length === 0 ? text('There is none') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

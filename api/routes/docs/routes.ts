@@ -5,15 +5,17 @@ import type Router from '@koa/router';
 import type { Catalogue } from '../../../catalogue/types.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { createOpenApiDocument } from '../../openapi/document.ts';
-import type { RequestState } from '../../state.ts';
-import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE, PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
+import type { Context, RequestState } from '../../state.ts';
+import { type DescriptionPart, partOf } from '../../openapi/parts.ts';
+import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
 
 const ONE_DAY = 'public, max-age=86400';
 
-/** All that the page loads beside the description; of Swagger UI nothing else is served. */
+/** All that the pages load beside the description; of Swagger UI nothing else is served. */
 const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: string | { readonly module: string } }> =
   new Map([
-    ['page.js', { type: 'text/javascript', content: PAGE_SCRIPT }],
+    ['client.js', { type: 'text/javascript', content: scriptOf('client') }],
+    ['administration.js', { type: 'text/javascript', content: scriptOf('administration') }],
     ['page.css', { type: 'text/css', content: PAGE_STYLE }],
     ['swagger-ui-bundle.js', { type: 'text/javascript', content: { module: 'swagger-ui-dist/swagger-ui-bundle.js' } }],
     ['swagger-ui.css', { type: 'text/css', content: { module: 'swagger-ui-dist/swagger-ui.css' } }],
@@ -26,21 +28,35 @@ export function docsRoutes(
   router: Router<RequestState>,
   { catalogue, takesPayments }: { readonly catalogue: Catalogue; readonly takesPayments: boolean },
 ): void {
-  let description: string | undefined;
+  const document = once(() => createOpenApiDocument(catalogue, { takesPayments }));
+  const whole = once(() => JSON.stringify(document()));
+  const parts: Readonly<Record<DescriptionPart, () => string>> = {
+    client: once(() => JSON.stringify(partOf(document(), 'client'))),
+    administration: once(() => JSON.stringify(partOf(document(), 'administration'))),
+  };
 
   router.get(DESCRIPTION_PATH, (context) => {
     // Tools in browsers read it from anywhere.
     context.set('Access-Control-Allow-Origin', '*');
     context.type = 'application/json';
-    context.body = description ??= JSON.stringify(createOpenApiDocument(catalogue, { takesPayments }));
+    context.body = whole();
   });
 
-  router.get(DOCS_PATH, (context) => {
+  const showPage = (part: DescriptionPart) => (context: Context) => {
     context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
     context.set('X-Content-Type-Options', 'nosniff');
     context.type = 'text/html';
-    context.body = PAGE;
-  });
+    context.body = pageOf(part);
+  };
+  router.get(DOCS_PATH, showPage('client'));
+  router.get(`${DOCS_PATH}/administration`, showPage('administration'));
+
+  for (const part of ['client', 'administration'] as const) {
+    router.get(`${DOCS_PATH}/${part}.json`, (context) => {
+      context.type = 'application/json';
+      context.body = parts[part]();
+    });
+  }
 
   router.get(`${DOCS_PATH}/:asset`, (context) => {
     const asset = ASSETS.get(context.params['asset'] ?? '');
@@ -50,4 +66,10 @@ export function docsRoutes(
     context.type = asset.type;
     context.body = typeof asset.content === 'string' ? asset.content : createReadStream(resolve(asset.content.module));
   });
+}
+
+/** What is made when it is first asked for, and kept. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { readonly value: Value } | undefined;
+  return () => (made ??= { value: make() }).value;
 }

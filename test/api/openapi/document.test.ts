@@ -1,12 +1,20 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
+import { createOpenApiDocument } from '../../../api/openapi/document.ts';
 import { targetOf } from '../../../api/text/endpoints.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { document, schemaChecks } from '../../support/openapi.ts';
 
 /** Pages for people, which are no part of the API. */
-const PAGES = ['GET /docs', 'GET /docs/{}'];
+const PAGES = [
+  'GET /docs',
+  'GET /docs/administration',
+  'GET /docs/client.json',
+  'GET /docs/administration.json',
+  'GET /docs/{}',
+];
 
 interface DescribedOperation {
   readonly operationId?: string;
@@ -88,6 +96,24 @@ describe('the API description', () => {
     expect([...new Set(used)]).to.have.members(components);
   });
 
+  it('lists the models of the catalogue in force, and gives no example with another', async () => {
+    const catalogue = loadCatalogue();
+    const textModels = new Map([...catalogue.textModels].slice(0, 2));
+    const own = createOpenApiDocument(
+      { ...catalogue, version: 'of-an-operator', videoModels: new Map(), textModels },
+      { takesPayments: false },
+    );
+    const { valid, errors } = await new Validator().validate(structuredClone({ ...own }));
+    expect([valid, errors]).to.deep.equal([true, undefined]);
+    const told = JSON.stringify(own['tags']);
+    for (const id of textModels.keys()) expect(told).to.contain(`\`${id}\` | text`);
+    expect(told).to.contain('of-an-operator').and.not.contain('vidone');
+    const bodies = [...objectsIn(own.paths)].flatMap((found) => ('requestBody' in found ? [found.requestBody] : []));
+    expect(JSON.stringify(bodies))
+      .to.contain('examples')
+      .and.not.match(/"model":"vid/);
+  });
+
   it('has a tag for each operation', () => {
     const tags = Array.isArray(document['tags']) ? document['tags'].map(({ name }) => name) : [];
     expect(tags).to.include.members(operations.flatMap(({ operation }) => operation.tags ?? ['none']));
@@ -148,6 +174,26 @@ describe('the reference page', () => {
       expect(asset.status, address).to.equal(200);
       await asset.body?.cancel();
     }
+  });
+
+  it('shows what clients call, and what operators do on a page of its own', async () => {
+    const shown = ['client', 'administration'].map(async (part) => {
+      const page = await fetch(`${app.baseUrl}/docs${part === 'client' ? '' : `/${part}`}`);
+      expect(await page.text()).to.contain(`/docs/${part}.js"`);
+      expect(await (await fetch(`${app.baseUrl}/docs/${part}.js`)).text()).to.contain(`'/docs/${part}.json'`);
+      const described: unknown = await (await fetch(`${app.baseUrl}/docs/${part}.json`)).json();
+      const { valid, errors } = await new Validator().validate(Object(structuredClone(described)));
+      expect([valid, errors]).to.deep.equal([true, undefined]);
+      return Object(described);
+    });
+    const [client, administration] = await Promise.all(shown);
+    const methodsOf = ({ paths }: { readonly paths: object }): string[] =>
+      Object.entries(paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`));
+    const all = [...methodsOf(client), ...methodsOf(administration)];
+    expect(all).to.have.members(methodsOf(document));
+    expect(methodsOf(client)).to.include('post /v1/videos/tasks').and.not.include('post /admin/v1/accounts');
+    expect(Object.keys(client.paths).some((path) => path.startsWith('/admin'))).to.equal(false);
+    expect(Object.keys(client.components.schemas)).to.include('CreateVideoTask').and.not.include('CreateAccount');
   });
 
   it('serves no other file of the package', async () => {
