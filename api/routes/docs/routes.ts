@@ -42,12 +42,6 @@ export function docsRoutes(
     context.body = whole();
   });
 
-  const showPage = (part: DescriptionPart) => (context: Context) => {
-    context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
-    context.set('X-Content-Type-Options', 'nosniff');
-    context.type = 'text/html';
-    context.body = pageOf(part);
-  };
   router.get(DOCS_PATH, showPage('client'));
   router.get(`${DOCS_PATH}/administration`, showPage('administration'));
 
@@ -66,6 +60,15 @@ export function docsRoutes(
     context.type = asset.type;
     context.body = typeof asset.content === 'string' ? asset.content : createReadStream(resolve(asset.content.module));
   });
+}
+
+function showPage(part: DescriptionPart): (context: Context) => void {
+  return (context) => {
+    context.set('Content-Security-Policy', CONTENT_SECURITY_POLICY);
+    context.set('X-Content-Type-Options', 'nosniff');
+    context.type = 'text/html';
+    context.body = pageOf(part);
+  };
 }
 
 /** What is made when it is first asked for, and kept. */
