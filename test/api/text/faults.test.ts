@@ -119,6 +119,32 @@ describe('an upstream of a text model', () => {
     await scripted.stop();
   });
 
+  it('that moderation refused is 400 in every format and costs nothing, whole and as a stream that began', async () => {
+    script = (_request, response) => {
+      const isStream = bodies.at(-1)?.includes('"stream":true') === true;
+      const cut = { index: 0, finish_reason: 'content_filter' };
+      const choice = isStream ? { ...cut, delta: {} } : { ...cut, message: { role: 'assistant', content: 'Begun' } };
+      const begun = { choices: [{ index: 0, delta: { content: 'Begun' }, finish_reason: null }] };
+      const end = { choices: [choice], usage: { prompt_tokens: 9, completion_tokens: 9 } };
+      response.setHeader('content-type', isStream ? 'text/event-stream' : 'application/json');
+      response.end(
+        isStream ? [begun, end].map((one) => `data: ${JSON.stringify(one)}\n\n`).join('') : JSON.stringify(end),
+      );
+    };
+    for (const format of TEXT_FORMATS) {
+      const whole = await text.ask(format, 'texta-scripted', 'Hi');
+      expect([whole.status, codeOf(format, await whole.text())]).to.deep.equal([400, 'content_policy_violation']);
+      const stream = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
+      if (format === 'generate-content') await rejectionOf(stream.text());
+      else expect(lastCodeOf(format, await stream.text())).to.equal('content_policy_violation');
+    }
+    await text.idle();
+    expect(text.outcomes).to.have.lengthOf(2 * TEXT_FORMATS.length);
+    for (const outcome of text.outcomes) {
+      expect(outcome).to.include({ status: 'failed', errorCode: 'content_policy_violation' });
+    }
+  });
+
   /** Asserts that the answer is an error of the format and that nothing is charged. */
   async function expectFailure(
     response: Response,
