@@ -83,7 +83,13 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     const type = ending.status === 'succeeded' ? 'task.succeeded' : 'task.failed';
     const eventId = newId('event');
     const event = { id: eventId, type, payload: (task: Task) => renderEvent({ id: eventId, type, task }) } as const;
-    const finished = await finishTask(database, taskId, ending, sendsEvent ? event : null);
+    const finished = await finishTask(database, taskId, ending, sendsEvent ? event : null).catch(
+      async (error: unknown) => {
+        // A task that a restored database has lost will not come back: no repetition helps.
+        await loadTask(taskId);
+        throw error;
+      },
+    );
     if (finished.applied) metrics.taskEnded(finished.task);
     return toResolution(finished);
   }

@@ -9,9 +9,9 @@ export function createWorkflowLookup(client: Client): WorkflowLookup {
       for await (const { workflowId } of open) yield workflowId;
     },
 
-    async isOpen(taskId) {
+    async isOpen(id) {
       try {
-        const { status } = await client.workflow.getHandle(taskId).describe();
+        const { status } = await client.workflow.getHandle(id).describe();
         return status.name === 'RUNNING';
       } catch (error) {
         if (error instanceof WorkflowNotFoundError) return false;

@@ -50,6 +50,7 @@ const PATHS: Readonly<Record<string, (path: Path) => Promise<string>>> = {
   'delivery-never-accepted': (path) => delivery(path, (response) => response.writeHead(503).end()),
   'delivery-of-a-task': deliveryOfATask,
   'delivery-asked-for-again': deliveryAskedForAgain,
+  'delivery-that-has-to-wait': deliveryThatHasToWait,
 };
 
 await run(process.argv.slice(2));
@@ -170,6 +171,25 @@ async function deliveryOfATask(path: Path): Promise<string> {
   const taskId = await taskWithWebhook(path, (response) => response.end());
   const { id } = await path.stack.database('deliveries').where({ task_id: taskId }).first('id');
   return id;
+}
+
+/** To an endpoint that is left alone for a while, because it did not answer in time. */
+async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
+  const { id } = await createWebhookClient(stack, apiKey).create('https://hooks.example.com/');
+  const pausedUntil = new Date(Date.now() + 3_600_000);
+  await stack.database('webhook_endpoints').where({ id }).update({ timeouts: 9, paused_until: pausedUntil });
+  const taskId = await finalTask(stack, apiKey, 'x');
+  return waitUntil(
+    async () => {
+      const waiting = await stack
+        .database('deliveries')
+        .where({ task_id: taskId, next_attempt_at: pausedUntil })
+        .first();
+      if (!waiting) throw new Error('the delivery does not wait yet');
+      return waiting.id;
+    },
+    { timeoutMs: TIMEOUT_MS },
+  );
 }
 
 /** Asked for again while it still waits for its next attempt. */

@@ -77,7 +77,8 @@ export function workerSettings(
  */
 export function versioned({ version }: Config['worker'], taskQueue: string): Partial<WorkerOptions> {
   if (version === undefined) return {};
-  const isAwaited = taskQueue === TASK_QUEUES.webhooks || taskQueue === TASK_QUEUES.schedules;
+  const isAwaited =
+    taskQueue === TASK_QUEUES.webhooks || taskQueue === TASK_QUEUES.webhookTests || taskQueue === TASK_QUEUES.schedules;
   return {
     workerDeploymentOptions: {
       version,

@@ -174,7 +174,7 @@ export interface TaskToStart {
 
 /**
  * Takes tasks whose start is due, for this caller alone: another caller gets others, and these come up again after
- * `retryAfterSeconds` should this caller die.
+ * `retryAfterSeconds` should this caller die. Accounts take turns.
  */
 export async function claimTasksToStart(
   database: Database,
@@ -184,11 +184,16 @@ export async function claimTasksToStart(
     rows: { id: string; account_id: string; model: string; kind: TaskKind; deadline_at: Date; request_id: string }[];
   }>(
     /* sql */ `
+    WITH unstarted AS (
+      SELECT id, created_at, next_start_at, row_number() OVER (PARTITION BY account_id ORDER BY next_start_at) AS turn
+      FROM tasks WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()),
+    -- More than are taken, for callers that ask at the same moment.
+    first AS (SELECT id, created_at, next_start_at, turn FROM unstarted ORDER BY turn, next_start_at LIMIT :limit * 8),
     -- Materialised: as a plain subquery it could run, and lock, more than once.
-    WITH due AS MATERIALIZED (
-      SELECT id, created_at FROM tasks
-      WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
-      ORDER BY next_start_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    due AS MATERIALIZED (
+      SELECT tasks.id, tasks.created_at FROM tasks JOIN first ON first.id = tasks.id AND first.created_at = tasks.created_at
+      WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND tasks.next_start_at <= now()
+      ORDER BY first.turn, first.next_start_at LIMIT :limit FOR UPDATE OF tasks SKIP LOCKED)
     UPDATE tasks SET next_start_at = now() + make_interval(secs => :retryAfterSeconds), start_attempts = start_attempts + 1
     FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,

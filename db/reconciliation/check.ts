@@ -32,8 +32,8 @@ export interface Sources {
 export interface WorkflowLookup {
   /** The ids of the tasks whose workflows are open. */
   listOpenTaskIds(): AsyncIterable<string>;
-  /** Whether the task has a workflow that is open. */
-  isOpen(taskId: string): Promise<boolean>;
+  /** Whether the task or delivery has a workflow that is open. */
+  isOpen(id: string): Promise<boolean>;
 }
 
 export interface Finding extends Discrepancy {

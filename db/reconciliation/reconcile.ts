@@ -3,9 +3,9 @@ import type { Database } from '../database.ts';
 import type { Check, CheckResult, Finding, ReconciliationReport, Sources, WorkflowLookup } from './check.ts';
 import { LEDGER_CHECKS } from './ledger-checks.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
-import { WORKFLOW_CHECK } from './workflow-check.ts';
+import { DELIVERY_CHECK, WORKFLOW_CHECK } from './workflow-check.ts';
 
-export const CHECKS: readonly Check[] = [...LEDGER_CHECKS, ...TEXT_CHECKS, WORKFLOW_CHECK];
+export const CHECKS: readonly Check[] = [...LEDGER_CHECKS, ...TEXT_CHECKS, WORKFLOW_CHECK, DELIVERY_CHECK];
 
 /** A report shows so many findings of each check; more of one kind have one cause. */
 const MAX_FINDINGS_SHOWN = 100;

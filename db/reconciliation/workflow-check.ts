@@ -1,4 +1,4 @@
-/** Do tasks and their workflows say the same? */
+/** Do tasks, deliveries and their workflows say the same? */
 import type { Check, Discrepancy, Sources } from './check.ts';
 
 /** A workflow that has ended its task tells the webhooks and the provider before it closes. */
@@ -13,6 +13,30 @@ export const WORKFLOW_CHECK: Check = {
   async *find(sources) {
     yield* findOpenWorkflowsOfFinalTasks(sources);
     yield* findRunningTasksWithoutWorkflow(sources);
+  },
+};
+
+/** More than the relay needs to notice by itself. */
+const OVERDUE_MINUTES = 15;
+
+export const DELIVERY_CHECK: Check = {
+  name: 'deliveries',
+  question: 'Does somebody make the next attempt of every webhook delivery that is pending?',
+  remedy:
+    'Look whether api processes run: their relays start a delivery again whose workflow is gone. POST /admin/v1/webhooks/deliveries/{id}/redeliver does it at once.',
+  async *find({ database, workflows }) {
+    const overdue = await database<{ id: string; status: string }>('deliveries')
+      .where({ status: 'pending' })
+      .whereNotNull('workflow_started_at')
+      .whereRaw('coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(mins => ?)', [OVERDUE_MINUTES])
+      .orderBy('id')
+      .select('id');
+    for (const { id } of overdue) {
+      if (await workflows.isOpen(id)) continue;
+      // It may have ended while this was asked.
+      const still = await database('deliveries').where({ id, status: 'pending' }).whereNotNull('workflow_started_at');
+      if (still.length > 0) yield { subject: id, detail: 'the delivery is pending, its workflow is closed or missing' };
+    }
   },
 };
 

@@ -163,6 +163,13 @@ describe('db/queries/tasks', () => {
       expect(ids(await claim(2)).toSorted()).to.deep.equal(ids(tasks.slice(0, 2)));
     });
 
+    it('lets accounts take turns, however much one of them has', async () => {
+      await createSeries(5);
+      const other = await createFundedKey(database);
+      const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });
+      expect(ids(await claim(2))).to.include(task.id);
+    });
+
     it('gives two relays different tasks, even while one has not committed', async () => {
       const tasks = await createSeries(6);
       const [first, second] = await database.transaction(async (transaction) => {

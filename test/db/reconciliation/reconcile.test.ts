@@ -7,6 +7,7 @@ import type { Finding, WorkflowLookup } from '../../../db/reconciliation/check.t
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../../db/text-ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
+import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import {
   createAccount,
@@ -367,8 +368,26 @@ describe('reconciliation', () => {
     expect(await findAfter('SELECT', openFor(given.processing, given.succeeded))).to.deep.equal([]);
   });
 
+  it('finds a delivery whose workflow is gone, once its next attempt is long overdue', async () => {
+    const id = newId('delivery');
+    const startedBefore = (minutes: number): string =>
+      `INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, workflow_started_at)
+        VALUES ('${id}', 'event', 'endpoint', :account, now(), now() - interval '${minutes} minutes')`;
+    expect(await findAfter(startedBefore(60))).to.deep.equal([
+      {
+        check: 'deliveries',
+        subject: id,
+        detail: 'the delivery is pending, its workflow is closed or missing',
+        remedy: CHECKS.find(({ name }) => name === 'deliveries')?.remedy,
+      },
+    ]);
+    const running = { ...openFor(given.processing), isOpen: async () => true };
+    expect(await findAfter(startedBefore(60), running)).to.deep.equal([]);
+    expect(await findAfter(startedBefore(1))).to.deep.equal([]);
+  });
+
   it('tries every check', () => {
-    const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows']);
+    const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows', 'deliveries']);
     expect([...tried]).to.have.members(CHECKS.map(({ name }) => name));
   });
 

@@ -1,0 +1,35 @@
+import { ApplicationFailure } from '@temporalio/common';
+import { expect } from 'chai';
+import { tmpdir } from 'node:os';
+import { createMediaTaskActivities } from '../../activities/media-task.ts';
+import { newId } from '../../domain/ids.ts';
+import { createLocalStorage } from '../../storage/local.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { rejectionOf } from '../support/rejection.ts';
+
+describe('the steps of a media task', () => {
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  after(() => testDatabase.drop());
+
+  it('that settle or refund a task that the database has lost give up, since no repetition helps', async () => {
+    const steps = createMediaTaskActivities({
+      database: testDatabase.database,
+      providers: new Map(),
+      limitedProviders: new Set(),
+      storage: createLocalStorage({ directory: tmpdir(), publicUrl: 'http://127.0.0.1/files' }),
+      pollIntervalMs: 1_000,
+      callbackUrl: () => null,
+      metrics: createMetrics(),
+    });
+    for (const end of [steps.refund(newId('task'), 'processing_failed', 'x'), steps.settle(newId('task'), [])]) {
+      const error = await rejectionOf(end);
+      if (!(error instanceof ApplicationFailure)) throw error;
+      expect(error).to.include({ type: 'TaskMissing', nonRetryable: true });
+    }
+  });
+});
