@@ -73,7 +73,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     streamed: request.stream,
     requestId: call.requestId,
     startedAtMs: call.startedAtMs,
-    estimatedInputTokens: estimateInputTokens(request, byteLength),
+    estimatedInputTokens: estimateInputTokens(request),
     mostInputTokens: mostInputTokens(request, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,

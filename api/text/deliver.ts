@@ -9,7 +9,6 @@ import type { RenderContext } from '../../text/wire-format.ts';
 import { toServiceError } from '../middlewares/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import type { ReportedUsage, TextOutcome } from './billing.ts';
-import { estimateOutputTokens } from './estimate-tokens.ts';
 import { planExchange, withBound, type Exchange } from './exchange.ts';
 import { createReply } from './reply.ts';
 import type { TextServices } from './services.ts';
@@ -136,15 +135,14 @@ function endingOf(
   return { status: route === null ? 'failed' : 'disconnected', errorCode: null };
 }
 
-/** What was reported so far and an estimate of what came since, but not less than one of all that was seen. */
-function countOutputTokens({ usage, outputLength, unreportedLength }: Meter): number {
-  const counted = (usage.outputTotal ?? 0) + estimateOutputTokens(unreportedLength);
-  return Math.max(counted, estimateOutputTokens(outputLength));
+/** What was reported of a whole answer, and a count of any other. */
+function countOutputTokens(meter: Meter): number {
+  return (meter.finished ? meter.usage.outputTotal : null) ?? meter.countOutputTokens();
 }
 
 /** What was reported, without an output count that more output has overtaken since. */
-function usageOf({ usage, unreportedLength, finished }: Meter): ReportedUsage | null {
-  const outputTotal = finished || unreportedLength === 0 ? usage.outputTotal : null;
+function usageOf({ usage, hasUnreportedOutput, finished }: Meter): ReportedUsage | null {
+  const outputTotal = finished || !hasUnreportedOutput ? usage.outputTotal : null;
   return usage.inputTotal === null && outputTotal === null ? null : { ...usage, outputTotal };
 }
 

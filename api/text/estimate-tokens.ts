@@ -1,35 +1,31 @@
-/** How many tokens a request's input may have, for the hold: quick, and rather too many than too few. */
-import type { InputPart, TextRequest } from '../../text/canonical.ts';
+/** How many tokens a request's input may have: a guess, for where the upstream does not say it. */
+import type { AnswerPart, InputPart, TextRequest } from '../../text/canonical.ts';
+import { estimateTokens } from '../../text/token-estimate.ts';
 
-/** Of JSON text, whose punctuation counts too. */
-const BYTES_PER_TOKEN = 3.5;
+/** Roles and separators. */
+const TOKENS_PER_TURN = 4;
 /** What the largest image costs on the models that charge most for one. */
 const TOKENS_PER_IMAGE = 1_600;
 /** Documents, sound and video cost by what is in them, of which their size is all that is known here. */
 const FILE_BYTES_PER_TOKEN = 100;
 
-/** @param bodyBytes the length of the request's body */
-export function estimateInputTokens(request: TextRequest, bodyBytes: number): number {
-  let textBytes = bodyBytes;
-  let attachmentTokens = 0;
-  const take = (part: InputPart): void => {
-    if (part.type === 'text') return;
-    const dataBytes = part.source.kind === 'base64' ? part.source.data.length : 0;
-    textBytes -= dataBytes;
-    attachmentTokens += TOKENS_PER_IMAGE;
-    if (part.type === 'file') attachmentTokens += dataBytes / FILE_BYTES_PER_TOKEN;
+export function estimateInputTokens({ turns, tools, outputFormat }: TextRequest): number {
+  const texts: string[] = [];
+  let otherTokens = turns.length * TOKENS_PER_TURN;
+  const take = (part: InputPart | AnswerPart): void => {
+    if (part.type === 'text' || part.type === 'reasoning') texts.push(part.text);
+    else if (part.type === 'tool-call') texts.push(part.name, part.arguments);
+    else {
+      otherTokens += TOKENS_PER_IMAGE;
+      const isSized = part.type === 'file' && part.source.kind === 'base64';
+      if (isSized) otherTokens += part.source.data.length / FILE_BYTES_PER_TOKEN;
+    }
   };
-  for (const { role, parts } of request.turns) {
-    if (role === 'user') parts.forEach(take);
-    else if (role === 'tool') for (const result of parts) result.content.forEach(take);
+  for (const turn of turns) {
+    if (turn.role === 'tool') for (const result of turn.parts) result.content.forEach(take);
+    else turn.parts.forEach(take);
   }
-  return Math.ceil(Math.max(textBytes, 0) / BYTES_PER_TOKEN + attachmentTokens);
-}
-
-/** Of generated text, for answers whose upstream did not say how many tokens they have. */
-const CHARACTERS_PER_TOKEN = 4;
-
-/** @param length of the output in UTF-16 units */
-export function estimateOutputTokens(length: number): number {
-  return Math.ceil(length / CHARACTERS_PER_TOKEN);
+  if (tools.length > 0) texts.push(JSON.stringify(tools));
+  if (outputFormat !== undefined) texts.push(JSON.stringify(outputFormat));
+  return Math.ceil(estimateTokens(texts) + otherTokens);
 }
