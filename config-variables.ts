@@ -297,6 +297,16 @@ export const VARIABLE_GROUPS = {
       KINDS.seconds,
       'Seconds after which the api process cuts off a text request that does not stream.',
     ),
+    GENWAY_TEXT_READ_ON_S: byDefault(
+      '600',
+      KINDS.seconds,
+      'Seconds for which an answer is read to its end after its client left, for the usage that is charged; after that, all that was held for is charged.',
+    ),
+    GENWAY_TEXT_SILENCE_S: byDefault(
+      '3600',
+      KINDS.seconds,
+      'Seconds for which an upstream of text may be silent while its connection lives.',
+    ),
     GENWAY_POLL_MS: byDefault('2000', wholeNumber(10, 600_000), 'Milliseconds between two polls of an upstream job.'),
     GENWAY_WEBHOOK_SCHEDULE_S: byDefault(
       '0,5,300,1800,7200,18000,36000,50400,72000,86400',
@@ -338,9 +348,9 @@ export const VARIABLE_GROUPS = {
       'The least important log lines to write.',
     ),
     GENWAY_SHUTDOWN_GRACE_S: byDefault(
-      '10',
+      '120',
       KINDS.seconds,
-      'Seconds that a stopping process gives to the work it has begun.',
+      'Seconds that a stopping process gives to the work it has begun, streams included; `npm start` gives 10.',
     ),
   },
   'Local stack': {

@@ -16,7 +16,14 @@ export interface Config {
     /** How clients reach the api process, without a slash at the end. */
     readonly publicUrl: string;
   };
-  readonly text: { readonly port: number; readonly cutoffMs: number };
+  readonly text: {
+    readonly port: number;
+    readonly cutoffMs: number;
+    /** How long an answer is read to its end after its client left. */
+    readonly readOnMs: number;
+    /** How long an upstream may be silent. */
+    readonly silenceMs: number;
+  };
   readonly worker: {
     /** File with the workflows bundled at build time, if any. */
     readonly workflowBundle: string | undefined;
@@ -150,7 +157,12 @@ export function loadConfig(env: Environment = process.env): Config {
       port: values.GENWAY_API_PORT,
       publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
     },
-    text: { port: values.GENWAY_TEXT_PORT, cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000 },
+    text: {
+      port: values.GENWAY_TEXT_PORT,
+      cutoffMs: values.GENWAY_TEXT_CUTOFF_S * 1000,
+      readOnMs: values.GENWAY_TEXT_READ_ON_S * 1000,
+      silenceMs: values.GENWAY_TEXT_SILENCE_S * 1000,
+    },
     worker: {
       workflowBundle: values.GENWAY_WORKFLOW_BUNDLE,
       port: values.GENWAY_WORKER_PORT,
@@ -221,6 +233,9 @@ export function loadSimulatorConfig(
   };
 }
 
+/** Whoever presses Ctrl-C waits for it. */
+const STACK_GRACE_MS = 10_000;
+
 /**
  * Reads what `npm start` itself needs. Variables that it sets for its processes, such as the secrets, may be missing.
  *
@@ -250,7 +265,7 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       keyPepper: values.GENWAY_KEY_PEPPER,
       encryptionKey: values.GENWAY_ENCRYPTION_KEY,
     },
-    shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+    shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
   };
 }
 

@@ -116,6 +116,7 @@ export async function startTextStack(): Promise<TextStack> {
       GENWAY_KEY_PEPPER: keyPepper,
       GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
       GENWAY_RATE_LIMIT_RPM: '10000000',
+      GENWAY_SHUTDOWN_GRACE_S: '10',
     });
   }
 

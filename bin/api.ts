@@ -27,6 +27,7 @@ log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   watch.stop();
+  text.handler.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await relay.stop();
   await text.close();

@@ -23,6 +23,7 @@ log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   watch.stop();
+  text.handler.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await text.close();
   await web.close();

@@ -69,12 +69,14 @@ const activities = {
   reconciliation: createReconciliationActivities({ database: background, workflows: createWorkflowLookup(temporal) }),
   sweep: createSweepActivities({ database: background }),
 };
+/** Longer gains nothing: what waits for a provider waits for minutes, and another worker goes on with it at once. */
+const graceMs = Math.min(config.shutdownGraceMs, 10_000);
 const workers = await Promise.all(
   workerSettings(activities, await workflows(), limits).map((settings) =>
     Worker.create({
       connection,
       namespace: config.temporal.namespace,
-      shutdownGraceTime: config.shutdownGraceMs,
+      shutdownGraceTime: graceMs,
       ...tracing.workerOptions,
       ...versioned(config.worker, settings.taskQueue),
       ...settings,
@@ -86,7 +88,7 @@ const running = Promise.all(workers.map((worker) => worker.run()));
 log.info({ task_queues: workers.map(({ options }) => options.taskQueue), ...config.worker.version }, 'polling');
 const schedules = keepSchedules(temporal, log);
 
-stopOnSignal(log, config.shutdownGraceMs + 10_000, async () => {
+stopOnSignal(log, graceMs + 10_000, async () => {
   await schedules.stop();
   watch.stop();
   for (const worker of workers) worker.shutdown();

@@ -90,6 +90,7 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
       GENWAY_TASK_DEADLINE_S: String(settings.taskDeadlineMs / 1000),
       GENWAY_WEBHOOK_SCHEDULE_S: WEBHOOK_WAITS_S.join(','),
       GENWAY_LOG_LEVEL: 'warn',
+      GENWAY_SHUTDOWN_GRACE_S: '10',
     });
     await runScript('bin/migrate.ts', [], environment, home);
     for (const role of ['worker', 'text', 'api'] as const) {

@@ -35,15 +35,17 @@ export class Meter {
     }
   }
 
-  /**
-   * The output tokens so far: what was reported and an estimate of what came since, but not less than an estimate of all
-   * that was seen.
-   */
+  /** An estimate of the output that was seen. */
+  countSeenTokens(): number {
+    return this.#output.count();
+  }
+
+  /** The output tokens so far: what was reported and an estimate of what came since, but not less than was seen. */
   countOutputTokens(): number {
     if (this.outputLength === 0) return this.usage.outputTotal ?? 0;
-    const estimate = this.#output.count();
-    const since = (estimate * this.#unreportedLength) / this.outputLength;
-    return Math.ceil(Math.max(estimate, (this.usage.outputTotal ?? 0) + since));
+    const seen = this.countSeenTokens();
+    const since = (seen * this.#unreportedLength) / this.outputLength;
+    return Math.ceil(Math.max(seen, (this.usage.outputTotal ?? 0) + since));
   }
 
   #takeUsage(usage: Usage): void {

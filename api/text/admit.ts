@@ -38,6 +38,7 @@ export interface TextCall {
 
 /** A call whose model may be called. */
 export interface AdmittedCall extends TextCall {
+  readonly accountId: string;
   readonly read: ReadRequest;
   readonly model: TextModel;
   readonly hold: TextHold;
@@ -60,7 +61,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   requireVersion(endpoint, call.request);
   const announcedBytes = Number(call.request.headers['content-length'] ?? 0);
   await checkEarly(endpoint, parseContext.address?.model ?? null, announcedBytes, caller, services);
-  const { value, byteLength } = await readJsonBody(call.request, BODY_LIMITS, (sizer, bytes) =>
+  const { value } = await readJsonBody(call.request, BODY_LIMITS, (sizer, bytes) =>
     checkEarly(endpoint, parseContext.address?.model ?? sizer.model, bytes, caller, services),
   );
   const body = readObject(value, '');
@@ -78,7 +79,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,
   });
-  return { ...call, read: { format: endpoint.format, body, request }, model, hold };
+  return { ...call, accountId: caller.account.id, read: { format: endpoint.format, body, request }, model, hold };
 }
 
 async function authenticate({ target, request }: TextCall, services: TextServices): Promise<Caller> {

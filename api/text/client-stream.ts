@@ -42,8 +42,14 @@ export class ClientStream {
     return this.#response.headersSent;
   }
 
+  /** Whether the client is there no more; what is sent to it is dropped. */
+  get isGone(): boolean {
+    return this.#response.destroyed;
+  }
+
   /** Sends events. Resolves when the client has room for more, or is gone. */
   async send(pieces: readonly Piece[]): Promise<void> {
+    if (this.isGone) return;
     this.#begin();
     this.#keepAlive?.refresh();
     let hasRoom = true;
@@ -79,6 +85,7 @@ export class ClientStream {
   }
 
   #breakSilence(frame: string): void {
+    if (this.isGone) return;
     this.#begin();
     if (!this.#response.writableNeedDrain) this.#response.write(frame);
     this.#keepAlive?.refresh();

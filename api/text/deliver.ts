@@ -9,14 +9,10 @@ import type { RenderContext } from '../../text/wire-format.ts';
 import { toServiceError } from '../middlewares/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import type { ReportedUsage, TextOutcome } from './billing.ts';
+import { ClientGoneError, type Departures, type Ending } from './departures.ts';
 import { planExchange, withBound, type Exchange } from './exchange.ts';
 import { createReply } from './reply.ts';
 import type { TextServices } from './services.ts';
-
-/** The client has closed the connection, so there is nobody to tell. */
-class ClientGoneError extends Error {
-  override readonly name = 'ClientGoneError';
-}
 
 /** How far a call has come. */
 interface Progress {
@@ -25,16 +21,18 @@ interface Progress {
   route: TextRoute | null;
   /** Whether an upstream has begun to answer. */
   answered: boolean;
+  /** Whether the client left before the answer was whole. */
+  leftEarly: boolean;
 }
 
 /** Never throws: what goes wrong is told to the client, where there still is one. */
-export async function deliver(call: AdmittedCall, services: TextServices): Promise<void> {
-  const progress: Progress = { meter: new Meter(), route: null, answered: false };
-  const watch = watchCall(call, services.settings.cutoffMs);
+export async function deliver(call: AdmittedCall, services: TextServices, departures: Departures): Promise<void> {
+  const progress: Progress = { meter: new Meter(), route: null, answered: false, leftEarly: false };
+  const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
   const reply = createReply(call, services.settings);
   let failure: Error | null = null;
   try {
-    const { answer, prepared } = await callModel(call, services, progress, watch.signal);
+    const { answer, prepared } = await callModel(call, services, progress, watch);
     progress.answered = true;
     try {
       await reply.take(answer, prepared);
@@ -47,20 +45,32 @@ export async function deliver(call: AdmittedCall, services: TextServices): Promi
     watch.stop();
     await call.hold.settle(outcomeOf(call, progress, failure, reply.firstByteAtMs));
   }
+  if (watch.isClientGone() || failure instanceof ClientGoneError) return reply.giveUp();
   if (failure === null) return reply.finish();
-  if (failure instanceof ClientGoneError) return reply.giveUp();
   reply.fail(explain(failure, call, progress, services.log));
 }
 
 interface Watch {
-  /** Aborted when the client leaves, or when the answer takes too long. */
+  /** Aborted when the answer is not to be read any further. */
   readonly signal: AbortSignal;
+  isClientGone(): boolean;
   stop(): void;
 }
 
-function watchCall({ response, read, startedAtMs }: AdmittedCall, cutoffMs: number | null): Watch {
+/** Ends what takes too long, and what clients left behind that nobody pays for or waits for any more. */
+function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
+  const { response, read, startedAtMs, model, accountId } = call;
   const controller = new AbortController();
-  const leave = (): void => controller.abort(new ClientGoneError());
+  let forget = (): void => {};
+  let isGone = false;
+  const end = (ending: Ending): void => controller.abort(new ClientGoneError(ending));
+  const leave = (): void => {
+    isGone = true;
+    progress.leftEarly = !progress.meter.finished;
+    if (departures.isCutting) end('cut');
+    else if (model.free || progress.route === null) end('nothing-due');
+    else forget = departures.begin(accountId, end);
+  };
   const cutOff = (): void =>
     controller.abort(
       new ServiceError('processing_timeout', 'The answer took too long. Stream it, or ask for a shorter one.'),
@@ -71,8 +81,10 @@ function watchCall({ response, read, startedAtMs }: AdmittedCall, cutoffMs: numb
   else response.once('close', leave);
   return {
     signal: controller.signal,
+    isClientGone: () => isGone,
     stop: () => {
       response.off('close', leave);
+      forget();
       clearTimeout(timer);
     },
   };
@@ -83,7 +95,7 @@ function callModel(
   { model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams }: TextServices,
   progress: Progress,
-  signal: AbortSignal,
+  watch: Watch,
 ): Promise<Answered<Exchange>> {
   const context: RenderContext = {
     request: read.request,
@@ -93,11 +105,13 @@ function callModel(
   };
   const bounded = withBound(read, hold.maxOutputTokens);
   const prepare = (route: TextRoute, apiKey: string): Exchange => {
+    // Nobody is tried after an upstream that did not take the request of a client that is gone.
+    if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
     progress.route = route;
     progress.meter = new Meter();
     return planExchange(bounded, route, apiKey, context, progress.meter);
   };
-  return upstreams.send(model.routes, prepare, signal);
+  return upstreams.send(model.routes, prepare, watch.signal);
 }
 
 /** Why it failed: the reason of the abort, if there was one, whatever came of it. */
@@ -108,36 +122,57 @@ function reasonOf(error: unknown, signal: AbortSignal): Error {
 
 function outcomeOf(
   { startedAtMs }: AdmittedCall,
-  { meter, route, answered }: Progress,
+  progress: Progress,
   failure: Error | null,
   firstByteAtMs: number | null,
 ): TextOutcome {
-  // One that failed is named even when it gave no answer.
-  const isNamed = route !== null && (answered || failure instanceof ServiceError);
+  const { meter, route } = progress;
+  const ending = failure instanceof ClientGoneError && !meter.finished ? failure.ending : null;
+  const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   return {
-    ...endingOf(meter, route, failure),
-    usage: usageOf(meter),
-    countedOutputTokens: countOutputTokens(meter),
+    ...endingOf(progress, failure),
+    ...countsOf(meter, ending),
     upstream: isNamed ? { provider: route.provider, format: route.format } : null,
     latencyMs: Date.now() - startedAtMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
   };
 }
 
+/** Whether an upstream is to be named: one that failed even when it gave no answer, and any whose work is charged. */
+function isAttributed(
+  { answered }: Progress,
+  failure: Error | null,
+  ending: Ending | null,
+  firstByteAtMs: number | null,
+): boolean {
+  // Of an answer that the service cut nothing is due before it was delivered.
+  if (ending === 'cut') return firstByteAtMs !== null;
+  return answered || failure instanceof ServiceError || ending === 'unfinished';
+}
+
 function endingOf(
-  meter: Meter,
-  route: TextRoute | null,
+  { meter, route, leftEarly }: Progress,
   failure: Error | null,
 ): Pick<TextOutcome, 'status' | 'errorCode'> {
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
-  // A client may leave with the last byte of a whole answer, or before the model was even called.
-  if (failure === null || meter.finished) return { status: 'succeeded', errorCode: null };
-  return { status: route === null ? 'failed' : 'disconnected', errorCode: null };
+  if (leftEarly && route === null) return { status: 'failed', errorCode: null };
+  // A client may leave with the last byte of a whole answer.
+  const isWhole = failure === null || meter.finished;
+  return { status: leftEarly || !isWhole ? 'disconnected' : 'succeeded', errorCode: null };
 }
 
-/** What was reported of a whole answer, and a count of any other. */
-function countOutputTokens(meter: Meter): number {
-  return (meter.finished ? meter.usage.outputTotal : null) ?? meter.countOutputTokens();
+/** More than any request may have: what is held for bounds it. */
+const ALL_THAT_IS_HELD_FOR = Number.MAX_SAFE_INTEGER;
+
+function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
+  const usage = usageOf(meter);
+  // Nobody knows what an upstream has made by now that has not come to its end; what is hidden may be most of it.
+  if (ending === 'unfinished') return { usage, countedOutputTokens: ALL_THAT_IS_HELD_FOR };
+  if (ending === 'cut') {
+    return { usage: usage && { ...usage, outputTotal: null }, countedOutputTokens: meter.countSeenTokens() };
+  }
+  const reported = meter.finished ? meter.usage.outputTotal : null;
+  return { usage, countedOutputTokens: reported ?? meter.countOutputTokens() };
 }
 
 /** What was reported, without an output count that more output has overtaken since. */

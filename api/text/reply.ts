@@ -12,7 +12,7 @@ import type { TextSettings } from './services.ts';
 export interface Reply {
   /** When the answer began to reach the client, in milliseconds since 1970; null before. */
   readonly firstByteAtMs: number | null;
-  /** Reads an upstream's answer to its end, and passes on what can be passed on before it is settled. */
+  /** Reads an upstream's answer to its end, also when the client is gone, and passes on what can go before it is settled. */
   take(answer: Answer, exchange: Exchange): Promise<void>;
   /** Ends the reply in order. */
   finish(): void;
@@ -40,7 +40,7 @@ class WholeReply implements Reply {
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
     this.#body = exchange.readResult(await answer.readText(MAX_RESULT_BYTES));
-    this.firstByteAtMs = Date.now();
+    if (!this.#call.response.destroyed) this.firstByteAtMs = Date.now();
   }
 
   finish(): void {
@@ -104,7 +104,7 @@ class StreamedReply implements Reply {
       if (bytes === null) stage.end(emit);
       else stage.push(bytes, emit);
     } finally {
-      if (pieces.length > 0) {
+      if (pieces.length > 0 && !stream.isGone) {
         this.firstByteAtMs ??= Date.now();
         await stream.send(pieces);
       }

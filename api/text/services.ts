@@ -30,6 +30,8 @@ export interface TextSettings {
   readonly keepAliveMs: number;
   /** A client that takes nothing for this long is given up. */
   readonly stallMs: number;
+  /** How long an answer is read to its end after its client left, for the usage that comes there. */
+  readonly readOnMs: number;
   /** How many proxies in front append to `X-Forwarded-For`. */
   readonly trustedProxies: number;
   /** Clients whose `User-Agent` holds one of these are turned away. */

@@ -11,6 +11,7 @@ import { methodNotAllowed } from '../middlewares/unmatched.ts';
 import { presentError } from '../present-error.ts';
 import { admit, type TextCall } from './admit.ts';
 import { deliver } from './deliver.ts';
+import { watchDepartures } from './departures.ts';
 import { targetOf } from './endpoints.ts';
 import { pathOf, sendError } from './http.ts';
 import { observe } from './observe.ts';
@@ -21,13 +22,16 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<u
 export interface TextHandler {
   /** Answers requests for text endpoints, and leaves all others to `next`. */
   before(next: Handler): Handler;
-  /** Resolves when no request is under way. */
+  /** Resolves when no request is under way, nor any that its client left behind. */
   idle(): Promise<void>;
+  /** To be called before all connections are closed in `graceMs`: who loses its connection then has not left. */
+  stop(graceMs: number): void;
 }
 
 export function createTextHandler(services: TextServices): TextHandler {
   const isRejected = userAgentCheck(services.settings.rejectedUserAgents);
   const underWay = new Set<Promise<void>>();
+  const departures = watchDepartures(services.settings.readOnMs);
 
   async function serve(call: TextCall): Promise<void> {
     const refusal = refusalOf(call, isRejected);
@@ -38,7 +42,7 @@ export function createTextHandler(services: TextServices): TextHandler {
     } catch (error) {
       return refuse(call, error, services);
     }
-    await deliver(admitted, services);
+    await deliver(admitted, services, departures);
   }
 
   return {
@@ -56,6 +60,7 @@ export function createTextHandler(services: TextServices): TextHandler {
     idle: async () => {
       await Promise.allSettled(underWay);
     },
+    stop: (graceMs) => departures.stop(graceMs),
   };
 }
 

@@ -26,6 +26,7 @@ const server = await listen(
 );
 
 stopOnSignal(log, config.shutdownGraceMs, async () => {
+  text.handler.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await text.close();
   await web.close();

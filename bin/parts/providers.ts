@@ -61,11 +61,11 @@ export function callbackUrls(config: Config): (provider: string, taskId: string)
 
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
 export function openTextUpstreams(
-  { providers, simulator }: Config,
+  { providers, simulator, text }: Config,
   { tracing, metrics }: { readonly tracing: Tracing; readonly metrics: Metrics },
 ): TextUpstreams {
   const open = (upstreams: readonly TextUpstreamSettings[]): TextUpstreams =>
-    createTextUpstreams(upstreams, undefined, {
+    createTextUpstreams(upstreams, text.silenceMs, {
       traced: (name, dispatcher) => tracing.provider(name, dispatcher),
       answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
     });

@@ -50,6 +50,7 @@ export function openText(
       cutoffMs,
       keepAliveMs: KEEP_ALIVE_MS,
       stallMs: STALL_MS,
+      readOnMs: config.text.readOnMs,
       trustedProxies: settings.trustedProxies,
       rejectedUserAgents: settings.rejectedUserAgents,
     },

@@ -60,14 +60,12 @@ export interface TextUpstreamObserver {
 
 const UNOBSERVED: TextUpstreamObserver = { traced: (_name, dispatcher) => dispatcher, answered: () => {} };
 
-const SILENCE_TIMEOUT_MS = 10 * 60_000;
-
 /**
  * @param silenceTimeoutMs models may think for minutes before they say a word, and between two
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
-  silenceTimeoutMs: number = SILENCE_TIMEOUT_MS,
+  silenceTimeoutMs: number,
   { traced, answered }: TextUpstreamObserver = UNOBSERVED,
 ): TextUpstreams {
   const endpoints = new Map<string, TextEndpoint>();

@@ -95,7 +95,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const { database } = testDatabase;
   const upstreams = createTextUpstreams(
     [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])],
-    options.silenceTimeoutMs,
+    options.silenceTimeoutMs ?? 60_000,
   );
   let log = '';
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
@@ -120,6 +120,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       cutoffMs: null,
       keepAliveMs: 15_000,
       stallMs: 60_000,
+      readOnMs: 60_000,
       trustedProxies: 0,
       rejectedUserAgents: [],
       ...options.settings,
@@ -169,6 +170,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     },
     idle: () => handler.idle(),
     stop: async () => {
+      handler.stop(0);
       await server.stop(0);
       await handler.idle();
       await billing.close();

@@ -18,7 +18,9 @@ import {
   type TestTextOptions,
 } from '../../support/text.ts';
 
-/** The beginnings of streams, and how many tokens their upstream had made by then. */
+const SEVENTY_WORDS = 'and so it went on and on '.repeat(10);
+
+/** The beginnings of streams, and how many tokens of them their clients got. */
 const BEGINNINGS: readonly [TextFormat, string, readonly string[], number][] = [
   [
     'messages',
@@ -26,9 +28,9 @@ const BEGINNINGS: readonly [TextFormat, string, readonly string[], number][] = [
     [
       '{"type":"message_start","message":{"usage":{"input_tokens":11,"output_tokens":1}}}',
       '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
-      `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${'x'.repeat(396)}LAST"}}`,
+      `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"${SEVENTY_WORDS}LAST"}}`,
     ],
-    101,
+    71,
   ],
   [
     'messages',
@@ -38,34 +40,37 @@ const BEGINNINGS: readonly [TextFormat, string, readonly string[], number][] = [
       '{"type":"message_delta","delta":{},"usage":{"output_tokens":250}}',
       '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"LAST"}}',
     ],
-    251,
+    1,
   ],
   [
     'generate-content',
     'counts its thinking in every event',
     [100, 300].map(
       (thoughts) =>
-        `{"candidates":[{"content":{"parts":[{"text":"${thoughts === 300 ? 'LAST' : 'x'}"}]}}],"usageMetadata":` +
+        `{"candidates":[{"content":{"parts":[{"text":"${thoughts === 300 ? 'LAST' : 'x '}"}]}}],"usageMetadata":` +
         `{"promptTokenCount":11,"candidatesTokenCount":5,"thoughtsTokenCount":${thoughts},"totalTokenCount":${thoughts + 16}}}`,
     ),
-    305,
-  ],
-  [
-    'chat-completions',
-    'counted in the first chunk only',
-    [
-      '{"choices":[{"index":0,"delta":{"content":"Hi"}}],"usage":{"prompt_tokens":11,"completion_tokens":30}}',
-      `{"choices":[{"index":0,"delta":{"content":"${'x'.repeat(396)}LAST"}}]}`,
-    ],
-    130,
+    2,
   ],
   [
     'responses',
     'counts at the end only',
-    [`{"type":"response.output_text.delta","output_index":0,"delta":"${'x'.repeat(396)}LAST"}`],
-    100,
+    [`{"type":"response.output_text.delta","output_index":0,"delta":"${SEVENTY_WORDS}LAST"}`],
+    71,
   ],
 ];
+
+const MESSAGE = {
+  type: 'message',
+  id: 'msg_1',
+  role: 'assistant',
+  status: 'completed',
+  content: [{ type: 'output_text', text: 'LAST', annotations: [] }],
+};
+
+function frame(event: { readonly type: string; readonly [field: string]: unknown }): string {
+  return `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+}
 
 describe('text endpoints', () => {
   let text: TestText;
@@ -84,7 +89,14 @@ describe('text endpoints', () => {
     text = await startTestText({
       ...options,
       upstreams: [{ name: 'scripted', apiKey: 'sk-scripted', baseUrls: baseUrlsAt(upstream.url) }],
-      models: TEXT_FORMATS.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+      models: [
+        ...TEXT_FORMATS.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+        textModel('texta-free', [{ format: 'messages', provider: 'scripted' }], { free: true }),
+        textModel('texta-twice', [
+          { format: 'messages', provider: 'scripted' },
+          { format: 'chat-completions', provider: 'scripted' },
+        ]),
+      ],
     });
   }
 
@@ -98,6 +110,20 @@ describe('text endpoints', () => {
     closed = [];
   });
 
+  /** What was charged for each request, in the order in which they were settled. */
+  async function charges(): Promise<readonly { outcome: string; input: number; output: number; charge: bigint }[]> {
+    const rows: { outcome: string; input_tokens: string; output_tokens: string; charge: string }[] = await text
+      .database('text_requests')
+      .orderBy('id')
+      .select('outcome', 'input_tokens', 'output_tokens', 'charge');
+    return rows.map(({ outcome, input_tokens, output_tokens, charge }) => ({
+      outcome,
+      input: Number(input_tokens),
+      output: Number(output_tokens),
+      charge: BigInt(charge),
+    }));
+  }
+
   describe('when the client leaves', () => {
     before(() => start());
     after(stop);
@@ -106,76 +132,129 @@ describe('text endpoints', () => {
       text.outcomes.length = 0;
     });
 
-    for (const stream of [false, true]) {
-      it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'}, abort the upstream and charge no output`, async () => {
-        script = () => {};
-        for (const format of TEXT_FORMATS) {
-          const leaving = new AbortController();
-          const asked = text.ask(format, `texta-${format}`, 'Hi', { stream, signal: leaving.signal });
-          await eventually(() => answers.length === 1);
-          leaving.abort();
-          await asked.catch(() => {});
-          await closed[0];
-          await text.idle();
-          expect(text.outcomes.splice(0)).to.containSubset([
-            { status: 'disconnected', upstream: null, usage: null, countedOutputTokens: 0, firstByteMs: null },
-          ]);
-          answers = [];
-          closed = [];
-        }
-      });
-
-      it(`by a socket that breaks in ${stream ? 'a stream' : 'a whole answer'}, abort the upstream that has begun`, async () => {
-        script = (_request, response) => response.writeHead(200).write(stream ? ': thinking\n\n' : '{"choices":');
-        const { path, body } = ASK.messages('texta-chat-completions', 'Hi', stream);
-        const payload = JSON.stringify(body);
-        const socket = await rawRequest(text, path, payload, { 'content-length': String(payload.length) });
-        await eventually(() => answers[0]?.headersSent === true);
-        socket.resetAndDestroy();
-        await closed[0];
-        await text.idle();
-        expect(text.outcomes.splice(0)).to.containSubset([{ status: 'disconnected', usage: null }]);
-      });
-    }
-
-    for (const [format, habit, events, produced] of BEGINNINGS) {
-      it(`charge what an upstream of ${format} had produced that ${habit}`, async () => {
-        const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
-        script = (_request, response) => response.writeHead(200).write(stream);
-        for (const client of TEXT_FORMATS) {
-          const leaving = new AbortController();
-          const response = await text.ask(client, `texta-${format}`, 'Hi', { stream: true, signal: leaving.signal });
-          await readUntil(response, 'LAST');
-          leaving.abort();
-          await closed.at(-1);
-          await text.idle();
-          const [outcome] = text.outcomes.splice(0);
-          expect(outcome).to.include({ status: 'disconnected', countedOutputTokens: produced });
-          expect(outcome?.usage?.inputTotal ?? null).to.equal(format === 'responses' ? null : 11);
-        }
-      });
-    }
-
     for (const format of TEXT_FORMATS) {
-      it(`in the middle of a stream of ${format}, abort the upstream and charge what was produced`, async () => {
+      for (const stream of [false, true]) {
+        it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format}, charge as if it had stayed`, async () => {
+          for (const via of TEXT_FORMATS) {
+            const prompt = `[sim:tokens=30,reasoning=5,delay_ms=60,prompt=11] ${via} ${stream}`;
+            await (await text.ask(format, modelVia(via), prompt, { stream })).text();
+            await text.idle();
+            const leaving = new AbortController();
+            const asked = text.ask(format, modelVia(via), prompt, { stream, signal: leaving.signal }).catch(() => null);
+            await eventually(async () => (await text.seen(1))[0]?.body !== undefined && text.charges.length % 2 === 0);
+            await new Promise((resolve) => setTimeout(resolve, 20));
+            leaving.abort();
+            await asked;
+            await text.idle();
+            const [stayed, left] = text.outcomes.splice(0);
+            expect(stayed).to.deep.include({ status: 'succeeded' });
+            expect(left).to.deep.include({ status: 'disconnected', errorCode: null, firstByteMs: null });
+            expect(left?.usage).to.deep.equal(stayed?.usage);
+            expect(left?.upstream).to.deep.equal(stayed?.upstream);
+            expect((await text.seen(1))[0]?.aborted).to.equal(false);
+          }
+        });
+      }
+
+      it(`in the middle of a stream of ${format}, charge as if it had stayed`, async () => {
         for (const via of TEXT_FORMATS) {
+          const prompt = '[sim:tokens=40,reasoning=0,chunk_ms=4,prompt=11]';
+          await (await text.ask(format, modelVia(via), prompt, { stream: true })).text();
+          await text.idle();
           const leaving = new AbortController();
-          const prompt = '[sim:tokens=500,reasoning=0,chunk_ms=20,prompt=11]';
           const response = await text.ask(format, modelVia(via), prompt, { stream: true, signal: leaving.signal });
           const reader = response.body?.getReader();
           await reader?.read();
           await reader?.read();
           leaving.abort();
-          await eventually(async () => (await text.seen(1))[0]?.aborted === true);
           await text.idle();
-          const [outcome] = text.outcomes.splice(0);
-          expect(outcome).to.deep.include({ status: 'disconnected', errorCode: null });
-          expect(outcome?.countedOutputTokens).to.be.within(1, 100);
-          expect(outcome?.usage?.outputTotal ?? 0, 'a count that is out of date').to.be.within(0, 100);
-          expect(outcome?.firstByteMs).to.be.a('number');
+          const [stayed, left] = text.outcomes.splice(0);
+          expect(left).to.deep.include({ status: 'disconnected', errorCode: null });
+          expect(left?.usage).to.deep.equal(stayed?.usage);
+          expect(left?.countedOutputTokens).to.equal(stayed?.usage?.outputTotal);
+          expect(left?.firstByteMs).to.be.a('number');
+          expect((await text.seen(1))[0]?.aborted).to.equal(false);
         }
       });
     }
+
+    it('between the last text and the usage, charge what was reasoned in secret', async () => {
+      let end = (): void => {};
+      script = (_request, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(
+          frame({ type: 'response.created', response: { id: 'resp_1' } }) +
+            frame({ type: 'response.output_item.added', output_index: 0, item: MESSAGE }) +
+            frame({ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'LAST' }) +
+            frame({ type: 'response.output_item.done', output_index: 0, item: MESSAGE }),
+        );
+        const usage = { input_tokens: 11, output_tokens: 50_000, total_tokens: 50_011 };
+        const whole = { id: 'resp_1', status: 'completed', output: [MESSAGE], usage };
+        end = () => void response.end(frame({ type: 'response.completed', response: whole }));
+      };
+      for (const client of TEXT_FORMATS) {
+        const { path, body } = ASK[client]('texta-responses', 'Hi', true);
+        const bound = { max_tokens: 60_000 };
+        const leaving = new AbortController();
+        const sent = client === 'messages' ? { ...body, ...bound } : body;
+        const response = await text.post(path, sent, { signal: leaving.signal });
+        await readUntil(response, 'LAST');
+        leaving.abort();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        end();
+        await text.idle();
+        expect((await charges()).at(-1)).to.include({ outcome: 'disconnected', input: 11, output: 50_000 });
+      }
+    });
+
+    it('charge nothing when the upstream fails after that, as if it had stayed', async () => {
+      let fail = (): void => {};
+      script = (_request, response) => {
+        response.writeHead(200).write(': thinking\n\n');
+        fail = () => void response.destroy();
+      };
+      for (const client of TEXT_FORMATS) {
+        answers = [];
+        const leaving = new AbortController();
+        const asked = text.ask(client, 'texta-messages', 'Hi', { stream: true, signal: leaving.signal });
+        await eventually(() => answers[0]?.headersSent === true);
+        leaving.abort();
+        await asked.catch(() => {});
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        fail();
+        await text.idle();
+        expect((await charges()).at(-1)).to.include({ outcome: 'failed', charge: 0n });
+      }
+    });
+
+    it('from a free model, end the call of the upstream at once', async () => {
+      script = (_request, response) => response.writeHead(200).write(': thinking\n\n');
+      const leaving = new AbortController();
+      const asked = text.ask('messages', 'texta-free', 'Hi', { stream: true, signal: leaving.signal });
+      await eventually(() => answers[0]?.headersSent === true);
+      leaving.abort();
+      await asked.catch(() => {});
+      await closed[0];
+      await text.idle();
+      expect(text.outcomes).to.containSubset([{ status: 'disconnected' }]);
+    });
+
+    it('send the request to no other upstream', async () => {
+      let refuse = (): void => {};
+      script = (_request, response) => {
+        refuse = () => void response.writeHead(503).end('{}');
+      };
+      const leaving = new AbortController();
+      const asked = text.ask('messages', 'texta-twice', 'Hi', { signal: leaving.signal });
+      await eventually(() => answers.length === 1);
+      leaving.abort();
+      await asked.catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      refuse();
+      await text.idle();
+      expect(answers).to.have.length(1);
+      expect((await charges()).at(-1)).to.include({ outcome: 'disconnected', charge: 0n });
+    });
 
     it('before its body is whole, never call the model', async () => {
       for (let count = 0; count < 20; count += 1) {
@@ -189,9 +268,37 @@ describe('text endpoints', () => {
       expect(answers).to.have.length(0);
       expect(text.outcomes).to.have.length(0);
     });
+  });
+
+  describe('when the client has left and the upstream does not come to its end', () => {
+    before(() => start({ settings: { readOnMs: 200 } }));
+    after(stop);
+
+    for (const stream of [false, true]) {
+      it(`give up in a while and charge all that was held for, of ${stream ? 'a stream' : 'a whole answer'}`, async () => {
+        for (const hasBegun of [false, true]) {
+          script = (_request, response) => {
+            if (hasBegun) response.writeHead(200).write(stream ? ': thinking\n\n' : '{"choices":');
+          };
+          answers = [];
+          const leaving = new AbortController();
+          const asked = text.ask('messages', 'texta-messages', 'Hi', { stream, signal: leaving.signal });
+          await eventually(() => answers.length === 1 && answers[0]?.headersSent === hasBegun);
+          leaving.abort();
+          await asked.catch(() => {});
+          await closed.at(-1);
+          await text.idle();
+          const last = (await charges()).at(-1);
+          expect(last).to.include({ outcome: 'disconnected', output: 1_000 });
+          expect(last?.input).to.be.within(1, 20);
+        }
+      });
+    }
 
     it('leave no connection to the upstream behind', async () => {
       script = (_request, response) => response.writeHead(200).write(': still here\n\n');
+      answers = [];
+      text.outcomes.length = 0;
       const leaving = new AbortController();
       const asked = Array.from({ length: 20 }, () =>
         text.ask('messages', 'texta-messages', 'Hi', { stream: true, signal: leaving.signal }).catch(() => null),
@@ -205,8 +312,40 @@ describe('text endpoints', () => {
     });
   });
 
+  describe('when the service itself cuts a stream', () => {
+    for (const [format, habit, events, delivered] of BEGINNINGS) {
+      it(`charge what was delivered, where an upstream of ${format} ${habit}`, async () => {
+        await start();
+        const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
+        script = (_request, response) => response.writeHead(200).write(stream);
+        for (const client of TEXT_FORMATS) {
+          await readUntil(await text.ask(client, `texta-${format}`, 'Hi', { stream: true }), 'LAST');
+        }
+        const { outcomes } = text;
+        await stop();
+        expect(outcomes).to.have.length(TEXT_FORMATS.length);
+        for (const outcome of outcomes) {
+          expect(outcome).to.deep.include({ status: 'disconnected', errorCode: null });
+          expect(outcome.usage?.outputTotal ?? null).to.equal(null);
+          expect(outcome.countedOutputTokens).to.be.within(delivered, delivered * 1.15 + 1);
+        }
+      });
+    }
+
+    it('charge nothing for an answer that was not delivered yet', async () => {
+      await start();
+      script = (_request, response) => response.writeHead(200).write('{"choices":');
+      const asked = text.ask('messages', 'texta-chat-completions', 'Hi').catch(() => null);
+      await eventually(() => answers[0]?.headersSent === true);
+      const { outcomes } = text;
+      await stop();
+      await asked;
+      expect(outcomes).to.containSubset([{ status: 'disconnected', upstream: null }]);
+    });
+  });
+
   describe('when the client is slow', () => {
-    const frame = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] })}\n\n`;
+    const chunk = `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: 'x'.repeat(64 * 1024) } }] })}\n\n`;
     let written = 0;
     const total = 1_000;
 
@@ -220,7 +359,7 @@ describe('text endpoints', () => {
         const more = (): void => {
           while (written < total && !response.destroyed) {
             written += 1;
-            if (!response.write(frame)) return;
+            if (!response.write(chunk)) return;
           }
           response.end('data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n');
         };
@@ -262,7 +401,7 @@ describe('text endpoints', () => {
       const response = await text.ask('chat-completions', 'texta-chat-completions', 'Hi', { stream: true });
       let length = 0;
       for await (const bytes of response.body ?? []) length += bytes.length;
-      expect(length).to.be.greaterThan(total * frame.length);
+      expect(length).to.be.greaterThan(total * chunk.length);
       await text.idle();
       expect(text.outcomes.splice(0)).to.containSubset([{ status: 'succeeded' }]);
     });

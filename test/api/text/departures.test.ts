@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { watchDepartures, type Ending } from '../../../api/text/departures.ts';
+
+const LONG_MS = 5_000;
+
+describe('the calls that clients left behind', () => {
+  it('are ended in a while, but not when they ended before', async () => {
+    const departures = watchDepartures(20);
+    const ended: string[] = [];
+    departures.begin('acc_1', (ending) => ended.push(`first ${ending}`));
+    departures.begin('acc_1', (ending) => ended.push(`second ${ending}`))();
+    await sleep(60);
+    expect(ended).to.deep.equal(['first unfinished']);
+  });
+
+  it('are no more than a thousand of one account, and leave room for others', () => {
+    const departures = watchDepartures(LONG_MS);
+    const ended: Ending[] = [];
+    const end = (ending: Ending): void => void ended.push(ending);
+    const forgets = Array.from({ length: 1_000 }, () => departures.begin('acc_1', end));
+    expect(ended).to.deep.equal([]);
+    departures.begin('acc_1', end);
+    expect(ended).to.deep.equal(['unfinished']);
+    forgets.push(departures.begin('acc_2', end));
+    expect(ended).to.have.length(1);
+    forgets.pop()?.();
+    forgets.pop()?.();
+    forgets.push(departures.begin('acc_1', end));
+    expect(ended).to.have.length(1);
+    for (const forget of forgets) forget();
+  });
+
+  it('are no more than four thousand in all', () => {
+    const departures = watchDepartures(LONG_MS);
+    let ended = 0;
+    const forgets = Array.from({ length: 4_001 }, (_, index) =>
+      departures.begin(`acc_${index % 10}`, () => void (ended += 1)),
+    );
+    expect(ended).to.equal(1);
+    for (const forget of forgets) forget();
+  });
+
+  it('are cut with all connections when the service stops', async () => {
+    const departures = watchDepartures(LONG_MS);
+    const ended: Ending[] = [];
+    const forget = departures.begin('acc_1', (ending) => ended.push(ending));
+    departures.stop(10);
+    expect(departures.isCutting).to.equal(false);
+    await sleep(40);
+    expect(departures.isCutting).to.equal(true);
+    expect(ended).to.deep.equal(['cut']);
+    forget();
+  });
+});
