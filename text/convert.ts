@@ -4,6 +4,7 @@ import { collectSync } from './collect.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
+import { cutAtBound } from './output-bound.ts';
 import { parseServerSentEvents } from './sse.ts';
 import { chain, runStage, type Stage } from './stage.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
@@ -35,7 +36,9 @@ export function planConversion(
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
   // Measured first: normalizing holds usage back until the end, which a client that leaves does not wait for.
   const kept = chain(meter.stage(), keepChoices(request.sampling.choiceCount ?? 1));
-  const between = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
+  const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
+  const bound = boundToCut(upstream, request);
+  const between = bound === null ? cut : chain(cut, cutAtBound(bound));
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) =>
@@ -46,6 +49,12 @@ export function planConversion(
         client.client.renderStream(context),
       ),
   };
+}
+
+/** The bound of the output that the gateway itself cuts at, because the upstream is given a larger one; null for none. */
+export function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number | null {
+  const { maxOutputTokens } = sampling;
+  return maxOutputTokens !== undefined && maxOutputTokens < (upstream.leastOutputTokens ?? 1) ? maxOutputTokens : null;
 }
 
 /** The sequences that the gateway itself cuts at; the upstream is not told of them, for it would hide which one hit. */

@@ -2,7 +2,7 @@
  * How many tokens a text has, as `o200k` would count them: within 15 % on running text of any of the languages in
  * `test/text/token-estimate.test.ts`, code and base64. See `docs/decisions/2026-11-22-tokens-are-estimated.md`.
  */
-import { estimateTokenCount, type TokenEstimationOptions } from 'tokenx';
+import { estimateTokenCount, sliceByTokens, type TokenEstimationOptions } from 'tokenx';
 
 type LanguageConfig = NonNullable<TokenEstimationOptions['languageConfigs']>[number];
 
@@ -64,9 +64,22 @@ export function estimateTokens(texts: readonly string[]): number {
   return tokens;
 }
 
+/** A token is rarely longer. */
+const MOST_TOKEN_LENGTH = 64;
+
+/** The beginning of a text that has about so many tokens, few enough to count each: all of it where it has no more. */
+export function firstTokens(text: string, count: number): string {
+  const beginning = text.slice(0, count * MOST_TOKEN_LENGTH);
+  return sliceByTokens(beginning, 0, count, optionsFor(beginning));
+}
+
 /** @param text short, because the time is not bounded */
 function estimateShort(text: string): number {
-  return estimateTokenCount(text, NOT_ASCII.test(text) ? OPTIONS : ASCII_OPTIONS);
+  return estimateTokenCount(text, optionsFor(text));
+}
+
+function optionsFor(text: string): TokenEstimationOptions {
+  return NOT_ASCII.test(text) ? OPTIONS : ASCII_OPTIONS;
 }
 
 function estimateSample(texts: readonly string[], length: number): number {

@@ -100,6 +100,8 @@ export interface UpstreamFormat {
   readonly stopSequences: 'unsupported' | 'unreported' | 'reported';
   /** Whether upstreams that take stop sequences take this one; any, when left out. */
   readonly takesStopSequence?: (sequence: string) => boolean;
+  /** The smallest bound of the output that upstreams take: a smaller one is raised to it. 1, when left out. */
+  readonly leastOutputTokens?: number;
 
   /**
    * @throws ServiceError `bad_request` when the request holds something that this format cannot say

@@ -61,7 +61,7 @@ interface Watch {
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
   const { response, read, startedAtMs, model, accountId } = call;
   const controller = new AbortController();
-  let forget = (): void => {};
+  let forget: (() => void) | null = null;
   let isGone = false;
   const end = (ending: Ending): void => controller.abort(new ClientGoneError(ending));
   const leave = (): void => {
@@ -84,7 +84,7 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
     isClientGone: () => isGone,
     stop: () => {
       response.off('close', leave);
-      forget();
+      forget?.();
       clearTimeout(timer);
     },
   };

@@ -2,7 +2,7 @@
 import type { TextRoute } from '../../catalogue/types.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { JsonObject, TextRequest } from '../../text/canonical.ts';
-import { planConversion } from '../../text/convert.ts';
+import { boundToCut, planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import type { Meter } from '../../text/meter.ts';
@@ -70,10 +70,13 @@ export function planExchange(
 /**
  * Whether request and answer are passed on as they are. An answer names the model, so it is converted where the upstream
  * calls the model otherwise than the client does, and a request where the upstream would refuse ids of tool calls that
- * another one minted; upstreams of the native format refuse none. Functions are told to all upstreams as tools. On the responses format all is passed on, as specified.
+ * another one minted; upstreams of the native format refuse none. Functions are told to all upstreams as tools. On the
+ * responses format all else is passed on, as specified, but for an answer that is to be cut.
  */
-function isPassedOn({ name }: WireFormat, { model, turns, functions }: TextRequest, route: TextRoute): boolean {
+function isPassedOn({ name }: WireFormat, request: TextRequest, route: TextRoute): boolean {
+  const { model, turns, functions } = request;
   if (name !== route.format || functions !== undefined) return false;
+  if (boundToCut(FORMATS[route.format], request) !== null) return false;
   if (name === 'responses') return true;
   return model === route.model && (name === 'generate-content' || callIdReplacements(turns).size === 0);
 }

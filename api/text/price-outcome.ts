@@ -35,7 +35,9 @@ export function priceOutcome(charge: TextCharge, bound: number | null, outcome: 
   const cacheWriteTokens = tokens(usage?.cacheWrite, mostInput - cacheReadTokens) ?? 0;
   const reasoningTokens = tokens(usage?.reasoning, mostOutput);
   const countedOutput = Math.min(outcome.countedOutputTokens, mostOutput);
-  const clamped = (usage?.inputTotal ?? 0) > mostInput || (usage?.outputTotal ?? 0) > mostOutput;
+  const clamped =
+    (usage?.inputTotal ?? 0) > mostInput ||
+    (usage?.outputTotal ?? 0) > Math.max(mostOutput, LARGEST_LEAST_BOUND * charge.choiceCount);
   if (outcome.status === 'failed' || (outcome.status === 'disconnected' && outcome.upstream === null)) {
     return {
       charge: 0n,
@@ -73,12 +75,11 @@ export function priceOutcome(charge: TextCharge, bound: number | null, outcome: 
   };
 }
 
-/** Some upstreams refuse a smaller bound, and are given this one instead. */
-const SMALLEST_BOUND = 16;
+/** Some upstreams refuse a smaller bound, and are given this one instead; the client does not pay for what is cut. */
+const LARGEST_LEAST_BOUND = 16;
 
 function mostOutputTokens({ model, choiceCount }: TextCharge, bound: number | null): number {
-  const each = bound === null ? model.mostOutputTokens : Math.max(bound, SMALLEST_BOUND);
-  return Math.min(each * choiceCount, Number.MAX_SAFE_INTEGER);
+  return Math.min((bound ?? model.mostOutputTokens) * choiceCount, Number.MAX_SAFE_INTEGER);
 }
 
 /** A count as an upstream reported it, within what it can be; null for none, and for what is no count. */

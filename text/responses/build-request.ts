@@ -20,7 +20,7 @@ import { itemTypeOf } from './parse-input.ts';
 const PATH = '/responses';
 
 /** Upstreams of this format refuse a smaller budget, which clients of other formats send to try a model out. */
-const MINIMUM_OUTPUT_TOKENS = 16;
+export const MINIMUM_OUTPUT_TOKENS = 16;
 
 /** Upstreams of this format ask for a name with the bytes of a file. */
 const DEFAULT_FILENAME = 'file';

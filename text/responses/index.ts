@@ -3,7 +3,7 @@ import { renderError } from '../chat-completions/errors.ts';
 import { parseError } from '../chat-completions/upstream.ts';
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
-import { buildRequest, forwardRequest } from './build-request.ts';
+import { buildRequest, forwardRequest, MINIMUM_OUTPUT_TOKENS } from './build-request.ts';
 import { renderStreamError } from './errors.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
@@ -22,5 +22,13 @@ export const responses: WireFormat = {
     renderError,
     renderStreamError,
   },
-  upstream: { stopSequences: 'unsupported', buildRequest, forwardRequest, parseResult, parseStream, parseError },
+  upstream: {
+    stopSequences: 'unsupported',
+    leastOutputTokens: MINIMUM_OUTPUT_TOKENS,
+    buildRequest,
+    forwardRequest,
+    parseResult,
+    parseStream,
+    parseError,
+  },
 };

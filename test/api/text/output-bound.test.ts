@@ -1,0 +1,38 @@
+/** A bound below the least that a vendor takes: the answer is cut to it, and so is the charge. */
+import { expect } from 'chai';
+import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+
+const BOUND = {
+  'chat-completions': { max_tokens: 3 },
+  responses: { max_output_tokens: 3 },
+  messages: { max_tokens: 3 },
+  'generate-content': { generationConfig: { maxOutputTokens: 3 } },
+} as const;
+const CUT = /"finish_reason":"length"|"status":"incomplete"|"stop_reason":"max_tokens"|"finishReason":"MAX_TOKENS"/;
+
+describe('a bound below the least of a vendor', () => {
+  let text: TestText;
+
+  before(async () => {
+    text = await startTestText();
+  });
+  after(() => text.stop());
+
+  for (const format of TEXT_FORMATS) {
+    for (const stream of [false, true]) {
+      it(`cuts ${stream ? 'a stream' : 'a whole answer'} of ${format} to it, and so what is charged`, async () => {
+        const prompt = 'Say exactly: one two three four five six seven eight [sim:reasoning=0]';
+        const { path, body } = ASK[format](modelVia('responses'), prompt, stream);
+        const answer = await (await text.post(path, { ...body, ...BOUND[format] })).text();
+        expect(answer).to.match(CUT);
+        expect(answer).to.contain('one').and.contain('three').and.not.contain('four');
+        await text.idle();
+        const [seen] = await text.seen(1);
+        expect(seen?.body['max_output_tokens']).to.equal(16);
+        const row: unknown = await text.database('text_requests').orderBy('id', 'desc').first('output_tokens');
+        expect(row).to.deep.equal({ output_tokens: '3' });
+      });
+    }
+  }
+});

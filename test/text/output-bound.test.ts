@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
+import { UNREPORTED_USAGE, type AnswerPart, type StreamEvent, type TextResult } from '../../text/canonical.ts';
+import { collectSync, eventsOf } from '../../text/collect.ts';
+import { cutAtBound } from '../../text/output-bound.ts';
+import { runStage } from '../../text/stage.ts';
+
+const SENTENCE = 'The quick brown fox jumps over the lazy dog and runs away again.';
+
+function cut(maxTokens: number, parts: readonly AnswerPart[]): TextResult {
+  const usage = { ...UNREPORTED_USAGE, inputTotal: 9, outputTotal: 16, reasoning: 12 };
+  const result = { id: null, model: null, choices: [{ parts, finish: { reason: 'stop' } as const }], usage };
+  return collectSync(runStage(eventsOf(result), cutAtBound(maxTokens)));
+}
+
+describe('cutting at a bound', () => {
+  for (const maxTokens of [1, 5, 13]) {
+    it(`leaves ${maxTokens} tokens of a text, and says so`, () => {
+      const { choices, usage } = cut(maxTokens, [{ type: 'text', text: SENTENCE }]);
+      const [part] = choices[0]?.parts ?? [];
+      expect(part?.type === 'text' && SENTENCE.startsWith(part.text)).to.equal(true);
+      expect(part?.type === 'text' ? countTokens(part.text) : 0).to.equal(maxTokens);
+      expect(choices[0]?.finish).to.deep.equal({ reason: 'length' });
+      expect(usage).to.include({ inputTotal: 9, outputTotal: maxTokens, reasoning: Math.min(12, maxTokens) });
+    });
+  }
+
+  it('leaves an answer that fits as it is', () => {
+    const parts = [
+      { type: 'reasoning', text: 'Hm.', signature: 's' },
+      { type: 'text', text: 'Hello there!' },
+    ] as const;
+    expect(cut(15, parts).choices).to.deep.equal([{ parts, finish: { reason: 'stop' } }]);
+  });
+
+  it('counts reasoning, and leaves out a tool call that does not fit', () => {
+    const call = { type: 'tool-call', callId: 'a', name: 'look_up', arguments: '{"place":"Oslo"}' } as const;
+    expect(cut(15, [call]).choices[0]?.parts).to.deep.equal([call]);
+    const { parts, finish } = cut(15, [{ type: 'text', text: SENTENCE.slice(0, 40) }, call]).choices[0] ?? {};
+    expect(parts).to.deep.equal([{ type: 'text', text: SENTENCE.slice(0, 40) }]);
+    expect(finish).to.deep.equal({ reason: 'length' });
+    const thought = cut(5, [
+      { type: 'reasoning', text: SENTENCE },
+      { type: 'text', text: 'So' },
+    ]);
+    expect(thought.choices[0]?.parts.map(({ type }) => type)).to.deep.equal(['reasoning']);
+  });
+
+  it('cuts at the same place, however the text comes in pieces', () => {
+    const whole = cut(7, [{ type: 'text', text: SENTENCE }]).choices;
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20 }), (size) => {
+        const deltas: StreamEvent[] = [];
+        for (let start = 0; start < SENTENCE.length; start += size) {
+          deltas.push({ type: 'text-delta', id: 'a', text: SENTENCE.slice(start, start + size) });
+        }
+        const events: StreamEvent[] = [
+          { type: 'response-start', id: null, model: null },
+          { type: 'text-start', id: 'a' },
+          ...deltas,
+          { type: 'text-end', id: 'a' },
+          { type: 'finish', reason: 'stop' },
+        ];
+        const [choice] = collectSync(runStage(events, cutAtBound(7))).choices;
+        const [part] = choice?.parts ?? [];
+        const [expected] = whole[0]?.parts ?? [];
+        const length = part?.type === 'text' ? part.text.trimEnd().length : 0;
+        const expectedLength = expected?.type === 'text' ? expected.text.trimEnd().length : 0;
+        // A word that is cut in two counts as a token before it is whole.
+        expect(length).to.be.within(expectedLength - size, expectedLength + size);
+        expect(choice?.finish).to.deep.equal({ reason: 'length' });
+      }),
+    );
+  });
+});
