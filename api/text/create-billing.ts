@@ -88,8 +88,16 @@ export function createTextBilling({
     },
   );
   const settlements = createSettlements(ledger, turns, log);
-  const presence = keepProcessKnown({ database, ledger, processId, log });
+  const presence = keepProcessKnown({ database, ledger, processId, waitsSince, log });
+  /** When each request began that is not settled yet. */
+  const waitedFor = new Map<string, Date>();
   let recorded: Promise<void> | undefined;
+
+  function waitsSince(): Date | null {
+    let oldest: Date | null = null;
+    for (const createdAt of waitedFor.values()) if (oldest === null || createdAt < oldest) oldest = createdAt;
+    return oldest;
+  }
 
   async function record(): Promise<void> {
     await presence.begin();
@@ -120,14 +128,18 @@ export function createTextBilling({
         'an upstream reported more tokens than it can have used; charged as many as it was allowed',
       );
     }
-    return settlements.add(settlement);
+    return settlements.add(settlement, () => void waitedFor.delete(hold.id));
   }
 
   async function holdFor(charge: TextCharge): Promise<{ hold: NewTextHold; decision: HeldText | RefusedHold }> {
     const hold = newHold(charge);
+    waitedFor.set(hold.id, hold.createdAt);
     try {
-      return { hold, decision: await holds.add(hold) };
+      const decision = await holds.add(hold);
+      if (decision.refusal !== null) waitedFor.delete(hold.id);
+      return { hold, decision };
     } catch (error) {
+      waitedFor.delete(hold.id);
       await releaseLost(charge, hold);
       throw error;
     }

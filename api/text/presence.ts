@@ -23,11 +23,14 @@ export function keepProcessKnown({
   database,
   ledger,
   processId,
+  waitsSince,
   log,
 }: {
   database: Database;
   ledger: TextLedger;
   processId: string;
+  /** When the oldest request began that is waited for; null when there is none. */
+  waitsSince: () => Date | null;
   log: Logger;
 }): Presence {
   const stopped = new AbortController();
@@ -41,14 +44,15 @@ export function keepProcessKnown({
   }
 
   async function beat(): Promise<void> {
-    await recordHeartbeat(database, processId);
+    await recordHeartbeat(database, processId, waitsSince());
     const released = await releaseAbandonedText(database, ledger);
-    if (released > 0) log.warn({ requests: released }, 'released what dead processes held for text requests');
+    if (released > 0)
+      log.warn({ requests: released }, 'released what was held for text requests that nobody waits for');
   }
 
   return {
     begin: async () => {
-      await recordHeartbeat(database, processId);
+      await recordHeartbeat(database, processId, waitsSince());
       running ??= run();
     },
     end: async () => {

@@ -5,8 +5,12 @@ import { createBatcher, type Turns } from '../../db/batcher.ts';
 import type { TextLedger, TextSettlement } from '../../db/text-ledger.ts';
 
 export interface Settlements {
-  /** Resolves when it is written, or when the first attempt failed and others follow. Never throws. */
-  add(settlement: TextSettlement): Promise<void>;
+  /**
+   * Resolves when it is written, or when the first attempt failed and others follow. Never throws.
+   *
+   * @param onWritten told when it is written
+   */
+  add(settlement: TextSettlement, onWritten?: () => void): Promise<void>;
   /** Whether so many wait for the database that no new request should be taken. */
   isFull(): boolean;
   /** Waits until everything is written, but no longer than `timeoutMs`. @returns how many are not */
@@ -57,9 +61,9 @@ export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger)
   }
 
   return {
-    add: async (settlement) => {
+    add: async (settlement, onWritten = () => {}) => {
       const first = attempt(settlement);
-      track(first.then((written) => (written ? undefined : retry(settlement))));
+      track(first.then((written) => (written ? undefined : retry(settlement))).then(onWritten));
       await first;
     },
     isFull: () => waiting.size >= MAX_WAITING,

@@ -19,7 +19,9 @@ export async function up(knex: Knex): Promise<void> {
     CREATE TABLE processes (
       id uuid PRIMARY KEY,
       started_at timestamptz NOT NULL DEFAULT now(),
-      heartbeat_at timestamptz NOT NULL DEFAULT now()
+      heartbeat_at timestamptz NOT NULL DEFAULT now(),
+      -- When the oldest request began that it waited for at its last heartbeat; infinity when there was none.
+      waits_since timestamptz
     ) WITH (fillfactor = 50);
 
     -- What each edition of the catalogue charged, so that every charge can be computed again.

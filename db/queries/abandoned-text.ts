@@ -1,5 +1,6 @@
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
+import { IS_UNAWAITED } from './processes.ts';
 import { connectionName, type TextLedger, type TextSettlement } from '../text-ledger.ts';
 
 /** A process that has not been heard of for so long is dead, unless it still has connections: then it is stalled. */
@@ -26,7 +27,7 @@ interface HoldRow {
 }
 
 /**
- * Releases what dead processes held, and records those requests as abandoned. One caller at a time does it; to the others
+ * Releases what dead processes held, and what living ones do not wait for, and records those requests as abandoned. One caller at a time does it; to the others
  * there is nothing to do. A process that is only stalled keeps what it holds, for its upstreams work on: what was released
  * would be spent, and then be missing. The process that is waited for may turn up in the meantime: whoever ends a request first has.
  *
@@ -53,7 +54,7 @@ export async function releaseAbandonedText(
       )
       SELECT * FROM text_holds AS hold
       WHERE opened_at < now() - make_interval(secs => :dead) AND (opened_at < now() - make_interval(secs => :lifetime)
-        OR hold.process_id NOT IN (SELECT id FROM living))
+        OR hold.process_id NOT IN (SELECT id FROM living) OR ${IS_UNAWAITED})
       ORDER BY opened_at LIMIT :limit`,
       {
         dead: deadAfterSeconds,

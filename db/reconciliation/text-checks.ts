@@ -1,12 +1,14 @@
 /** Do the usage of text requests, its prices and the ledger say the same? */
 import { priceText } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { TEXT_HOLD_LIFETIME_SECONDS } from '../queries/abandoned-text.ts';
+import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../queries/abandoned-text.ts';
+import { IS_UNAWAITED } from '../queries/processes.ts';
 import { listRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
 /** Whoever releases what is too old comes by every few seconds. */
 const RELEASE_GRACE_SECONDS = 15 * 60;
+const UNAWAITED_GRACE_SECONDS = 2 * 60;
 const PAGE_SIZE = 5_000;
 
 /** The database refuses a charge for these. */
@@ -60,6 +62,20 @@ export const TEXT_CHECKS: readonly Check[] = [
     sql: /* sql */ `
       SELECT id AS subject, format('%s are held since %s', amount, to_json(opened_at) #>> '{}') AS detail FROM text_holds
       WHERE opened_at < now() - make_interval(secs => ${TEXT_HOLD_LIFETIME_SECONDS + RELEASE_GRACE_SECONDS}) ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'unawaited_text',
+    question: 'Is every text request that money is held for waited for by a process?',
+    remedy: 'It is released within a minute while a process serves text: is one running, and what does its log say?',
+    sql: /* sql */ `
+      SELECT id AS subject, format('%s are held since %s, which nobody waits for', amount, to_json(opened_at) #>> '{}')
+        AS detail
+      FROM text_holds AS hold
+      WHERE opened_at < now() - make_interval(secs => ${UNAWAITED_GRACE_SECONDS})
+        AND (${IS_UNAWAITED} OR NOT EXISTS (
+          SELECT 1 FROM processes WHERE processes.id = hold.process_id
+            AND heartbeat_at >= now() - make_interval(secs => ${STALLED_PROCESS_DEAD_AFTER_SECONDS + UNAWAITED_GRACE_SECONDS})))
+      ORDER BY 1`,
   }),
   sqlCheck({
     name: 'text_charges',

@@ -4,6 +4,7 @@ import pino from 'pino';
 import type { TextCharge, TextOutcome } from '../../../api/text/billing.ts';
 import { createTextBilling, type TextBillingService } from '../../../api/text/create-billing.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
 import { releaseAbandonedText } from '../../../db/queries/abandoned-text.ts';
@@ -320,6 +321,49 @@ describe('billing of text', () => {
     await other.close();
     expect(await database('text_requests').where('id', hold.textRequestId)).to.have.length(1);
     await line.stop();
+  });
+
+  it('gives back what its process does not wait for, such as a hold that came late, and nothing else', async () => {
+    const key = await fundedKey();
+    const waitedFor = await billing.hold(await chargeOf(key));
+    const late = await billing.hold(await chargeOf(key));
+    // As a later heartbeat finds it: one is waited for, and of the other nobody knows.
+    const { created_at } = await database('text_holds').where('id', waitedFor.textRequestId).first('created_at');
+    const earlier = database.raw(`created_at - interval '1 minute'`);
+    await database('text_holds').where('id', late.textRequestId).update({ created_at: earlier });
+    const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
+    const heard = { heartbeat_at: database.raw(`now() + interval '10 seconds'`), waits_since: created_at };
+    await waitUntil(
+      async () => {
+        // The process itself goes on to tell how it is.
+        await database('processes').update(heard);
+        await releaseAbandonedText(database, ledger, 1);
+        const open = await database('text_holds').where('account_id', key.accountId).pluck('id');
+        expect(open).to.deep.equal([waitedFor.textRequestId]);
+      },
+      { timeoutMs: 15_000 },
+    );
+    await ledger.close();
+    await waitedFor.settle(ANSWERED);
+  });
+
+  it('tells at each heartbeat what it waits for', async () => {
+    const other = open(testDatabase.url);
+    await other.ready();
+    const charge = await chargeOf(await fundedKey());
+    const hold = await other.hold({ ...charge, startedAtMs: charge.startedAtMs - 60_000 });
+    const oldest = async (): Promise<string[]> =>
+      (await database('processes').select(database.raw('waits_since::text'))).map((row) => String(row.waits_since));
+    await waitUntil(
+      async () => {
+        expect(
+          (await oldest()).filter((time) => new Date(time).getTime() === charge.startedAtMs - 60_000),
+        ).to.have.length(1);
+      },
+      { timeoutMs: 20_000 },
+    );
+    await hold.settle(ANSWERED);
+    await other.close();
   });
 
   it('gives back what a process held that died', async () => {

@@ -290,6 +290,15 @@ const DAMAGES: readonly Damage[] = [
     sql: 'UPDATE text_holds SET opened_at = to_timestamp(0) WHERE id = :open',
     says: /^1000000000 are held since 1970/,
   },
+  {
+    what: 'money that is held for a text request although its process does not wait for it',
+    check: 'unawaited_text',
+    subject: 'open',
+    sql: `WITH living AS (
+        INSERT INTO processes (id, waits_since) SELECT process_id, 'infinity' FROM text_holds WHERE id = :open)
+      UPDATE text_holds SET opened_at = now() - interval '10 minutes' WHERE id = :open`,
+    says: /^1000000000 are held since .*, which nobody waits for$/,
+  },
 ];
 
 describe('reconciliation', () => {
