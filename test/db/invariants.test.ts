@@ -818,7 +818,7 @@ describe('the rules of the database', () => {
 
   refuses('two counts of the same minute', 'request_windows_pkey', ({ key }) =>
     database('request_windows').insert(
-      [1, 2].map((requests) => ({ api_key_id: key.id, window_start: new Date(0), requests })),
+      [1, 2].map((requests) => ({ api_key_id: key.id, window_start: new Date(0), reads: false, requests })),
     ),
   );
 
