@@ -44,8 +44,8 @@ import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliverie
 import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from './services/reconciliation-starter.ts';
-import { createTaskCreator, type TaskLimits } from './services/create-task.ts';
-import { checkImageLinks } from './services/image-links.ts';
+import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
+import { createImageLinkCheck } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
 import { createAddressCheck } from './services/public-address.ts';
 import type { ApiServices, ProviderCallbacks } from './services/services.ts';
@@ -207,11 +207,13 @@ function createServices({
     requireAdmin: requireAdmin(settings.adminToken),
     limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
     jsonBody: jsonBody(BODY_LIMITS),
+    assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds, clock }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
+    isInputLink: (text) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
-    checkImageLinks: (urls) => checkImageLinks(urls, guardedClient),
-    moderate: createModeration(moderator),
+    checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
+    moderate: moderator && createModeration(moderator),
     providerCallbacks,
     startReconciliation,
     typicalSeconds,

@@ -8,7 +8,7 @@ import { requireObject } from './validation.ts';
 /** The surroundings of a check that is itself free of I/O. */
 export interface MediaRequestContext {
   /** Whether a text is a link that upstreams and the gateway may follow, by its syntax alone. */
-  readonly isPublicHttpsUrl: (text: string) => boolean;
+  readonly isInputLink: (text: string) => boolean;
 }
 
 /** A create call that may go ahead: its model, its price, and what to render, with the defaults filled in. */

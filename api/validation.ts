@@ -101,10 +101,10 @@ export function freeText(length: { readonly min: number; readonly max?: number }
  * A list of links to files that upstreams will read. The first bad one is told; to have Joi check item by item would describe
  * all of a hundred thousand of them.
  *
- * @param isPublicHttpsUrl whether the text is a link that may be followed; judged by its syntax alone
+ * @param isInputLink whether the text is a link that may be followed; judged by its syntax alone
  */
-export function linkList(maxItems: number, isPublicHttpsUrl: (text: string) => boolean): Joi.ArraySchema {
-  const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isPublicHttpsUrl(item);
+export function linkList(maxItems: number, isInputLink: (text: string) => boolean): Joi.ArraySchema {
+  const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isInputLink(item);
   return Joi.array()
     .min(1)
     .max(maxItems)

@@ -19,5 +19,12 @@ export function publicLink(publicUrl: string, key: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/${key}`;
 }
 
+/** The key of the object that a public link below `publicUrl` names, written exactly so; null for every other link. */
+export function keyOfLink(publicUrl: string, link: string): string | null {
+  const base = `${publicUrl.replace(/\/+$/, '')}/`;
+  const key = link.startsWith(base) ? link.slice(base.length) : '';
+  return isStorageKey(key) ? key : null;
+}
+
 /** `Cache-Control` of every object: keys hold ids, so what stands under one never changes. */
 export const CACHE_CONTROL = 'public, max-age=31536000, immutable';

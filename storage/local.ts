@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { boundBody } from './bounded-body.ts';
-import { assertStorageKey, publicLink } from './keys.ts';
+import { assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
 
 interface LocalStorageOptions {
@@ -44,7 +44,13 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
       assertStorageKey(key);
       await rm(join(directory, key), { force: true });
     },
+    async read(key) {
+      assertStorageKey(key);
+      const file = await open(join(directory, key), 'r').catch(ignoreAbsence);
+      return file?.createReadStream() ?? null;
+    },
     urlOf: (key) => publicLink(publicUrl, key),
+    keyOf: (url) => keyOfLink(publicUrl, url),
   };
 }
 

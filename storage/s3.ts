@@ -1,8 +1,8 @@
-import { DeleteObjectCommand, S3Client } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
 import { boundBody } from './bounded-body.ts';
-import { CACHE_CONTROL, assertStorageKey, publicLink } from './keys.ts';
+import { CACHE_CONTROL, assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
 
 interface S3StorageOptions {
@@ -55,7 +55,18 @@ export function createS3Storage(options: S3StorageOptions): Storage {
       assertStorageKey(key);
       await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: key }));
     },
+    async read(key) {
+      assertStorageKey(key);
+      try {
+        const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket, Key: key }));
+        return Body instanceof Readable ? Body : null;
+      } catch (error) {
+        if (error instanceof NoSuchKey) return null;
+        throw error;
+      }
+    },
     urlOf: (key) => publicLink(publicUrl, key),
+    keyOf: (url) => keyOfLink(publicUrl, url),
   };
 }
 

@@ -29,6 +29,10 @@ export interface Storage {
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<StoredObject>;
   /** Removes the object; no error when it is not there. */
   delete(key: string): Promise<void>;
+  /** The object from its first byte, to be read once and no further than needed; null when it is not there. */
+  read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
   /** The public link of the object `key`, whether it exists or not. */
   urlOf(key: string): string;
+  /** The key in a public link of this storage, whether it exists or not; null for every other link. */
+  keyOf(url: string): string | null;
 }

@@ -5,6 +5,7 @@
  */
 import { Agent, request as send } from 'undici';
 import type { Dispatcher } from 'undici';
+import { USER_AGENT } from '../domain/user-agent.ts';
 import { createGuardedConnector, openPinned, resolveWithSystem } from './guarded-connector.ts';
 import type { Resolve } from './guarded-connector.ts';
 import { assertPublicHttpsUrl } from './public-url.ts';
@@ -124,7 +125,11 @@ async function followRedirects(
 ): Promise<{ response: Dispatcher.ResponseData; finalUrl: URL }> {
   const { method = 'GET', body = null, redirects = 0, idleTimeoutMs = options.timeoutMs } = options;
   const mayFollow = redirects > 0 && (method === 'GET' || method === 'HEAD');
-  let headers: Readonly<Record<string, string>> = { 'accept-encoding': 'identity', ...options.headers };
+  let headers: Readonly<Record<string, string>> = {
+    'accept-encoding': 'identity',
+    'user-agent': USER_AGENT,
+    ...options.headers,
+  };
   let url = assertPublicHttpsUrl(text, policy);
   for (let followed = 0; ; followed += 1) {
     signal.throwIfAborted();

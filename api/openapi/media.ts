@@ -188,7 +188,7 @@ const MODEL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 /** The schemas of the media calls; those of create calls from what checks them. */
 export function mediaSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
   // What is a public link is decided elsewhere; here it is only described.
-  const context = { isPublicHttpsUrl: () => true };
+  const context = { isInputLink: () => true };
   return {
     Task: object(TASK_FIELDS, 'An image or a video that was asked for.'),
     TaskOutput: object(

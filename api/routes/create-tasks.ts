@@ -10,7 +10,7 @@ import { createImageRequestParser } from './images/schema.ts';
 import { createVideoRequestParser } from './videos/schema.ts';
 
 export function createTaskRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const context: MediaRequestContext = { isPublicHttpsUrl: services.isPublicHttpsUrl };
+  const context: MediaRequestContext = { isInputLink: services.isInputLink };
   const endpoints = [
     { path: '/v1/videos/tasks', parse: createVideoRequestParser(services.catalogue, context), checkInputs: null },
     {
@@ -27,8 +27,11 @@ export function createTaskRoutes(router: Router<RequestState>, services: ApiServ
         assertNotExhausted(caller.key);
         assertAllowedModel(caller.key, request.model.id);
         assertToppedUp(caller, request.model.id);
-        await checkInputs?.(request.render.images ?? []);
-        await services.moderate(request.render);
+        const links = request.render.images ?? [];
+        // Nobody else hears of a request that would not be paid for.
+        if (services.moderate || (checkInputs && links.length > 0)) await services.assertAffordable(caller, request);
+        await checkInputs?.(links);
+        await services.moderate?.(request.render);
         const created = await services.createTask(caller, request, context.state.requestId, claim);
         context.state.createdTaskId = created.taskId;
         return created;

@@ -6,7 +6,7 @@ import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { type CreateOutcome, createTasks, type NewTask } from '../../db/queries/tasks.ts';
+import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -95,6 +95,21 @@ function mayExist(taskId: string, cause: Error): ServiceError {
   );
 }
 
+/** Tells what the transaction would tell, before anybody else is asked about the request. @throws ServiceError */
+export type AssertAffordable = (caller: Caller, request: Pick<CreateTaskRequest, 'model' | 'price'>) => Promise<void>;
+
+export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
+  return async ({ account, key }, { model, price }) => {
+    const refusal = await findTaskRefusal(database, {
+      accountId: account.id,
+      apiKeyId: key.id,
+      price,
+      maxConcurrentTasks: concurrentTasks,
+    });
+    if (refusal !== null) throw REFUSALS[refusal]({ model: model.id, price });
+  };
+}
+
 /** Tells before inputs are fetched what the transaction would tell at last. @throws ServiceError 403 `forbidden` */
 export function assertToppedUp({ account }: Caller, model: string): void {
   if (account.toppedUpAt === null) throw neverToppedUp(model);
@@ -151,7 +166,7 @@ function asCreated(task: NewTaskWithoutClaim) {
 
 type Refusal = Exclude<CreateOutcome, 'created'>;
 
-const REFUSALS: Readonly<Record<Refusal, (task: NewTaskWithoutClaim) => ServiceError>> = {
+const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>) => ServiceError>> = {
   claim_lost: claimLost,
   key_deleted: () => new ServiceError('invalid_api_key', 'The API key was deleted. Use another.'),
   key_disabled: () => new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.'),

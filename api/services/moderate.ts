@@ -11,13 +11,11 @@ const RETRY_AFTER_SECONDS = 5;
 /**
  * Makes the check of prompts and pictures.
  *
- * @param moderator null when the operator wants none
  * @returns a function that throws ServiceError `content_policy_violation` for what was flagged, and `processing_unavailable`
  *   when there is no verdict: what nobody has judged is not let through
  */
-export function createModeration(moderator: Moderator | null): Moderate {
+export function createModeration(moderator: Moderator): Moderate {
   return async ({ prompt, images = [] }) => {
-    if (!moderator) return;
     const { flagged, categories } = await moderator.check({ text: prompt, images }).catch(noVerdict);
     if (!flagged) return;
     const reason = categories.length > 0 ? ` for ${categories.join(', ')}` : '';

@@ -7,7 +7,7 @@ import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Middleware } from '../state.ts';
-import type { CreateTask } from './create-task.ts';
+import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 import type { AnnounceJobEnd } from './job-announcer.ts';
 import type { Moderate } from './moderate.ts';
@@ -35,14 +35,21 @@ export interface ApiServices {
   readonly jsonBody: Middleware;
 
   readonly createTask: CreateTask;
+  readonly assertAffordable: AssertAffordable;
   /** Whether a text is a link that may be followed, by its syntax. */
   readonly isPublicHttpsUrl: (text: string) => boolean;
+  /** Whether a text is such a link, or one to a stored file, wherever that is served. */
+  readonly isInputLink: (text: string) => boolean;
   /** @throws ServiceError `bad_request` for a link whose name leads to an address that is not public */
   readonly checkWebhookAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
-  /** @throws ServiceError `content_policy_violation`, or `processing_unavailable` when nobody could judge */
-  readonly moderate: Moderate;
+  /**
+   * Null when the operator wants none.
+   *
+   * @throws ServiceError `content_policy_violation`, or `processing_unavailable` when nobody could judge
+   */
+  readonly moderate: Moderate | null;
   readonly providerCallbacks: ProviderCallbacks;
   readonly startReconciliation: StartReconciliation;
   /** How long recent tasks of a model took; null when too few are known. */

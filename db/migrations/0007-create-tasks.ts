@@ -18,6 +18,21 @@ export async function up(knex: Knex): Promise<void> {
       RETURN FOUND;
     END $$;
 
+    -- Why a task of that price cannot be created, by its account and key as they stand; null when it can.
+    CREATE FUNCTION task_refusal(owner accounts, used_key api_keys, running bigint, price numeric, max_tasks integer)
+    RETURNS text LANGUAGE sql STABLE AS $$
+      SELECT CASE
+        WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
+        WHEN used_key.disabled_at IS NOT NULL THEN 'key_disabled'
+        WHEN used_key.expires_at <= now() THEN 'key_expired'
+        WHEN used_key.used - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
+        WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
+        WHEN used_key.used + price > used_key.usage_limit THEN 'key_limit'
+        WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
+        WHEN running >= coalesce(owner.max_concurrent_tasks, max_tasks) THEN 'too_many_tasks'
+      END
+    $$;
+
     CREATE FUNCTION create_tasks(items jsonb, again boolean) RETURNS TABLE (id text, outcome text) LANGUAGE plpgsql AS $$
     DECLARE
       item jsonb;
@@ -51,18 +66,8 @@ export async function up(knex: Knex): Promise<void> {
           CONTINUE;
         END IF;
         price := (item->>'price')::numeric;
-        outcome := CASE
-          WHEN used_key.deleted_at IS NOT NULL THEN 'key_deleted'
-          WHEN used_key.disabled_at IS NOT NULL THEN 'key_disabled'
-          WHEN used_key.expires_at <= now() THEN 'key_expired'
-          WHEN used_key.used - used_key.reserved >= used_key.usage_limit THEN 'key_exhausted'
-          WHEN owner.topped_up_at IS NULL THEN 'never_topped_up'
-          WHEN used_key.used + price > used_key.usage_limit THEN 'key_limit'
-          WHEN owner.signup_available + owner.funded_available < price THEN 'insufficient_credits'
-          WHEN running >= coalesce(owner.max_concurrent_tasks, (item->>'max_concurrent_tasks')::integer)
-            THEN 'too_many_tasks'
-          ELSE 'created'
-        END;
+        outcome := coalesce(
+          task_refusal(owner, used_key, running, price, (item->>'max_concurrent_tasks')::integer), 'created');
         IF outcome = 'created' AND jsonb_typeof(item->'idempotency') IS NOT DISTINCT FROM 'object'
           AND NOT complete_idempotency_claim(owner.id, item->'idempotency') THEN
           outcome := 'claim_lost';
@@ -101,5 +106,5 @@ export async function up(knex: Knex): Promise<void> {
 }
 
 export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION create_tasks; DROP FUNCTION complete_idempotency_claim');
+  await knex.raw('DROP FUNCTION create_tasks; DROP FUNCTION task_refusal; DROP FUNCTION complete_idempotency_claim');
 }

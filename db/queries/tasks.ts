@@ -94,6 +94,34 @@ export async function createTasks(
   });
 }
 
+/**
+ * What {@link createTasks} would say of a task now, without holding anything: for what is dear to do before it is asked.
+ *
+ * @returns null when it could be created
+ */
+export async function findTaskRefusal(
+  database: Database,
+  task: Pick<NewTask, 'accountId' | 'apiKeyId' | 'price' | 'maxConcurrentTasks'>,
+): Promise<Exclude<CreateOutcome, 'created'> | null> {
+  const { rows } = await database.raw<{ rows: { refusal: string | null }[] }>(
+    /* sql */ `
+    SELECT task_refusal(accounts, api_keys,
+      (SELECT count(*) FROM tasks WHERE account_id = accounts.id AND status IN ('queued', 'processing')),
+      :price, :maxConcurrentTasks) AS refusal
+    FROM accounts JOIN api_keys ON api_keys.account_id = accounts.id
+    WHERE accounts.id = :accountId AND api_keys.id = :apiKeyId`,
+    {
+      accountId: task.accountId,
+      apiKeyId: task.apiKeyId,
+      price: task.price.toString(),
+      maxConcurrentTasks: task.maxConcurrentTasks,
+    },
+  );
+  const refusal = rows[0] ? rows[0].refusal : 'key_deleted';
+  const outcome = CREATE_OUTCOMES.find((known) => known === refusal);
+  return outcome === undefined || outcome === 'created' ? null : outcome;
+}
+
 /** The account's task of that id; null also when the task is another account's. */
 export async function findAccountTask(database: Database, accountId: string, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.where({ account_id: accountId }).first();

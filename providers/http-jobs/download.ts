@@ -1,5 +1,6 @@
 /** Opens a result file for streaming: nothing is buffered, and a stalled upstream is given up. */
 import { request, type Dispatcher } from 'undici';
+import { USER_AGENT } from '../../domain/user-agent.ts';
 import { ProviderUnreachableError, type ResultDownload } from '../media-provider.ts';
 import { asUnreachable, isVerdict, unlessAborted } from './exchange.ts';
 import { resultGone } from './wire.ts';
@@ -22,7 +23,7 @@ export async function openDownload(
 ): Promise<ResultDownload> {
   const { statusCode, headers, body } = await unlessAborted(signal, () =>
     request(url, {
-      headers: options.headers,
+      headers: { 'user-agent': USER_AGENT, ...options.headers },
       dispatcher: options.dispatcher,
       headersTimeout: options.idleTimeoutMs,
       bodyTimeout: options.idleTimeoutMs,

@@ -62,6 +62,39 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     await storage.delete('again.png');
   });
 
+  it('reads an object again, from its first byte and no further than asked', async () => {
+    const { storage } = underTest();
+    const bytes = randomBytes(200_000);
+    await storage.put('read.png', chunksOf(bytes), OPTIONS);
+    const parts: Uint8Array[] = [];
+    for await (const part of (await storage.read('read.png')) ?? []) parts.push(part);
+    expect(Buffer.concat(parts).equals(bytes)).to.equal(true);
+    for await (const part of (await storage.read('read.png')) ?? []) {
+      expect(bytes.subarray(0, part.byteLength).equals(part)).to.equal(true);
+      break;
+    }
+    await storage.delete('read.png');
+    expect(await storage.read('read.png')).to.equal(null);
+  });
+
+  it('knows its own links, written as it gives them, and no others', () => {
+    const { storage } = underTest();
+    const url = storage.urlOf('uploads/a.png');
+    expect(storage.keyOf(url)).to.equal('uploads/a.png');
+    const root = url.slice(0, -'uploads/a.png'.length);
+    for (const other of [
+      root,
+      `${root}../a.png`,
+      `${root}a//b`,
+      `${url}?x`,
+      `${url} `,
+      ` ${url}`,
+      `https://x.test/?${url}`,
+    ]) {
+      expect(storage.keyOf(other), other).to.equal(null);
+    }
+  });
+
   it('removes an object, and does not mind when there is none', async () => {
     const { storage, read } = underTest();
     await storage.put('gone.png', chunksOf(Buffer.from('x')), OPTIONS);
@@ -133,6 +166,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     ]) {
       expect(await failureOf(storage.put(key, chunksOf(Buffer.from('x')), OPTIONS)), key).to.be.instanceOf(RangeError);
       expect(await failureOf(storage.delete(key)), key).to.be.instanceOf(RangeError);
+      expect(await failureOf(storage.read(key)), key).to.be.instanceOf(RangeError);
       expect(() => storage.urlOf(key), key).to.throw(RangeError);
     }
     expect(await traces()).to.eql([]);

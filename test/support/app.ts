@@ -26,6 +26,8 @@ export interface TestAppOptions {
   readonly providerCallbacks?: AppDependencies['providerCallbacks'];
   readonly startReconciliation?: AppDependencies['startReconciliation'];
   readonly workflows?: AppDependencies['workflows'];
+  /** Instead of one of its own, which its address serves. */
+  readonly storage?: AppDependencies['storage'];
 }
 
 /** The common error envelope. */
@@ -55,6 +57,7 @@ export interface TestApp {
   readonly routes: readonly string[];
   /** Everything that was logged. */
   readonly logged: () => string;
+  readonly storage: AppDependencies['storage'];
   /** The names of all stored files, unfinished ones included. */
   readonly storedFiles: () => Promise<string[]>;
   /** An account that was given so much and a key of it; without `fundedUsd` it has never topped up. */
@@ -93,7 +96,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
     workflows: options.workflows ?? NO_WORKFLOWS,
-    storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
+    storage: options.storage ?? createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,
     providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },
     startReconciliation: options.startReconciliation ?? (async () => {}),
@@ -131,6 +134,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     databaseUrl: testDatabase.url,
     routes: routesOf(app),
     logged: () => log,
+    storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
     createAccount: (settings) => createCaller(database, settings),
     startSecond: () => start(createApp(dependencies)),

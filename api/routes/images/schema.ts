@@ -45,7 +45,7 @@ export function imageRequestSchema(
   model: ImageModel,
   context: MediaRequestContext,
 ): Joi.ObjectSchema<ImageRequestBody> {
-  const images = linkList(model.images.max, context.isPublicHttpsUrl).description(
+  const images = linkList(model.images.max, context.isInputLink).description(
     'Links to PNG, JPEG or WebP pictures to work from',
   );
   const size = Joi.string()

@@ -30,7 +30,7 @@ export function videoRequestSchema(
   model: VideoModel,
   context: MediaRequestContext,
 ): Joi.ObjectSchema<VideoRequestBody> {
-  const links = (maxItems: number): Joi.ArraySchema => linkList(maxItems, context.isPublicHttpsUrl);
+  const links = (maxItems: number): Joi.ArraySchema => linkList(maxItems, context.isInputLink);
   const references = {
     ...(model.maxReferenceVideos !== null && {
       reference_videos: links(model.maxReferenceVideos).description('Links to videos to take motion or style from'),

@@ -118,13 +118,13 @@ interface DescribedRequest {
 const requests: readonly DescribedRequest[] = [
   {
     schema: 'CreateVideoTask',
-    parse: createVideoRequestParser(catalogue, { isPublicHttpsUrl }),
+    parse: createVideoRequestParser(catalogue, { isInputLink: isPublicHttpsUrl }),
     good: { model: 'vidone-3.0', prompt: 'A lighthouse' },
     values: videoFields,
   },
   {
     schema: 'CreateImageTask',
-    parse: createImageRequestParser(catalogue, { isPublicHttpsUrl }),
+    parse: createImageRequestParser(catalogue, { isInputLink: isPublicHttpsUrl }),
     good: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' },
     values: imageFields,
   },

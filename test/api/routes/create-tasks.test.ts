@@ -169,10 +169,15 @@ describe('a create call', () => {
 
   describe('for an image with links', () => {
     let server: Receiver;
+    let counted = 0;
 
     const PAGES: Readonly<Record<string, RequestListener>> = {
       '/a.png': (_incoming, answer) => answer.end(png(64, 64)),
       '/missing.png': (_incoming, answer) => answer.writeHead(404).end('Not found'),
+      '/counted.png': (_incoming, answer) => {
+        counted += 1;
+        answer.end(png(64, 64));
+      },
       '/gif.png': (_incoming, answer) => answer.end(gif(64, 64)),
       '/page.png': (_incoming, answer) => answer.end('<!doctype html><title>Sorry</title>'.padEnd(500)),
       '/endless.png': (_incoming, answer) => {
@@ -194,7 +199,7 @@ describe('a create call', () => {
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
-    it('is 201 when a link is that of an uploaded file', async () => {
+    it('is 201 when a link is that of an uploaded file, also where private addresses are refused', async () => {
       const form = new FormData();
       form.append('file', new Blob([png(64, 64)]), 'input.png');
       const headers = { authorization: `Bearer ${caller.apiKey}` };
@@ -202,6 +207,25 @@ describe('a create call', () => {
       // The shape is the subject of the tests of uploads.
       const { data } = (await upload.json()) as { data: { url: string } };
       expect((await create('images', { ...IMAGE, images: [data.url] })).status).to.equal(201);
+      const strict = await startTestApp({ storage: app.storage });
+      const rich = await strict.createAccount({ fundedUsd: 10 });
+      const post = (kind: string, body: object): Promise<CreateAnswer> =>
+        call(`${strict.baseUrl}/v1/${kind}/tasks`, { key: rich.apiKey, body });
+      try {
+        expect((await post('images', { ...IMAGE, images: [data.url] })).status).to.equal(201);
+        expect((await post('videos', { ...VIDEO, images: [data.url] })).status).to.equal(201);
+        expect((await post('videos', { ...VIDEO, reference_videos: [data.url] })).status).to.equal(201);
+        const others = [`${app.baseUrl}/v1/models`, `${app.baseUrl}/files/../v1/models`, `${server.url}/a.png`];
+        for (const url of others) {
+          expect((await post('videos', { ...VIDEO, images: [url] })).status, url).to.equal(400);
+        }
+        const gone = data.url.replace(/\w(?=\.png$)/, (letter) => (letter === 'a' ? 'b' : 'a'));
+        const { status, body } = await post('images', { ...IMAGE, images: [gone] });
+        expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
+        expect(body.error.message).to.contain('there is no such file');
+      } finally {
+        await strict.stop();
+      }
     });
 
     for (const path of ['/missing.png', '/gif.png', '/page.png', '/endless.png']) {
@@ -220,6 +244,29 @@ describe('a create call', () => {
       const free = await app.createAccount({ signupUsd: 5 });
       const { status, body } = await create('images', { ...IMAGE, images: [`${server.url}/missing.png`] }, free);
       expect([status, body.error.code]).to.deep.equal([403, 'forbidden']);
+    });
+
+    it('asks for no link when the key, its limit, the balance or the running tasks do not allow it', async () => {
+      const images = [`${server.url}/counted.png`];
+      const busy = await app.createAccount({ fundedUsd: 1000 });
+      await Promise.all(Array.from({ length: CONCURRENT_TASKS }, () => create('videos', VIDEO, busy)));
+      const spent = await app.createAccount({ fundedUsd: 5, key: { usageLimit: 0n } });
+      const limited = await app.createAccount({ fundedUsd: 5, key: { usageLimit: 1n } });
+      const other = await app.createAccount({ fundedUsd: 5, key: { models: ['vidone-3.0'] } });
+      const poor = await app.createAccount({ fundedUsd: 0.000_001 });
+      const codes: unknown[] = [];
+      for (const who of [spent, other, limited, poor, busy]) {
+        const { status, body } = await create('images', { ...IMAGE, images }, who);
+        codes.push([status, body.error.code]);
+      }
+      expect(codes).to.deep.equal([
+        [401, 'invalid_api_key'],
+        [403, 'forbidden'],
+        [402, 'insufficient_credits'],
+        [402, 'insufficient_credits'],
+        [429, 'user_concurrency_exceeded'],
+      ]);
+      expect(counted).to.equal(0);
     });
 
     it('is 400 before it is 403 when a field is wrong', async () => {
@@ -291,6 +338,14 @@ describe('a create call that is moderated', () => {
   it('is not judged when it is not valid', async () => {
     const before = asked.length;
     expect((await create({ prompt: 'flag me', duration: 99 })).body.error.code).to.equal('bad_request');
+    expect(asked).to.have.length(before);
+  });
+
+  it('is not judged when nobody would pay for it', async () => {
+    const before = asked.length;
+    const { apiKey } = await app.createAccount({ fundedUsd: 0.1 });
+    const { body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO });
+    expect(body.error.code).to.equal('insufficient_credits');
     expect(asked).to.have.length(before);
   });
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
-import { checkImageLinks } from '../../../api/services/image-links.ts';
+import { createImageLinkCheck } from '../../../api/services/image-links.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { createGuardedClient } from '../../../webhooks/address-guard.ts';
 import type { GuardedClient } from '../../../webhooks/address-guard.ts';
@@ -16,6 +16,7 @@ const FILES: Readonly<Record<string, Buffer>> = {
   '/animated.webp': webpExtended(64, 64),
   '/png-named.txt': png(64, 64),
   '/photo.jpg': jpeg(6000, 4000, Array<Buffer>(4).fill(Buffer.alloc(65_000))),
+  '/edited.jpg': jpeg(6000, 4000, Array<Buffer>(60).fill(Buffer.alloc(65_000))),
   '/gif-named.png': gif(64, 64),
   '/page.png': Buffer.from('<!doctype html><title>Sorry</title>'.padEnd(500)),
   '/cut.png': png(64, 64).subarray(0, 18),
@@ -27,10 +28,15 @@ const PATHS: Readonly<Record<string, RequestListener>> = {
   '/broken.png': (_incoming, answer) => answer.writeHead(500).end(png(64, 64)),
   '/none.png': (_incoming, answer) => answer.writeHead(204).end(),
   '/moved.png': (_incoming, answer) => answer.writeHead(302, { location: '/a.png' }).end(),
+  '/moved-twice.png': (_incoming, answer) => answer.writeHead(302, { location: '/moved.png' }).end(),
+  '/moved-thrice.png': (_incoming, answer) => answer.writeHead(302, { location: '/moved-twice.png' }).end(),
+  '/named.png': (incoming, answer) =>
+    answer.writeHead(incoming.headers['user-agent'] === 'Genway/1' ? 200 : 403).end(png(64, 64)),
   '/round.png': (_incoming, answer) => answer.writeHead(302, { location: '/round.png' }).end(),
   '/inside.png': (_incoming, answer) => answer.writeHead(302, { location: 'http://10.0.0.1/a.png' }).end(),
   '/metadata.png': (_incoming, answer) => answer.writeHead(302, { location: 'http://169.254.169.254/' }).end(),
   '/silent.png': () => {},
+  '/slow.png': (_incoming, answer) => void setTimeout(() => answer.end(png(64, 64)), 300),
   '/stalled.png': (_incoming, answer) => answer.write(png(64, 64).subarray(0, 12)),
   '/reset.png': (incoming) => incoming.socket.destroy(),
   '/endless.png': (_incoming, answer) => {
@@ -43,6 +49,13 @@ const PATHS: Readonly<Record<string, RequestListener>> = {
   },
   '/ranged.png': (incoming, answer) => answer.writeHead(incoming.headers.range ? 206 : 400).end(png(64, 64)),
 };
+
+/** A storage to which no link leads. */
+const NO_STORAGE = { keyOf: () => null, read: async () => null };
+
+async function* bytesOf(file: Buffer | undefined): AsyncGenerator<Uint8Array> {
+  if (file !== undefined) yield file;
+}
 
 /** Segments of JPEG metadata for as long as the client reads. */
 function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
@@ -57,11 +70,14 @@ function sendWithoutEnd(answer: Parameters<RequestListener>[1]): void {
 describe('api/services/image-links', () => {
   let server: Receiver;
   let client: GuardedClient;
+  /** What the server was asked for. */
+  const asked: string[] = [];
 
   before(async () => {
     client = createGuardedClient({ allowPrivateAddresses: true });
     server = await startReceiver((incoming, answer) => {
-      const path = incoming.url ?? '';
+      asked.push(incoming.url ?? '');
+      const path = (incoming.url ?? '').split('?', 1)[0] ?? '';
       const listener = PATHS[path];
       if (listener === undefined) answer.end(FILES[path]);
       else listener(incoming, answer);
@@ -76,7 +92,8 @@ describe('api/services/image-links', () => {
   async function messageFor(...paths: readonly string[]): Promise<string> {
     const urls = paths.map((path) => (path.startsWith('/') ? server.url + path : path));
     try {
-      await checkImageLinks(urls, client, { timeoutMs: 1000 });
+      // A check of its own each time: none remembers what another refused.
+      await createImageLinkCheck({ client, storage: NO_STORAGE, timeoutMs: 1000 })(urls);
     } catch (error) {
       if (error instanceof ServiceError) return `${error.code}: ${error.message}`;
       throw error;
@@ -92,9 +109,12 @@ describe('api/services/image-links', () => {
     '/animated.webp',
     '/png-named.txt',
     '/photo.jpg',
+    '/edited.jpg',
     '/moved.png',
+    '/moved-twice.png',
     '/endless.png',
     '/ranged.png',
+    '/named.png',
   ]) {
     it(`accepts ${path}`, async () => expect(await messageFor(path)).to.equal('accepted'));
   }
@@ -108,6 +128,7 @@ describe('api/services/image-links', () => {
     ['/broken.png', 'could not be fetched: its server answered with status 500'],
     ['/none.png', 'could not be fetched: its server answered with status 204'],
     ['/round.png', 'could not be fetched: its server redirected too often'],
+    ['/moved-thrice.png', 'could not be fetched: its server redirected too often'],
     ['/silent.png', 'could not be fetched: its server did not answer in time'],
     ['/stalled.png', 'could not be fetched: its server did not answer in time'],
     ['/reset.png', 'could not be fetched: its server cannot be reached'],
@@ -129,8 +150,68 @@ describe('api/services/image-links', () => {
 
   it('does not wait for the other links when one is refused', async () => {
     const urls = [`${server.url}/silent.png`, `${server.url}/gif-named.png`];
-    const failure = await checkImageLinks(urls, client, { timeoutMs: 60_000 }).catch((error: unknown) => error);
+    const check = createImageLinkCheck({ client, storage: NO_STORAGE, timeoutMs: 60_000 });
+    const failure = await check(urls).catch((error: unknown) => error);
     expect(failure).to.be.instanceOf(ServiceError).with.property('message').that.contains('"images[1]"');
+  });
+
+  describe('asks others as little as can be', () => {
+    const check = (paths: readonly string[], checker = createImageLinkCheck({ client, storage: NO_STORAGE })) =>
+      checker(paths.map((path) => server.url + path)).then(
+        () => 'accepted',
+        (error: unknown) => (error instanceof ServiceError ? error.message : String(error)),
+      );
+
+    beforeEach(() => asked.splice(0));
+
+    it('each distinct link once', async () => {
+      const paths = ['/a.png', '/a.png', '/a.jpg', '/a.png#x', '/a.jpg'];
+      expect(await check(paths)).to.equal('accepted');
+      expect(asked.toSorted()).to.deep.equal(['/a.jpg', '/a.png']);
+    });
+
+    it('naming the first place of a link that is refused', async () => {
+      expect(await check(['/a.png', '/gif-named.png', '/gif-named.png'])).to.match(/^"images\[1\]"/);
+    });
+
+    it('three requests a link at most, redirects included', async () => {
+      await check(Array.from({ length: 16 }, (_, index) => `/round.png?${index}`));
+      expect(asked.length).to.be.at.most(3 * 16);
+      expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
+      expect(asked.slice(-3)).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
+    });
+
+    it('nothing again about a link that was refused within the minute', async () => {
+      const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
+      const first = await check(['/missing.png'], checker);
+      expect(first).to.contain('status 404');
+      expect(await check(['/a.png', '/missing.png'], checker)).to.equal(first.replace('[0]', '[1]'));
+      expect(asked).to.deep.equal(['/missing.png']);
+    });
+
+    it('but does not take a link for refused because another one was', async () => {
+      const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
+      expect(await check(['/slow.png', '/gif-named.png'], checker)).to.match(/^"images\[1\]"/);
+      expect(await check(['/slow.png'], checker)).to.equal('accepted');
+    });
+
+    it('nobody about a stored file, whose link may lead to a private address', async () => {
+      const storage = {
+        keyOf: (url: string) => (url.startsWith('http://10.0.0.1/files/') ? url.slice(22) : null),
+        read: async (key: string) => (Object.hasOwn(FILES, `/${key}`) ? bytesOf(FILES[`/${key}`]) : null),
+      };
+      const strict = createGuardedClient({ allowPrivateAddresses: false });
+      const judge = async (key: string) =>
+        createImageLinkCheck({ client: strict, storage })([`http://10.0.0.1/files/${key}`]).then(
+          () => 'accepted',
+          (error: unknown) => String(error),
+        );
+      expect(await judge('a.png')).to.equal('accepted');
+      expect(await judge('gif-named.png')).to.contain('must be a PNG, JPEG or WebP image');
+      expect(await judge('gone.png')).to.contain('there is no such file');
+      expect(asked).to.deep.equal([]);
+      await strict.close();
+    });
   });
 
   it('has nothing to say about no links', async () => {

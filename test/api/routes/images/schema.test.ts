@@ -6,7 +6,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 
 const catalogue = loadCatalogue();
-const context = { isPublicHttpsUrl: (text: string): boolean => text.startsWith('https://') };
+const context = { isInputLink: (text: string): boolean => text.startsWith('https://') };
 const parse = createImageRequestParser(catalogue, context);
 
 const RATIOS = [
