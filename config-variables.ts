@@ -226,6 +226,27 @@ export const VARIABLE_GROUPS = {
   Files: {
     GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are kept.'),
     GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; `files` in GENWAY_HOME when not set.'),
+    GENWAY_UPLOAD_QUOTA_MB: byDefault(
+      '10240',
+      wholeNumber(0, 100_000_000),
+      'Megabytes of uploads that an account may keep.',
+    ),
+    GENWAY_UPLOAD_QUOTA_FILES: byDefault('1000', wholeNumber(0, 100_000), 'Uploads that an account may keep.'),
+    GENWAY_UPLOAD_QUOTA_MB_UNPAID: byDefault(
+      '128',
+      wholeNumber(0, 100_000_000),
+      'Megabytes of uploads that an account may keep before its first top-up.',
+    ),
+    GENWAY_UPLOAD_QUOTA_FILES_UNPAID: byDefault(
+      '20',
+      wholeNumber(0, 100_000),
+      'Uploads that an account may keep before its first top-up.',
+    ),
+    GENWAY_UPLOAD_EXPIRY_S: byDefault(
+      '604800',
+      KINDS.seconds,
+      'Seconds after which an upload is removed that no task was created with.',
+    ),
     GENWAY_S3_BUCKET: optional(KINDS.text, 'Bucket. Required with GENWAY_STORAGE=s3.'),
     GENWAY_S3_PUBLIC_URL: optional(
       KINDS.webUrl,

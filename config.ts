@@ -5,6 +5,8 @@
 import { join, resolve } from 'node:path';
 import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
 
+const BYTES_PER_MB = 2 ** 20;
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the processes api, text, worker, simulator and migrate run with. Durations are in milliseconds. */
@@ -42,6 +44,13 @@ export interface Config {
     readonly encryptionKey: Buffer;
   };
   readonly storage: StorageConfig;
+  readonly uploads: {
+    /** What an account may keep, before its first top-up and after. */
+    readonly neverToppedUp: { readonly bytes: number; readonly files: number };
+    readonly toppedUp: { readonly bytes: number; readonly files: number };
+    /** How long an upload is kept that no task uses. */
+    readonly expiryMs: number;
+  };
   /** File with the models; the one of this version when undefined. */
   readonly catalogueFile: string | undefined;
   readonly providers: {
@@ -179,6 +188,14 @@ export function loadConfig(env: Environment = process.env): Config {
       encryptionKey: Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
     },
     storage: storageConfig(values),
+    uploads: {
+      neverToppedUp: {
+        bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
+        files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
+      },
+      toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
+      expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
+    },
     catalogueFile: values.GENWAY_CATALOGUE,
     providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
     simulator: simulatorConfig(values),

@@ -1,13 +1,37 @@
 /** Runs the sweeps, each until nothing is left to remove. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
+import { claimUploadsToRemove, forgetRemovedUploads } from '../db/queries/uploads.ts';
 import { SWEEPS } from '../db/sweeps.ts';
+import type { Storage } from '../storage/storage.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
 const BATCH_SIZE = 1_000;
 
-export function createSweepActivities({ database }: { readonly database: Database }) {
+/** Each object is a request to the store. */
+const FILES_BATCH_SIZE = 100;
+
+export interface SweepDependencies {
+  readonly database: Database;
+  readonly storage: Pick<Storage, 'delete'>;
+  /** How long an upload is kept that no task uses. */
+  readonly uploadExpiryMs: number;
+}
+
+export function createSweepActivities({ database, storage, uploadExpiryMs }: SweepDependencies) {
+  /** Takes uploads out of storage, and only then forgets them. @returns how many */
+  async function sweepUploads(): Promise<number> {
+    const unusedForSeconds = uploadExpiryMs / 1000;
+    const uploads = await claimUploadsToRemove(database, { unusedForSeconds, limit: FILES_BATCH_SIZE });
+    for (const { storageKey } of uploads) await storage.delete(storageKey);
+    await forgetRemovedUploads(
+      database,
+      uploads.map(({ id }) => id),
+    );
+    return uploads.length;
+  }
+
   return {
     /** @returns how many rows were removed, by what they were */
     async sweepTables(): Promise<Record<string, number>> {
@@ -22,6 +46,13 @@ export function createSweepActivities({ database }: { readonly database: Databas
           context.heartbeat(removed);
         } while (batch === BATCH_SIZE);
       }
+      let files: number;
+      do {
+        context.cancellationSignal.throwIfAborted();
+        files = await sweepUploads();
+        removed['uploads'] = (removed['uploads'] ?? 0) + files;
+        context.heartbeat(removed);
+      } while (files === FILES_BATCH_SIZE);
       return removed;
     },
   };

@@ -50,6 +50,7 @@ import { createModeration } from './services/moderate.ts';
 import { createAddressCheck } from './services/public-address.ts';
 import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from './services/task-starter.ts';
+import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from './services/workflow-access.ts';
 import type { RequestState } from './state.ts';
 import { EVERY_CREDENTIAL_HEADER } from './text/endpoints.ts';
@@ -89,6 +90,7 @@ export interface AppSettings {
   readonly paymentWebhookSecret: string | null;
   readonly requestLimits: RequestLimits;
   readonly tasks: TaskLimits;
+  readonly uploads: UploadLimits;
   /** How many proxies in front append to `X-Forwarded-For`. */
   readonly trustedProxies: number;
   /** Lets links use http and loopback addresses; for tests only. */
@@ -198,6 +200,8 @@ function createServices({
     catalogue,
     sealer,
     storage,
+    uploads: createUploads(database, storage, settings.uploads),
+    uploadExpiryMs: settings.uploads.expiryMs,
     log,
     keyPepper: settings.keyPepper,
     temporal: settings.temporal,
@@ -208,7 +212,15 @@ function createServices({
     limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
     jsonBody: jsonBody(BODY_LIMITS),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
-    createTask: createTaskCreator({ database, starter, metrics, limits: settings.tasks, typicalSeconds, clock }),
+    createTask: createTaskCreator({
+      database,
+      storage,
+      starter,
+      metrics,
+      limits: settings.tasks,
+      typicalSeconds,
+      clock,
+    }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
     isInputLink: (text) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),

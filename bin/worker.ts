@@ -48,12 +48,13 @@ const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
+const storage = openStorage(config, log);
 const activities = {
   media: createMediaTaskActivities({
     database,
     providers: openMediaProviders(config, tracing),
     limitedProviders: limitedProviders(limits),
-    storage: openStorage(config, log),
+    storage,
     pollIntervalMs: config.tasks.pollIntervalMs,
     callbackUrl: callbackUrls(config),
     metrics,
@@ -67,7 +68,7 @@ const activities = {
     clock,
   }),
   reconciliation: createReconciliationActivities({ database: background, workflows: createWorkflowLookup(temporal) }),
-  sweep: createSweepActivities({ database: background }),
+  sweep: createSweepActivities({ database: background, storage, uploadExpiryMs: config.uploads.expiryMs }),
 };
 /** Longer gains nothing: what waits for a provider waits for minutes, and another worker goes on with it at once. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);

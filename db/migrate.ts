@@ -15,6 +15,7 @@ import * as payments from './migrations/0012-payments.ts';
 import * as finishTask from './migrations/0013-finish-task.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 import * as detachedMonths from './migrations/0021-detached-months.ts';
+import * as uploads from './migrations/0022-uploads.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
@@ -33,6 +34,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0013-finish-task': finishTask,
   '0020-operator-actions': operatorActions,
   '0021-detached-months': detachedMonths,
+  '0022-uploads': uploads,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -168,6 +168,7 @@ export function idOf(kind: IdKind, description?: string): JsonSchema {
 /** Every parameter of every path, by its name. */
 const PATH_PARAMETERS: Readonly<Record<string, PathParameter>> = {
   task_id: { description: 'The `id` of a task', schema: idOf('task') },
+  file_id: { description: 'The `id` of an uploaded file', schema: idOf('file') },
   reconciliation_id: { description: 'The `id` of a reconciliation', schema: idOf('reconciliation') },
   model_id: { description: 'The id of a model', schema: text() },
   model: { description: 'The id of a model of the texth family', schema: text() },

@@ -11,11 +11,13 @@ import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
 import { exhaustedKey } from '../middlewares/authenticate.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from './task-starter.ts';
+import { uploadsIn } from './uploads.ts';
 
 export interface TaskLimits {
   /** Processing that takes longer fails with `processing_timeout`. */
@@ -45,6 +47,7 @@ const UNCONFIRMED_RETRY_SECONDS = 10;
  */
 export function createTaskCreator({
   database,
+  storage,
   starter,
   metrics,
   limits,
@@ -52,6 +55,8 @@ export function createTaskCreator({
   clock = MACHINE_CLOCK,
 }: {
   database: Database;
+  /** To whose objects links of requests may lead. */
+  storage: Pick<Storage, 'keyOf'>;
   starter: TaskStarter;
   metrics: Metrics;
   limits: TaskLimits;
@@ -76,7 +81,8 @@ export function createTaskCreator({
       status: 201,
       sealedBody: claim.seal(body),
     };
-    const outcome = await batcher.add({ ...task, idempotency }).catch((error: unknown) => {
+    const uploadIds = uploadsIn(request.render, storage);
+    const outcome = await batcher.add({ ...task, uploadIds, idempotency }).catch((error: unknown) => {
       throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
     if (outcome !== 'created') throw REFUSALS[outcome](task);
@@ -120,7 +126,7 @@ function neverToppedUp(model: string): ServiceError {
   return new ServiceError('forbidden', message);
 }
 
-type NewTaskWithoutClaim = Omit<NewTask, 'idempotency'>;
+type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds'>;
 
 function newTask(
   caller: Caller,

@@ -8,6 +8,7 @@ import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Middleware } from '../state.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
+import type { Uploads } from './uploads.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 import type { AnnounceJobEnd } from './job-announcer.ts';
 import type { Moderate } from './moderate.ts';
@@ -21,6 +22,9 @@ export interface ApiServices {
   readonly sealer: Sealer;
   /** Where uploads go. */
   readonly storage: Storage;
+  readonly uploads: Uploads;
+  /** How long an upload is kept that no task uses. */
+  readonly uploadExpiryMs: number;
   readonly log: Logger;
   readonly keyPepper: Buffer;
   /** Where operators look at histories. */

@@ -69,6 +69,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       keyPepper: Buffer.from(config.secrets.keyPepper),
       paymentWebhookSecret: config.payments.webhookSecret ?? null,
       requestLimits: config.limits,
+      uploads: config.uploads,
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
       trustedProxies: config.edge.trustedProxies,
       allowPrivateAddresses: config.edge.allowPrivateAddresses,

@@ -6,6 +6,7 @@ import type { Knex } from 'knex';
  * account costs one lock, one move of its balance and one commit for all of them; each task gets an outcome of its own:
  * `created`, `claim_lost`, `key_deleted`, `key_disabled`, `key_expired`, `key_exhausted`, `key_limit`, `never_topped_up`,
  * `too_many_tasks` or `insufficient_credits`. A call whose answer was lost is made `again`: what it created then was created.
+ * Uploads that a task uses are marked as used with it.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -101,6 +102,10 @@ export async function up(knex: Knex): Promise<void> {
         account_id text, api_key_id text, created_at timestamptz, price numeric, kind text, model text,
         capability_version integer, provider text, request jsonb, billable_duration_seconds integer,
         request_id text, deadline_at timestamptz, next_start_at timestamptz);
+
+      UPDATE uploads SET used_at = now()
+      FROM unnest(accepted) AS document, jsonb_array_elements_text(document->'upload_ids') AS link(upload_id)
+      WHERE uploads.id = link.upload_id AND uploads.account_id = document->>'account_id' AND used_at IS NULL;
     END $$;
   `);
 }

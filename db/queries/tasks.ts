@@ -22,6 +22,8 @@ export interface NewTask {
   readonly nextStartAt: Date;
   /** Tasks that may run at once, unless the account says otherwise. */
   readonly maxConcurrentTasks: number;
+  /** The uploads of its account that it uses, which do not expire from then on. */
+  readonly uploadIds: readonly string[];
   readonly idempotency: {
     readonly key: string;
     readonly claimToken: string;
@@ -266,6 +268,7 @@ function toItem(task: NewTask): Record<string, unknown> {
     deadline_at: task.deadlineAt,
     next_start_at: task.nextStartAt,
     max_concurrent_tasks: task.maxConcurrentTasks,
+    ...(task.uploadIds.length > 0 && { upload_ids: task.uploadIds }),
     ...(task.idempotency && {
       idempotency: {
         key: task.idempotency.key,

@@ -822,6 +822,24 @@ describe('the rules of the database', () => {
     ),
   );
 
+  describe('uploads', () => {
+    const row = (changes: object) => {
+      const id = newId('file');
+      const upload = { id, account_id: given.account.id, storage_key: `uploads/${id}.png`, mime_type: 'image/png' };
+      return { ...upload, bytes: 1, created_at: new Date(), ...changes };
+    };
+    const insertUploads = (...changes: object[]) => database('uploads').insert(changes.map(row));
+
+    refuses('an id of another form', 'uploads_id_check', () => insertUploads({ id: 'file_1' }));
+    refuses('a file twice', 'uploads_pkey', () => {
+      const id = newId('file');
+      return insertUploads({ id }, { id });
+    });
+    refuses('a file of no account', 'uploads_account_id_fkey', () => insertUploads({ account_id: newId('account') }));
+    refuses('a file of no bytes', 'uploads_bytes_check', () => insertUploads({ bytes: 0 }));
+    refuses('a name that is too long', 'uploads_filename_check', () => insertUploads({ filename: 'x'.repeat(256) }));
+  });
+
   describe('operator actions', () => {
     refuses('an id of another form', 'operator_actions_id_check', () => insertAction({ id: 'act_1' }));
     refuses('an action twice', 'operator_actions_pkey', ({ action: { id } }) => insertAction({ id }));

@@ -29,6 +29,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   text_free_slots: { sweep: 'slots of free text' },
   text_holds: { because: 'those of requests under way; what is abandoned is released' },
   top_ups: { because: 'one for each payment, which books keep for ever' },
+  uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
   webhook_endpoints: { sweep: 'webhook endpoints' },
 };
 

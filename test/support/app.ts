@@ -76,6 +76,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   read: async () => null,
   cancel: async () => false,
 };
+const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 const KEY_PEPPER = Buffer.alloc(32, 1);
 const METRICS_TOKEN = 'the-token-of-prometheus';
 const ADMIN_TOKEN = 'the-token-of-the-operators';
@@ -111,6 +112,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
       paymentWebhookSecret: null,
       requestLimits: { requestsPerMinute: 100_000, readsPerMinute: 100_000 },
       tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
+      uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },
       trustedProxies: 0,
       allowPrivateAddresses,
       rejectedUserAgents: [],

@@ -82,6 +82,7 @@ export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
     deadlineAt: new Date(createdAtMs + 30 * MINUTE_MS),
     nextStartAt: new Date(createdAtMs),
     maxConcurrentTasks: 1_000,
+    uploadIds: [],
     idempotency: null,
     ...settings,
   };

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { ensureSchedules, keepSchedules } from '../../bin/parts/schedules.ts';
+import { pngFile } from '../support/media-files.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 
@@ -88,6 +89,32 @@ describe('the reconciliation workflow', function () {
       const left = await stack.database('request_windows').where({ api_key_id: accountId });
       return left.length === 0 || undefined;
     });
+  });
+
+  it('removes uploads that no task used in time, with their files, and keeps the others', async () => {
+    const { apiKey: owner } = await stack.createAccount();
+    const upload = async (): Promise<{ id: string; url: string }> => {
+      const form = new FormData();
+      form.append('file', new Blob([pngFile()]), 'a.png');
+      const headers = { authorization: `Bearer ${owner}` };
+      const response = await fetch(`${stack.baseUrl}/v1/files`, { method: 'POST', headers, body: form });
+      // The shape is the subject of the tests of uploads.
+      return ((await response.json()) as { data: { id: string; url: string } }).data;
+    };
+    const [used, unused, young] = [await upload(), await upload(), await upload()];
+    const body = { model: 'vidone-3.0', prompt: 'A lighthouse', images: [used.url] };
+    expect((await call(`${stack.baseUrl}/v1/videos/tasks`, { key: owner, body })).status).to.equal(201);
+    await stack
+      .database('uploads')
+      .whereIn('id', [used.id, unused.id])
+      .update({ created_at: stack.database.raw(`now() - interval '8 days'`) });
+    await stack.temporal.schedule.getHandle(SWEEP_SCHEDULE).trigger();
+    await until(async () => (await fetch(unused.url)).status === 404 || undefined);
+    await until(async () => {
+      const rows = await stack.database<{ id: string }>('uploads').select('id');
+      return !rows.some(({ id }) => id === unused.id) || undefined;
+    });
+    expect([(await fetch(used.url)).status, (await fetch(young.url)).status]).to.deep.equal([200, 200]);
   });
 
   it('is put on its schedule again when that is lost while a worker runs', async () => {

@@ -1,13 +1,21 @@
-import type { UploadedFile } from './receive-upload.ts';
+import type { Upload } from '../../../db/queries/uploads.ts';
 
-export function presentFile(file: UploadedFile) {
+/** @param settings the link of the file, and how long it is kept while no task uses it */
+export function presentFile(upload: Upload, { url, expiryMs }: { readonly url: string; readonly expiryMs: number }) {
+  const { id, mimeType, bytes, createdAt, filename, usedAt } = upload;
   return {
-    id: file.id,
+    id,
     object: 'file',
-    url: file.url,
-    mime_type: file.mimeType,
-    bytes: file.bytes,
-    created_at: Math.floor(file.createdAt.getTime() / 1000),
-    filename: file.filename,
+    url,
+    mime_type: mimeType,
+    bytes,
+    created_at: unixSeconds(createdAt.getTime()),
+    filename,
+    used_at: usedAt && unixSeconds(usedAt.getTime()),
+    expires_at: usedAt === null ? unixSeconds(createdAt.getTime() + expiryMs) : null,
   };
+}
+
+function unixSeconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
 }

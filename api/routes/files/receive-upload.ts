@@ -4,27 +4,11 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import busboy from 'busboy';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { createdAtMsOf, newId } from '../../../domain/ids.ts';
-import {
-  detectFileType,
-  FILE_TYPE_BYTES,
-  FILE_TYPES,
-  type FileType,
-  MAX_FILE_BYTES,
-} from '../../../storage/file-type.ts';
+import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES, MAX_FILE_BYTES } from '../../../storage/file-type.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
-import { ObjectTooLargeError, type Storage } from '../../../storage/storage.ts';
-
-export interface UploadedFile {
-  readonly id: string;
-  readonly url: string;
-  readonly mimeType: string;
-  readonly bytes: number;
-  /** As the client called it, without a path. */
-  readonly filename: string | null;
-  readonly createdAt: Date;
-}
+import { ObjectTooLargeError } from '../../../storage/storage.ts';
+import type { ArrivingFile } from '../../services/uploads.ts';
 
 /** The name of the part that holds the file. */
 const FILE_PART = 'file';
@@ -37,13 +21,20 @@ const NO_FILE = 'Send the file as the part "file" of a form, with a filename.';
 const ONE_FILE_ONLY = 'Send one file in a request, as the part "file".';
 
 /**
- * Stores the file of a form. Its type is told by its content; other fields of the form are ignored. The object appears in
- * storage when the whole form has arrived and was well-formed, so an upload that stops or is refused leaves nothing behind.
+ * Hands the file of a form over to be stored. Its type is told by its content; other fields of the form are ignored. The
+ * file ends when the whole form has arrived and was well-formed, and fails otherwise, so that an upload that stops or is
+ * refused leaves nothing behind.
  *
+ * @returns what `store` returns
  * @throws ServiceError 400 `bad_request` when the form is not one file of a known type; 413 when the file is too large
  */
-export async function receiveUpload(request: IncomingMessage, storage: Storage): Promise<UploadedFile> {
-  if (Number(request.headers['content-length'] ?? 0) > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+export async function receiveUpload<Stored>(
+  request: IncomingMessage,
+  store: (file: ArrivingFile) => Promise<Stored>,
+): Promise<Stored> {
+  const announced = request.headers['content-length'];
+  const announcedBytes = announced === undefined ? null : Number(announced);
+  if ((announcedBytes ?? 0) > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
   const form = openForm(request);
   try {
     const { content, filename } = await form.file;
@@ -51,24 +42,15 @@ export async function receiveUpload(request: IncomingMessage, storage: Storage):
     if (head.byteLength === 0) throw badRequest('The file is empty.');
     const type = detectFileType(head);
     if (type === null) throw badRequest(`The file is of none of these types: ${ACCEPTED_TYPES}.`);
-    const id = newId('file');
-    const { url, bytes } = await store(storage, `uploads/${id}.${type.extension}`, body, type);
-    return { id, url, mimeType: type.mimeType, bytes, filename, createdAt: new Date(createdAtMsOf('file', id)) };
+    return await store({ type, filename, body, announcedBytes }).catch((error: unknown) => {
+      throw error instanceof ObjectTooLargeError ? tooLarge(type.maxBytes) : error;
+    });
   } finally {
     form.close();
   }
 }
 
 const ACCEPTED_TYPES = FILE_TYPES.map(({ extension }) => extension).join(', ');
-
-async function store(storage: Storage, key: string, body: AsyncIterable<Uint8Array>, type: FileType) {
-  try {
-    return await storage.put(key, body, { contentType: type.mimeType, maxBytes: type.maxBytes });
-  } catch (error) {
-    if (error instanceof ObjectTooLargeError) throw tooLarge(type.maxBytes);
-    throw error;
-  }
-}
 
 interface FilePart {
   readonly content: Readable;

@@ -123,7 +123,12 @@ describe('the description of answers', () => {
 
   it('holds for files and models', async () => {
     const body = formOf({ filename: 'a.png', content: pngFile() });
-    expect((await ask('POST /v1/files', { body, headers: FORM_HEADERS })).status).to.equal(201);
+    const uploaded = await ask('POST /v1/files', { body, headers: FORM_HEADERS });
+    expect(uploaded.status).to.equal(201);
+    await ask('GET /v1/files');
+    for (const method of ['GET', 'DELETE', 'DELETE']) {
+      await ask(`${method} /v1/files/{file_id}`, { of: [String(uploaded.data['id'])] });
+    }
     await ask('GET /v1/models');
     for (const model of ['vidone-3.0', 'imagea-2.5-sunburst', 'textc-M3', 'texte-3', 'none']) {
       await ask('GET /v1/models/{model_id}', { of: [model] });

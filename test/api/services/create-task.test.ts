@@ -31,6 +31,7 @@ describe('a create call whose commit is not acknowledged', () => {
   /** A creator whose one connection takes statements and gives no answers. */
   async function createUnheard() {
     const createTask = createTaskCreator({
+      storage: { keyOf: () => null },
       database,
       starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
       metrics: createMetrics(),

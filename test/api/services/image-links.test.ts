@@ -175,10 +175,10 @@ describe('api/services/image-links', () => {
     });
 
     it('three requests a link at most, redirects included', async () => {
-      await check(Array.from({ length: 16 }, (_, index) => `/round.png?${index}`));
-      expect(asked.length).to.be.at.most(3 * 16);
       expect(await check(['/moved-thrice.png'])).to.contain('redirected too often');
-      expect(asked.slice(-3)).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
+      expect(asked).to.deep.equal(['/moved-thrice.png', '/moved-twice.png', '/moved.png']);
+      await check(Array.from({ length: 16 }, (_, index) => `/round.png?${index}`));
+      expect(asked.length).to.be.at.most(3 * 17);
     });
 
     it('nothing again about a link that was refused within the minute', async () => {
@@ -186,7 +186,8 @@ describe('api/services/image-links', () => {
       const first = await check(['/missing.png'], checker);
       expect(first).to.contain('status 404');
       expect(await check(['/a.png', '/missing.png'], checker)).to.equal(first.replace('[0]', '[1]'));
-      expect(asked).to.deep.equal(['/missing.png']);
+      // Late requests of the test before may still come in.
+      expect(asked.filter((path) => !path.startsWith('/round'))).to.deep.equal(['/missing.png']);
     });
 
     it('but does not take a link for refused because another one was', async () => {

@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import { request } from 'node:http';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
-import { startTestApp, type TestApp } from '../../../support/app.ts';
+import { newId } from '../../../../domain/ids.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import { BOUNDARY, endOfForm, FORM_HEADERS, formOf, type FormPart, partOf } from '../../../support/forms.ts';
+import { type Answer, call } from '../../../support/stack.ts';
 import { png } from '../../../storage/images.ts';
 
 interface FileBody {
@@ -13,6 +15,13 @@ interface FileBody {
   readonly bytes: number;
   readonly created_at: number;
   readonly filename: string | null;
+  readonly used_at: number | null;
+  readonly expires_at: number | null;
+}
+
+interface FilePage {
+  readonly data: readonly FileBody[];
+  readonly next_cursor: string | null;
 }
 
 interface Reply {
@@ -113,6 +122,16 @@ describe('POST /v1/files', () => {
   it('keeps the name in any script and drops its path', async () => {
     const { data } = await upload({ filename: 'C:\\pictures\\灯台.png', content: PNG });
     expect(data.filename).to.equal('灯台.png');
+  });
+
+  it('keeps of a name what can be stored', async () => {
+    const long = await upload({ filename: '灯'.repeat(400), content: PNG });
+    expect(long.data.filename).to.equal('灯'.repeat(255));
+    const odd = await upload({ filename: 'a\0b', content: PNG });
+    expect([odd.status, odd.data?.filename]).to.be.deep.oneOf([
+      [201, 'ab'],
+      [400, undefined],
+    ]);
   });
 
   it('takes a part without a filename when it says that it is binary', async () => {
@@ -234,6 +253,148 @@ describe('POST /v1/files', () => {
       await upload({ filename: 'a.png', content: PNG }),
     ];
     expect(first.data.id).to.not.equal(second.data.id);
+  });
+});
+
+describe('what an account has uploaded', () => {
+  const QUOTA = { bytes: 10 * MIB, files: 5 };
+  const UNPAID = { bytes: 4 * MIB, files: 3 };
+  const EXPIRY_MS = 7 * 86_400_000;
+  let app: TestApp;
+
+  before(async () => {
+    const settings = { uploads: { neverToppedUp: UNPAID, toppedUp: QUOTA, expiryMs: EXPIRY_MS } };
+    app = await startTestApp({ settings });
+  });
+  after(() => app.stop());
+
+  const ask = <Body>(method: string, path: string, { apiKey }: TestCaller): Promise<Answer<Body & ErrorBody>> =>
+    call(`${app.baseUrl}/v1/files${path}`, { method, key: apiKey });
+
+  /** @param announced whether the client says beforehand how long the form is */
+  async function upload(caller: TestCaller, bytes = PNG.byteLength, announced = true): Promise<Reply> {
+    const content = Buffer.concat([PNG, Buffer.alloc(bytes - PNG.byteLength)]);
+    const form = formOf({ filename: 'a.png', content });
+    const body = announced ? form : ReadableStream.from([form.subarray(0, 200), form.subarray(200)]);
+    const response = await fetch(`${app.baseUrl}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${caller.apiKey}`, ...FORM_HEADERS },
+      body,
+      ...(!announced && { duplex: 'half' }),
+    });
+    const text = await response.text();
+    return { status: response.status, ...JSON.parse(text) };
+  }
+
+  async function keptBytes({ accountId }: TestCaller): Promise<number> {
+    const rows = await app.database<{ bytes: string }>('uploads').where('account_id', accountId);
+    return rows.reduce((total, { bytes }) => total + Number(bytes), 0);
+  }
+
+  it('is listed, newest first and in pages, to that account only', async () => {
+    const [caller, other] = [await app.createAccount(), await app.createAccount()];
+    const ids = [];
+    for (let count = 0; count < 3; count += 1) ids.unshift((await upload(caller)).data.id);
+    await upload(other);
+    const first = await ask<FilePage>('GET', '?limit=2', caller);
+    expect(first.body.data.map(({ id }) => id)).to.deep.equal(ids.slice(0, 2));
+    const second = await ask<FilePage>('GET', `?limit=2&cursor=${first.body.next_cursor}`, caller);
+    expect(second.body.data.map(({ id }) => id)).to.deep.equal(ids.slice(2));
+    expect(second.body.next_cursor).to.equal(null);
+    expect((await ask('GET', '?cursor=x', caller)).status).to.equal(400);
+  });
+
+  it('is shown as it was answered, and as a stranger’s to others', async () => {
+    const [caller, other] = [await app.createAccount(), await app.createAccount()];
+    const { data } = await upload(caller);
+    expect(data).to.include({ used_at: null, expires_at: data.created_at + EXPIRY_MS / 1000 });
+    expect((await ask<{ data: FileBody }>('GET', `/${data.id}`, caller)).body.data).to.deep.equal(data);
+    for (const path of [`/${data.id}`, '/file_x', `/${newId('file')}`]) {
+      expect((await ask('GET', path, other)).status).to.equal(404);
+      expect((await ask('DELETE', path, other)).status).to.equal(404);
+    }
+  });
+
+  it('is deleted with its file, and makes room', async () => {
+    const caller = await app.createAccount();
+    const [first] = [await upload(caller), await upload(caller), await upload(caller)];
+    expect((await upload(caller)).status).to.equal(403);
+    const { status, body } = await ask('DELETE', `/${first.data.id}`, caller);
+    expect([status, body]).to.deep.equal([200, { data: { id: first.data.id, object: 'file', deleted: true } }]);
+    expect((await fetch(first.data.url)).status).to.equal(404);
+    expect((await ask('GET', `/${first.data.id}`, caller)).status).to.equal(404);
+    expect((await ask('DELETE', `/${first.data.id}`, caller)).status).to.equal(404);
+    expect((await upload(caller)).status).to.equal(201);
+  });
+
+  for (const announced of [true, false]) {
+    const how = announced ? 'whose length is announced' : 'of unknown length';
+    it(`never exceeds its quota of bytes, by however many uploads at once ${how}`, async () => {
+      const caller = await app.createAccount();
+      const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB, announced)));
+      const stored = answers.filter(({ status }) => status === 201);
+      expect(stored.length).to.be.within(1, 2);
+      for (const { status, error } of answers.filter((answer) => answer.status !== 201)) {
+        expect([status, error.code]).to.deep.equal([403, 'forbidden']);
+        expect(error.message).to.contain('DELETE /v1/files').and.to.contain('top up');
+      }
+      expect(await keptBytes(caller)).to.equal(stored.length * 1.5 * MIB);
+    });
+  }
+
+  it('never exceeds its quota of files, by however many uploads at once', async () => {
+    const caller = await app.createAccount();
+    const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller)));
+    expect(answers.filter(({ status }) => status === 201)).to.have.length(UNPAID.files);
+  });
+
+  it('may be more once the account has topped up', async () => {
+    const caller = await app.createAccount({ fundedUsd: 1 });
+    const answers = await Promise.all(Array.from({ length: 16 }, () => upload(caller, 1.5 * MIB)));
+    const stored = answers.filter(({ status }) => status === 201);
+    expect(stored).to.have.length(QUOTA.files);
+    expect(answers.find(({ status }) => status === 403)?.error.message).to.not.contain('top up');
+  });
+
+  it('counts nothing of uploads that were refused or stopped', async () => {
+    const caller = await app.createAccount();
+    const stored = await app.storedFiles();
+    for (const bytes of [3, 3.5]) expect((await upload(caller, bytes * MIB)).status).to.equal(bytes === 3 ? 201 : 403);
+    const form = formOf({ filename: 'a.png', content: Buffer.concat([PNG, Buffer.alloc(MIB)]) });
+    const response = await fetch(`${app.baseUrl}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${caller.apiKey}`, ...FORM_HEADERS },
+      body: form.subarray(0, MIB / 2),
+    });
+    expect(response.status).to.equal(400);
+    expect(await keptBytes(caller)).to.equal(3 * MIB);
+    expect(await app.storedFiles()).to.have.length(stored.length + 1);
+  });
+
+  it('is kept once a task was created with it, and not before', async () => {
+    const caller = await app.createAccount({ fundedUsd: 1 });
+    const [used, unused] = [await upload(caller), await upload(caller)];
+    const create = (duration: number) =>
+      call(`${app.baseUrl}/v1/videos/tasks`, {
+        key: caller.apiKey,
+        body: { model: 'vidone-3.0', prompt: 'A kite', images: [used.data.url], duration },
+      });
+    const shown = async ({ data }: Reply) => (await ask<{ data: FileBody }>('GET', `/${data.id}`, caller)).body.data;
+    expect((await create(30)).status).to.equal(402);
+    expect(await shown(used)).to.include({ used_at: null });
+    expect((await create(5)).status).to.equal(201);
+    expect(await shown(used)).to.include({ expires_at: null });
+    expect((await shown(used)).used_at).to.be.a('number');
+    expect(await shown(unused)).to.include({ used_at: null });
+  });
+
+  it('is not kept by the tasks of other accounts', async () => {
+    const [caller, other] = [await app.createAccount(), await app.createAccount({ fundedUsd: 1 })];
+    const { data } = await upload(caller);
+    const body = { model: 'vidone-3.0', prompt: 'A kite', images: [data.url] };
+    expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: other.apiKey, body })).status).to.equal(201);
+    const { body: shown } = await ask<{ data: FileBody }>('GET', `/${data.id}`, caller);
+    expect(shown.data.used_at).to.equal(null);
   });
 });
 

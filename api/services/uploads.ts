@@ -1,0 +1,165 @@
+/** Keeps uploaded files within the quota of their account. */
+import type { Database } from '../../db/database.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import {
+  finishUpload,
+  forgetRemovedUploads,
+  forgetUpload,
+  markUploadDeleted,
+  type NewUpload,
+  reserveUpload,
+  type Room,
+  type Upload,
+  type UploadQuota,
+} from '../../db/queries/uploads.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
+import type { RenderInputs } from '../../domain/task.ts';
+import type { FileType } from '../../storage/file-type.ts';
+import type { Storage } from '../../storage/storage.ts';
+
+export interface UploadLimits {
+  readonly neverToppedUp: UploadQuota;
+  readonly toppedUp: UploadQuota;
+  /** An upload that no task used for as long is removed. */
+  readonly expiryMs: number;
+}
+
+/** A file that arrives. */
+export interface ArrivingFile {
+  readonly type: FileType;
+  /** As the client called it, without a path. */
+  readonly filename: string | null;
+  readonly body: AsyncIterable<Uint8Array>;
+  /** The most bytes that it can have, if the client said so. */
+  readonly announcedBytes: number | null;
+}
+
+export interface Uploads {
+  /**
+   * Streams a file into storage. What it may take is counted before it arrives, so that many at once keep to the quota too.
+   *
+   * @throws ServiceError 403 `forbidden` when the account keeps as much as it may
+   * @throws ObjectTooLargeError when more bytes arrive than its type may have
+   */
+  store(caller: Caller, file: ArrivingFile): Promise<Upload>;
+  /** @returns false when the account has no such upload */
+  remove(accountId: string, id: string): Promise<boolean>;
+}
+
+/** A file of unknown length is given room for as much at first, and then twice what it had. */
+const FIRST_ROOM_BYTES = 2 ** 20;
+const MAX_FILENAME_LENGTH = 255;
+const BYTES_PER_MB = 2 ** 20;
+const KEY_PATTERN = /^uploads\/(file_[0-9a-z]+)\.[a-z0-9]+$/;
+
+export function createUploads(database: Database, storage: Storage, limits: UploadLimits): Uploads {
+  /** What cannot be undone now is left to the sweep, which finds it by its row. */
+  async function giveUp({ id, accountId, storageKey }: NewUpload): Promise<void> {
+    try {
+      await storage.delete(storageKey);
+      await forgetUpload(database, accountId, id);
+    } catch {
+      // The first failure is the one to tell.
+    }
+  }
+
+  return {
+    async store({ account }, { type, filename, body, announcedBytes }) {
+      const quota = account.toppedUpAt === null ? limits.neverToppedUp : limits.toppedUp;
+      const upload = newUpload(account.id, type, filename);
+      const reserve = async (needed: number, wanted: number): Promise<number> => {
+        const room = await reserveUpload(database, upload, { needed, wanted }, quota);
+        if (room.granted === null) throw quotaExceeded(room, quota, account.toppedUpAt !== null);
+        return room.granted;
+      };
+      const atMost = (bytes: number): number => Math.min(bytes, type.maxBytes);
+      const granted =
+        announcedBytes === null
+          ? await reserve(1, FIRST_ROOM_BYTES)
+          : await reserve(atMost(announcedBytes), atMost(announcedBytes));
+      const growing = withRoom(body, granted, (bytes) => reserve(atMost(bytes), atMost(bytes * 2)));
+      try {
+        const options = { contentType: type.mimeType, maxBytes: type.maxBytes };
+        const { bytes } = await storage.put(upload.storageKey, growing, options);
+        await finishUpload(database, upload, bytes);
+        return { ...upload, bytes, usedAt: null };
+      } catch (error) {
+        await giveUp(upload);
+        throw error;
+      }
+    },
+
+    async remove(accountId, id) {
+      const upload = await markUploadDeleted(database, accountId, id);
+      if (upload === null) return false;
+      await storage.delete(upload.storageKey);
+      await forgetRemovedUploads(database, [id]);
+      return true;
+    },
+  };
+}
+
+/** The uploads among the links of a request. */
+export function uploadsIn(
+  {
+    images = [],
+    referenceVideos = [],
+    referenceAudios = [],
+  }: Pick<RenderInputs, 'images' | 'referenceVideos' | 'referenceAudios'>,
+  storage: Pick<Storage, 'keyOf'>,
+): readonly string[] {
+  const ids = [...images, ...referenceVideos, ...referenceAudios].map(
+    (link) => KEY_PATTERN.exec(storage.keyOf(link) ?? '')?.[1] ?? '',
+  );
+  return [...new Set(ids)].filter((id) => isId('file', id));
+}
+
+function newUpload(accountId: string, type: FileType, filename: string | null): NewUpload {
+  const id = newId('file');
+  return {
+    id,
+    accountId,
+    storageKey: `uploads/${id}.${type.extension}`,
+    mimeType: type.mimeType,
+    filename: filename === null ? null : storableName(filename),
+    createdAt: new Date(createdAtMsOf('file', id)),
+  };
+}
+
+/** PostgreSQL takes no NUL and no half of a character, which cutting may leave. */
+function storableName(filename: string): string {
+  return filename.slice(0, MAX_FILENAME_LENGTH).replace(/[\0\p{Cs}]/gu, '');
+}
+
+/** Asks for more room as soon as the file needs it, before that part of it is stored. */
+async function* withRoom(
+  body: AsyncIterable<Uint8Array>,
+  granted: number,
+  grow: (bytes: number) => Promise<number>,
+): AsyncGenerator<Uint8Array> {
+  let room = granted;
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > room) room = await grow(bytes);
+    yield chunk;
+  }
+}
+
+function quotaExceeded(
+  { keptBytes, keptFiles }: Extract<Room, { granted: null }>,
+  quota: UploadQuota,
+  isToppedUp: boolean,
+): ServiceError {
+  const remedy = isToppedUp ? '' : ', or top up the account once for more room';
+  return new ServiceError(
+    'forbidden',
+    `The account keeps ${keptFiles} uploads of ${megabytes(keptBytes)} MB in all, and may keep ${quota.files} of ` +
+      `${megabytes(quota.bytes)} MB. Delete some with DELETE /v1/files/{id}${remedy}.`,
+  );
+}
+
+function megabytes(bytes: number): number {
+  return Math.ceil((bytes / BYTES_PER_MB) * 10) / 10;
+}

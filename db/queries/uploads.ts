@@ -1,0 +1,172 @@
+/** Uploaded files: see migration 0022. */
+import { isId } from '../../domain/ids.ts';
+import type { Database } from '../database.ts';
+
+/** An upload as it begins. */
+export interface NewUpload {
+  readonly id: string;
+  readonly accountId: string;
+  readonly storageKey: string;
+  readonly mimeType: string;
+  readonly filename: string | null;
+  readonly createdAt: Date;
+}
+
+/** An upload that is there. */
+export interface Upload extends NewUpload {
+  readonly bytes: number;
+  /** The first time that a task was created with it. */
+  readonly usedAt: Date | null;
+}
+
+/** What an account may keep. */
+export interface UploadQuota {
+  readonly bytes: number;
+  readonly files: number;
+}
+
+/** How many bytes an upload may have, or what the account keeps already. */
+export type Room =
+  { readonly granted: number } | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
+
+/** What is to be taken out of storage. */
+export interface UploadToRemove {
+  readonly id: string;
+  readonly storageKey: string;
+}
+
+interface UploadRow {
+  id: string;
+  account_id: string;
+  storage_key: string;
+  mime_type: string;
+  filename: string | null;
+  bytes: string;
+  created_at: Date;
+  stored_at: Date | null;
+  used_at: Date | null;
+  deleted_at: Date | null;
+}
+
+/** Removing an object takes seconds: one that was begun so long ago was left undone. */
+const REMOVAL_SECONDS = 300;
+/** No upload takes as long: whoever received it is gone. */
+const ABANDONED_SECONDS = 3_600;
+
+/** Makes room for an upload that begins or grows: `wanted` bytes in all if the quota allows, at least `needed`. */
+export async function reserveUpload(
+  database: Database,
+  upload: NewUpload,
+  { needed, wanted }: { readonly needed: number; readonly wanted: number },
+  quota: UploadQuota,
+): Promise<Room> {
+  const { rows } = await database.raw<{ rows: { granted: string | null; kept_bytes: string; kept_files: string }[] }>(
+    'SELECT * FROM reserve_upload(?::jsonb, ?, ?, ?, ?)',
+    [JSON.stringify(toColumns(upload)), needed, wanted, quota.bytes, quota.files],
+  );
+  const [row] = rows;
+  if (!row) throw new Error('a function with OUT parameters always gives one row');
+  if (row.granted !== null) return { granted: Number(row.granted) };
+  return { granted: null, keptBytes: Number(row.kept_bytes), keptFiles: Number(row.kept_files) };
+}
+
+/** Records that the file is in storage, with as many bytes. */
+export async function finishUpload(database: Database, { id, accountId }: NewUpload, bytes: number): Promise<void> {
+  await database('uploads').where({ id, account_id: accountId }).update({ bytes, stored_at: database.fn.now() });
+}
+
+/** Forgets an upload of which nothing is in storage. */
+export async function forgetUpload(database: Database, accountId: string, id: string): Promise<void> {
+  await database('uploads').where({ id, account_id: accountId }).delete();
+}
+
+/** The account's uploads, newest first. @param before the id of the last one of the previous page */
+export async function listUploads(
+  database: Database,
+  {
+    accountId,
+    before,
+    limit,
+  }: { readonly accountId: string; readonly before?: string | undefined; readonly limit: number },
+): Promise<readonly Upload[]> {
+  const query = present(database).where('account_id', accountId);
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toUpload);
+}
+
+/** The account's upload of that id; null also when it is another account's. */
+export async function findUpload(database: Database, accountId: string, id: string): Promise<Upload | null> {
+  if (!isId('file', id)) return null;
+  const row = await present(database).where({ id, account_id: accountId }).first();
+  return row ? toUpload(row) : null;
+}
+
+/** Marks the account's upload as one that is to go; it is shown no more. @returns null when there is none */
+export async function markUploadDeleted(
+  database: Database,
+  accountId: string,
+  id: string,
+): Promise<UploadToRemove | null> {
+  if (!isId('file', id)) return null;
+  const [row] = await present(database)
+    .where({ id, account_id: accountId })
+    .update({ deleted_at: database.fn.now() })
+    .returning(['id', 'storage_key']);
+  return row ? { id: row.id, storageKey: row.storage_key } : null;
+}
+
+/**
+ * Takes uploads that are to go, for this caller alone: those that no task used within `unusedForSeconds`, those that nobody
+ * receives any more, and those whose removal was left undone.
+ */
+export async function claimUploadsToRemove(
+  database: Database,
+  { unusedForSeconds, limit }: { readonly unusedForSeconds: number; readonly limit: number },
+): Promise<readonly UploadToRemove[]> {
+  const { rows } = await database.raw<{ rows: Pick<UploadRow, 'id' | 'storage_key'>[] }>(
+    /* sql */ `
+    WITH due AS MATERIALIZED (
+      SELECT id FROM uploads
+      WHERE deleted_at < now() - make_interval(secs => :removal)
+        OR (deleted_at IS NULL AND used_at IS NULL AND created_at < now() -
+          CASE WHEN stored_at IS NULL THEN make_interval(secs => :abandoned) ELSE make_interval(secs => :unused) END)
+      ORDER BY created_at LIMIT :limit FOR UPDATE SKIP LOCKED)
+    UPDATE uploads SET deleted_at = now() FROM due WHERE uploads.id = due.id
+    RETURNING uploads.id, uploads.storage_key`,
+    { removal: REMOVAL_SECONDS, abandoned: ABANDONED_SECONDS, unused: unusedForSeconds, limit },
+  );
+  return rows.map((row) => ({ id: row.id, storageKey: row.storage_key }));
+}
+
+/** Forgets uploads that were marked as deleted and are out of storage now. */
+export async function forgetRemovedUploads(database: Database, ids: readonly string[]): Promise<void> {
+  await database('uploads').whereIn('id', ids).whereNotNull('deleted_at').delete();
+}
+
+function present(database: Database) {
+  return database<UploadRow>('uploads').whereNotNull('stored_at').whereNull('deleted_at');
+}
+
+function toColumns({ id, accountId, storageKey, mimeType, filename, createdAt }: NewUpload) {
+  return {
+    id,
+    account_id: accountId,
+    storage_key: storageKey,
+    mime_type: mimeType,
+    filename,
+    created_at: createdAt,
+  };
+}
+
+function toUpload(row: UploadRow): Upload {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    storageKey: row.storage_key,
+    mimeType: row.mime_type,
+    filename: row.filename,
+    bytes: Number(row.bytes),
+    createdAt: row.created_at,
+    usedAt: row.used_at,
+  };
+}

@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import {
+  claimUploadsToRemove,
+  finishUpload,
+  forgetRemovedUploads,
+  listUploads,
+  markUploadDeleted,
+  type NewUpload,
+  reserveUpload,
+} from '../../../db/queries/uploads.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount } from '../../support/factories.ts';
+
+const HOUR_MS = 3_600_000;
+const QUOTA = { bytes: 100, files: 10 };
+const UNUSED = { unusedForSeconds: 10 * 3_600, limit: 100 };
+
+describe('db/queries/uploads', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let accountId: string;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+  beforeEach(async () => {
+    accountId = (await createAccount(database)).id;
+    await database('uploads').delete();
+  });
+  after(() => testDatabase.drop());
+
+  function newUpload(ageMs = 0): NewUpload {
+    const id = newId('file');
+    const createdAt = new Date(Date.now() - ageMs);
+    return { id, accountId, storageKey: `uploads/${id}.png`, mimeType: 'image/png', filename: null, createdAt };
+  }
+
+  async function store(ageMs: number, bytes = 10): Promise<NewUpload> {
+    const upload = newUpload(ageMs);
+    await reserveUpload(database, upload, { needed: bytes, wanted: bytes }, QUOTA);
+    await finishUpload(database, upload, bytes);
+    return upload;
+  }
+
+  const removable = async (): Promise<string[]> =>
+    (await claimUploadsToRemove(database, UNUSED)).map(({ id }) => id).toSorted();
+
+  it('give as much room as is wanted, or what is left of the quota, or none', async () => {
+    const [first, second] = [newUpload(), newUpload()];
+    expect(await reserveUpload(database, first, { needed: 1, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 70 });
+    expect(await reserveUpload(database, second, { needed: 20, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 30 });
+    expect(await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA)).to.deep.equal({
+      granted: null,
+      keptBytes: 100,
+      keptFiles: 2,
+    });
+    expect(await reserveUpload(database, first, { needed: 70, wanted: 140 }, QUOTA)).to.deep.equal({ granted: 70 });
+    expect(await reserveUpload(database, first, { needed: 71, wanted: 140 }, QUOTA)).to.include({ granted: null });
+  });
+
+  it('keep to the quota together, whoever asks at the same time', async () => {
+    const wanted = { needed: 9, wanted: 9 };
+    const rooms = await Promise.all(
+      Array.from({ length: 30 }, () => reserveUpload(database, newUpload(), wanted, { bytes: 50, files: 100 })),
+    );
+    expect(rooms.filter(({ granted }) => granted !== null)).to.have.length(5);
+  });
+
+  it('are listed only once they are stored, and no more once they are to go', async () => {
+    const stored = await store(0);
+    await reserveUpload(database, newUpload(), { needed: 1, wanted: 1 }, QUOTA);
+    const listed = async () => (await listUploads(database, { accountId, limit: 10 })).map(({ id }) => id);
+    expect(await listed()).to.deep.equal([stored.id]);
+    await markUploadDeleted(database, accountId, stored.id);
+    expect(await listed()).to.deep.equal([]);
+  });
+
+  it('are to go when no task used them for long enough, and nobody else is told of the same', async () => {
+    const [old, used] = [await store(11 * HOUR_MS), await store(11 * HOUR_MS)];
+    await store(9 * HOUR_MS);
+    await database('uploads').where({ id: used.id }).update({ used_at: new Date() });
+    const told = await Promise.all([removable(), removable(), removable()]);
+    expect(told.flat()).to.deep.equal([old.id]);
+  });
+
+  it('are to go when whoever received or removed them has died', async () => {
+    const [arriving, abandoned] = [newUpload(), newUpload(2 * HOUR_MS)];
+    for (const upload of [arriving, abandoned]) {
+      await reserveUpload(database, upload, { needed: 1, wanted: 1 }, QUOTA);
+    }
+    const [removed, forgotten] = [await store(0), await store(0)];
+    for (const { id } of [removed, forgotten]) await markUploadDeleted(database, accountId, id);
+    await database('uploads')
+      .where({ id: forgotten.id })
+      .update({ deleted_at: new Date(Date.now() - HOUR_MS) });
+    expect(await removable()).to.deep.equal([abandoned.id, forgotten.id].toSorted());
+  });
+
+  it('are forgotten only after they were marked', async () => {
+    const [kept, removed] = [await store(0), await store(0)];
+    await markUploadDeleted(database, accountId, removed.id);
+    await forgetRemovedUploads(database, [kept.id, removed.id]);
+    expect((await database('uploads').select<{ id: string }[]>('id')).map(({ id }) => id)).to.deep.equal([kept.id]);
+  });
+});
