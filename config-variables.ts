@@ -329,6 +329,11 @@ export const VARIABLE_GROUPS = {
       'Seconds for which an upstream of text may be silent while its connection lives.',
     ),
     GENWAY_POLL_MS: byDefault('2000', wholeNumber(10, 600_000), 'Milliseconds between two polls of an upstream job.'),
+    GENWAY_PROVIDER_PATIENCE_S: byDefault(
+      '120',
+      KINDS.seconds,
+      'Seconds for which an upstream may contradict itself (know no job that it took, hand out no file that it announced) until it is believed; `npm start` has 5.',
+    ),
     GENWAY_WEBHOOK_SCHEDULE_S: byDefault(
       '0,5,300,1800,7200,18000,36000,50400,72000,86400',
       KINDS.secondsList,

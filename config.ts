@@ -72,7 +72,11 @@ export interface Config {
     readonly readsPerMinute: number;
     readonly concurrentTasks: number;
   };
-  readonly tasks: { readonly pollIntervalMs: number; readonly deadlineMs: number };
+  readonly tasks: {
+    readonly pollIntervalMs: number;
+    readonly deadlineMs: number;
+    readonly providerPatienceMs: number;
+  };
   readonly webhooks: {
     /** The wait before each attempt of a delivery. */
     readonly scheduleMs: readonly number[];
@@ -139,6 +143,8 @@ export interface StackConfig {
     readonly keyPepper: string | undefined;
     readonly encryptionKey: string | undefined;
   };
+  /** Of the worker; short, because the simulated upstream never changes its mind. */
+  readonly providerPatienceMs: number;
   readonly shutdownGraceMs: number;
 }
 
@@ -208,7 +214,11 @@ export function loadConfig(env: Environment = process.env): Config {
       readsPerMinute: values.GENWAY_READ_RATE_LIMIT_RPM,
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
     },
-    tasks: { pollIntervalMs: values.GENWAY_POLL_MS, deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000 },
+    tasks: {
+      pollIntervalMs: values.GENWAY_POLL_MS,
+      deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000,
+      providerPatienceMs: values.GENWAY_PROVIDER_PATIENCE_S * 1000,
+    },
     webhooks: { scheduleMs: values.GENWAY_WEBHOOK_SCHEDULE_S.map((seconds) => seconds * 1000) },
     edge: {
       trustedProxies: values.GENWAY_TRUSTED_PROXIES,
@@ -252,6 +262,7 @@ export function loadSimulatorConfig(
 
 /** Whoever presses Ctrl-C waits for it. */
 const STACK_GRACE_MS = 10_000;
+const STACK_PROVIDER_PATIENCE_MS = 5_000;
 
 /**
  * Reads what `npm start` itself needs. Variables that it sets for its processes, such as the secrets, may be missing.
@@ -283,6 +294,9 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
       encryptionKey: values.GENWAY_ENCRYPTION_KEY,
     },
     shutdownGraceMs: given.has('GENWAY_SHUTDOWN_GRACE_S') ? values.GENWAY_SHUTDOWN_GRACE_S * 1000 : STACK_GRACE_MS,
+    providerPatienceMs: given.has('GENWAY_PROVIDER_PATIENCE_S')
+      ? values.GENWAY_PROVIDER_PATIENCE_S * 1000
+      : STACK_PROVIDER_PATIENCE_MS,
   };
 }
 

@@ -1,6 +1,6 @@
 /**
  * The steps of a media task. Each is safe to run again: money by the ledger's unique keys, the provider by the task id as
- * its idempotency key, storage by overwriting the same object. A business failure is an ApplicationFailure whose type is a
+ * its idempotency key, storage by names of each attempt's own. A business failure is an ApplicationFailure whose type is a
  * task error code; anything else is retried.
  */
 import { ApplicationFailure } from '@temporalio/common';
@@ -11,16 +11,15 @@ import { findTask, markProcessing } from '../db/queries/tasks.ts';
 import type { TaskErrorCode } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
+import { STORE_AWAY } from '../domain/step-limits.ts';
 import { providerQueue } from '../domain/task-queues.ts';
-import { type JobResult, JobRefusedError, type MediaProvider } from '../providers/media-provider.ts';
-import { detectFileType, FILE_TYPE_BYTES } from '../storage/file-type.ts';
-import { matchesRequest } from '../storage/media/matches-request.ts';
-import { BrokenMediaError } from '../storage/media/streamed-input.ts';
-import { inspectMedia } from '../storage/media-inspector.ts';
-import { peek } from '../storage/peek.ts';
-import { ObjectTooLargeError, type Storage } from '../storage/storage.ts';
+import type { MediaProvider, RenderRequest } from '../providers/media-provider.ts';
+import type { WatchedStorage } from '../storage/watched.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { renderEvent } from '../webhooks/event.ts';
+import { createHeart, sleepBeating } from './liveness.ts';
+import { createResultStorer } from './store-result.ts';
+import { taskFailure, withVerdict } from './task-failure.ts';
 
 export interface MediaTaskDependencies {
   readonly database: Database;
@@ -28,7 +27,9 @@ export interface MediaTaskDependencies {
   readonly providers: ReadonlyMap<string, MediaProvider>;
   /** Those whose steps run on a task queue of their own. */
   readonly limitedProviders: ReadonlySet<string>;
-  readonly storage: Storage;
+  readonly storage: WatchedStorage;
+  /** How long a provider may contradict itself: know no job that it took, or have no file that it announced. */
+  readonly providerPatienceMs: number;
   /** Longest wait between two polls of a job. */
   readonly pollIntervalMs: number;
   /** Where a provider may announce the end of a job; null when nobody listens to that provider. */
@@ -50,22 +51,16 @@ export interface Resolution {
   readonly deliveryIds: readonly string[];
 }
 
-const FIRST_HEARTBEAT_MS = 2_000;
-/** Well below the heartbeat timeout of the workflow's activities. */
-const MAX_SILENCE_MS = 5_000;
 /** The first pause between two polls; each next one doubles, up to the configured interval. */
 const FIRST_POLL_MS = 200;
-/** A provider that keeps saying it knows no such job has lost it. */
+/** A provider that keeps saying it knows no such job has lost it; one that forgets it for a while, such as during a deploy, has not. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
-/** So often a result is fetched that does not arrive as it should. */
-const MAX_TRANSFERS = 4;
-/** Larger results are refused rather than stored. */
-const MAX_RESULT_BYTES = 2 * 2 ** 30;
 
 export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
 
 export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
-  const { database, providers, limitedProviders, storage, pollIntervalMs, callbackUrl, metrics } = dependencies;
+  const { database, providers, limitedProviders, storage, providerPatienceMs, pollIntervalMs, metrics } = dependencies;
+  const storeResult = createResultStorer(dependencies);
 
   async function loadTask(taskId: string): Promise<Task> {
     const task = await findTask(database, taskId);
@@ -77,6 +72,22 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     const provider = providers.get(task.provider);
     if (!provider) throw new Error(`no provider named ${task.provider} is configured`);
     return provider;
+  }
+
+  function toRenderRequest(task: Task): RenderRequest {
+    const callbackUrl = dependencies.callbackUrl(task.provider, task.id);
+    return { ...task.request, taskId: task.id, ...(callbackUrl !== null && { callbackUrl }) };
+  }
+
+  /** @returns says whether the provider has known no such job often and long enough to be believed */
+  function createLossWatch(): (isUnknown: boolean) => boolean {
+    let answers = 0;
+    let sinceMs = 0;
+    return (isUnknown) => {
+      answers = isUnknown ? answers + 1 : 0;
+      if (answers === 1) sinceMs = performance.now();
+      return answers >= UNKNOWN_ANSWERS_UNTIL_LOST && performance.now() - sinceMs >= providerPatienceMs;
+    };
   }
 
   async function finish(taskId: string, ending: TaskEnding, sendsEvent: boolean): Promise<Resolution> {
@@ -105,15 +116,23 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       };
     },
 
-    /** Hands the job to the provider, once however often it runs. @returns the provider's job id */
+    /**
+     * Hands the job to the provider, once however often it runs.
+     *
+     * @returns the provider's job id
+     * @throws ApplicationFailure of the type {@link STORE_AWAY} while nothing that is rendered could be stored
+     */
     async dispatch(taskId: string): Promise<string> {
       const task = await loadTask(taskId);
+      throwIfFailed(task);
       if (task.providerJobId !== null) return task.providerJobId;
+      const { cancellationSignal: signal, info } = Context.current();
+      const isRepeated = info.attempt > 1;
+      if (!isRepeated && !(await storage.isAvailable())) throw storeAway();
       const provider = providerOf(task);
-      const signal = Context.current().cancellationSignal;
-      const callback = callbackUrl(task.provider, taskId);
-      const request = { ...task.request, taskId, ...(callback !== null && { callbackUrl: callback }) };
-      const jobId = await withVerdict(() => provider.submit(request, signal));
+      // An earlier submission may have been accepted, whatever its answer was.
+      const accepted = isRepeated ? await provider.findByTask(taskId, signal) : null;
+      const jobId = accepted ?? (await withVerdict(() => provider.submit(toRenderRequest(task), signal)));
       await markProcessing(database, taskId, jobId);
       return jobId;
     },
@@ -126,16 +145,15 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       const provider = providerOf(await loadTask(taskId));
       const context = Context.current();
       const beat = createHeart(context);
-      let unknownAnswers = 0;
+      const lost = createLossWatch();
       let pauseMs = Math.min(FIRST_POLL_MS, pollIntervalMs);
       for (let poll = 1; ; poll += 1) {
         const state = await provider.status(jobId, context.cancellationSignal).catch(describeError);
         const said = { jobId, poll, state: state.state, ...('detail' in state && { detail: state.detail }) };
         beat(said);
-        unknownAnswers = state.state === 'unknown' ? unknownAnswers + 1 : 0;
         if (state.state === 'succeeded') return state.results.length;
         if (state.state === 'failed') throw taskFailure(state.code, state.message);
-        if (unknownAnswers >= UNKNOWN_ANSWERS_UNTIL_LOST) {
+        if (lost(state.state === 'unknown')) {
           throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
         }
         await sleepBeating(context, pauseMs, () => beat(said));
@@ -144,22 +162,13 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
     },
 
     /**
-     * Streams the results into storage and checks that they are what was asked for. Gives up on results that do not arrive,
-     * and on nothing else: that the database is away says nothing about them.
+     * Streams the results into storage and checks that they are what was asked for. A task that has ended meanwhile keeps
+     * the ending it has.
      */
     async storeResult(taskId: string, jobId: string): Promise<readonly GeneratedMedia[]> {
       const task = await loadTask(taskId);
-      const provider = providerOf(task);
-      const signal = Context.current().cancellationSignal;
-      // Asked again here, so that links are fresh on every attempt and never part of a history.
-      const state = await provider.status(jobId, signal);
-      if (state.state !== 'succeeded') throw new Error(`job ${jobId} is ${state.state}, not succeeded`);
-      if (state.results.length === 0) throw notTransferred('The model announced a result without any file.');
-      const media: GeneratedMedia[] = [];
-      for (const [index, result] of wantedResults(task, state.results).entries()) {
-        media.push(await storeFile(task, provider, result, index, signal).catch(whyNotTransferred));
-      }
-      return media;
+      throwIfFailed(task);
+      return task.output ?? storeResult(task, providerOf(task), jobId);
     },
 
     /** Turns the reservation into a charge and ends the task as succeeded. */
@@ -181,127 +190,26 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       if (jobId !== null) await provider.cancel(jobId, signal);
     },
   };
-
-  async function storeFile(
-    task: Task,
-    provider: MediaProvider,
-    result: JobResult,
-    index: number,
-    signal: AbortSignal,
-  ): Promise<GeneratedMedia> {
-    const beat = createHeart(Context.current());
-    const download = await withVerdict(() => provider.fetchResult(result, signal));
-    const { head, body } = await peek(
-      withHeartbeat(download.body, (bytes) => beat({ file: index, bytes })),
-      FILE_TYPE_BYTES,
-    );
-    const type = detectFileType(head);
-    if (!type) {
-      await download.body.cancel().catch(() => undefined);
-      throw notTransferred("The model's result is not a media file.");
-    }
-    const inspected = inspectMedia(body);
-    const key = `results/${task.id}/${index}.${type.extension}`;
-    const stored = await storage
-      .put(key, inspected.body, { contentType: type.mimeType, maxBytes: MAX_RESULT_BYTES, signal })
-      .catch(whyNotStored);
-    const facts = inspected.facts();
-    const difference = matchesRequest(facts, task.request);
-    if (difference !== null) {
-      await storage.delete(key);
-      throw notTransferred(`The model's result is not what was asked for: ${difference}.`);
-    }
-    return {
-      type: task.kind,
-      url: stored.url,
-      mimeType: facts.mimeType,
-      ...(task.kind === 'image' && { width: facts.width, height: facts.height }),
-    };
-  }
 }
 
-/**
- * A video model makes one video (specification section 2.2): what else the upstream offers beside it, such as a still or
- * another take, is not fetched. Pictures are all the client's.
- */
-function wantedResults({ kind }: Task, results: readonly JobResult[]): readonly JobResult[] {
-  if (kind === 'image') return results;
-  const index = results.findIndex(({ mimeType }) => mimeType?.startsWith('video/'));
-  return results.slice(Math.max(index, 0)).slice(0, 1);
+/** A task that was refunded is not worked on again, by whomever: its ending stands. */
+function throwIfFailed({ failure }: Task): void {
+  if (failure !== null) throw taskFailure(failure.code, failure.message);
 }
 
-function whyNotStored(error: unknown): never {
-  if (error instanceof BrokenMediaError) throw notTransferred(`The model's result is broken: ${error.message}.`);
-  if (error instanceof ObjectTooLargeError) throw notTransferred('The result is too large to be stored.');
-  throw error;
-}
-
-/** After the last transfer, the failure stands. */
-function whyNotTransferred(error: unknown): never {
-  const { info, cancellationSignal } = Context.current();
-  if (cancellationSignal.aborted || info.attempt < MAX_TRANSFERS) throw error;
-  const failure = error instanceof ApplicationFailure ? error : null;
-  throw ApplicationFailure.create({
-    message: failure?.message ?? 'the result could not be transferred',
-    type: failure?.type ?? 'TransferFailed',
-    nonRetryable: true,
-    ...(error instanceof Error && { cause: error }),
-  });
+function storeAway(): ApplicationFailure {
+  return ApplicationFailure.nonRetryable(
+    'The store is away, so that nothing is rendered that could not be kept.',
+    STORE_AWAY,
+  );
 }
 
 function toResolution({ resolutionId, task, deliveryIds }: FinishedTask): Resolution {
   return { transferId: resolutionId, taskStatus: task.status, deliveryIds };
 }
 
-/** A verdict on the task: no retry of the step can change it. */
-function taskFailure(code: TaskErrorCode, message: string): ApplicationFailure {
-  return ApplicationFailure.nonRetryable(message, code);
-}
-
-/** The file may be whole on the next attempt, so this one is worth some retries. */
-function notTransferred(message: string): ApplicationFailure {
-  return ApplicationFailure.retryable(message, 'result_transfer_failed' satisfies TaskErrorCode);
-}
-
-async function withVerdict<T>(call: () => Promise<T>): Promise<T> {
-  try {
-    return await call();
-  } catch (error) {
-    if (error instanceof JobRefusedError) throw taskFailure(error.code, error.message);
-    throw error;
-  }
-}
-
 /** A poll that failed says nothing about the job; the operator sees it in the heartbeat. */
 function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
   if (error instanceof Error && error.name === 'AbortError') throw error;
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
-}
-
-/** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
-function createHeart(context: Context): (details: object) => void {
-  const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
-  return (details) => {
-    if (Date.now() >= firstBeatAt) context.heartbeat(details);
-  };
-}
-
-/** A pause as long as it likes, in which the worker still counts as alive. */
-async function sleepBeating(context: Context, milliseconds: number, beat: () => void): Promise<void> {
-  for (let leftMs = milliseconds; leftMs > 0; leftMs -= MAX_SILENCE_MS) {
-    await context.sleep(Math.min(leftMs, MAX_SILENCE_MS));
-    beat();
-  }
-}
-
-async function* withHeartbeat(
-  body: AsyncIterable<Uint8Array>,
-  beat: (bytes: number) => void,
-): AsyncIterable<Uint8Array> {
-  let bytes = 0;
-  for await (const chunk of body) {
-    bytes += chunk.byteLength;
-    beat(bytes);
-    yield chunk;
-  }
 }

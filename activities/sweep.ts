@@ -1,6 +1,7 @@
 /** Runs the sweeps, each until nothing is left to remove. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
+import { findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../db/queries/uploads.ts';
 import { SWEEPS } from '../db/sweeps.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -14,7 +15,7 @@ const FILES_BATCH_SIZE = 100;
 
 export interface SweepDependencies {
   readonly database: Database;
-  readonly storage: Pick<Storage, 'delete'>;
+  readonly storage: Pick<Storage, 'delete' | 'urlOf'>;
   /** How long an upload is kept that no task uses. */
   readonly uploadExpiryMs: number;
 }
@@ -32,6 +33,19 @@ export function createSweepActivities({ database, storage, uploadExpiryMs }: Swe
     return uploads.length;
   }
 
+  /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. @returns how many */
+  async function sweepResultFiles(): Promise<number> {
+    const files = await findDoneResultFiles(database, FILES_BATCH_SIZE);
+    for (const { key, urls } of files) if (!urls.includes(storage.urlOf(key))) await storage.delete(key);
+    await forgetResultFiles(
+      database,
+      files.map(({ key }) => key),
+    );
+    return files.length;
+  }
+
+  const fileSweeps = { uploads: sweepUploads, 'result files': sweepResultFiles };
+
   return {
     /** @returns how many rows were removed, by what they were */
     async sweepTables(): Promise<Record<string, number>> {
@@ -46,13 +60,15 @@ export function createSweepActivities({ database, storage, uploadExpiryMs }: Swe
           context.heartbeat(removed);
         } while (batch === BATCH_SIZE);
       }
-      let files: number;
-      do {
-        context.cancellationSignal.throwIfAborted();
-        files = await sweepUploads();
-        removed['uploads'] = (removed['uploads'] ?? 0) + files;
-        context.heartbeat(removed);
-      } while (files === FILES_BATCH_SIZE);
+      for (const [name, sweep] of Object.entries(fileSweeps)) {
+        let batch: number;
+        do {
+          context.cancellationSignal.throwIfAborted();
+          batch = await sweep();
+          removed[name] = (removed[name] ?? 0) + batch;
+          context.heartbeat(removed);
+        } while (batch === FILES_BATCH_SIZE);
+      }
       return removed;
     },
   };

@@ -13,6 +13,7 @@ import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase } from '../db/database.ts';
 import { createDatabaseClock } from '../db/database-clock.ts';
 import { createSealer } from '../db/sealing.ts';
+import { watchStorage } from '../storage/watched.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/tracing.ts';
@@ -48,7 +49,7 @@ const client = createGuardedClient(config.edge);
 const connection = await NativeConnection.connect(connectionOptions(config.temporal));
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
-const storage = openStorage(config, log);
+const storage = watchStorage(openStorage(config, log), { onChange: noteStorage });
 const activities = {
   media: createMediaTaskActivities({
     database,
@@ -56,6 +57,7 @@ const activities = {
     limitedProviders: limitedProviders(limits),
     storage,
     pollIntervalMs: config.tasks.pollIntervalMs,
+    providerPatienceMs: config.tasks.providerPatienceMs,
     callbackUrl: callbackUrls(config),
     metrics,
   }),
@@ -67,7 +69,11 @@ const activities = {
     metrics,
     clock,
   }),
-  reconciliation: createReconciliationActivities({ database: background, workflows: createWorkflowLookup(temporal) }),
+  reconciliation: createReconciliationActivities({
+    database: background,
+    workflows: createWorkflowLookup(temporal),
+    storage,
+  }),
   sweep: createSweepActivities({ database: background, storage, uploadExpiryMs: config.uploads.expiryMs }),
 };
 /** Longer gains nothing: what waits for a provider waits for minutes, and another worker goes on with it at once. */
@@ -102,6 +108,12 @@ stopOnSignal(log, graceMs + 10_000, async () => {
   await tracing.close();
 });
 await running;
+
+function noteStorage(isAvailable: boolean, reason: unknown): void {
+  metrics.storageChanged(isAvailable);
+  if (isAvailable) log.info('the store is back; what waited for it goes on');
+  else log.error({ err: reason }, 'the store cannot be written; results wait for it, and nothing more is rendered');
+}
 
 /** Health checks and metrics, for whoever looks after this process. */
 async function openStatus(port: number): Promise<RunningServer> {

@@ -16,6 +16,7 @@ import * as finishTask from './migrations/0013-finish-task.ts';
 import * as operatorActions from './migrations/0020-operator-actions.ts';
 import * as detachedMonths from './migrations/0021-detached-months.ts';
 import * as uploads from './migrations/0022-uploads.ts';
+import * as resultFiles from './migrations/0023-result-files.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
@@ -35,6 +36,7 @@ const MIGRATIONS: Readonly<Record<string, Knex.Migration>> = {
   '0020-operator-actions': operatorActions,
   '0021-detached-months': detachedMonths,
   '0022-uploads': uploads,
+  '0023-result-files': resultFiles,
 };
 
 /** Any number that no other advisory lock uses. */

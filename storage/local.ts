@@ -49,6 +49,10 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
       const file = await open(join(directory, key), 'r').catch(ignoreAbsence);
       return file?.createReadStream() ?? null;
     },
+    async has(key) {
+      assertStorageKey(key);
+      return (await stat(join(directory, key)).catch(ignoreAbsence)) !== undefined;
+    },
     urlOf: (key) => publicLink(publicUrl, key),
     keyOf: (url) => keyOfLink(publicUrl, url),
   };

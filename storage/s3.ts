@@ -1,6 +1,14 @@
-import { DeleteObjectCommand, GetObjectCommand, NoSuchKey, S3Client } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  NoSuchKey,
+  NotFound,
+  S3Client,
+} from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { Readable } from 'node:stream';
+import { STORE_SILENCE_MS } from '../domain/step-limits.ts';
 import { boundBody } from './bounded-body.ts';
 import { CACHE_CONTROL, assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
@@ -22,7 +30,6 @@ interface S3StorageOptions {
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
 const CONNECT_TIMEOUT_MS = 5000;
-const IDLE_TIMEOUT_MS = 60_000;
 
 /**
  * Objects in an S3-compatible store. Objects up to one part are sent in one request, larger ones as a multipart upload that is
@@ -65,6 +72,16 @@ export function createS3Storage(options: S3StorageOptions): Storage {
         throw error;
       }
     },
+    async has(key) {
+      assertStorageKey(key);
+      try {
+        await client.send(new HeadObjectCommand({ Bucket: bucket, Key: key }));
+        return true;
+      } catch (error) {
+        if (error instanceof NotFound) return false;
+        throw error;
+      }
+    },
     urlOf: (key) => publicLink(publicUrl, key),
     keyOf: (url) => keyOfLink(publicUrl, url),
   };
@@ -79,6 +96,6 @@ function createClient({ endpoint, region, credentials, forcePathStyle = false }:
     // Not every compatible store knows the newer checksums, which the SDK sends unless told otherwise.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: IDLE_TIMEOUT_MS },
+    requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STORE_SILENCE_MS },
   });
 }

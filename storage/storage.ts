@@ -18,6 +18,11 @@ export class ObjectTooLargeError extends Error {
   override readonly name = 'ObjectTooLargeError';
 }
 
+/** A fault of the store itself, not of what was to be stored: the same may be stored later. */
+export class StorageFailedError extends Error {
+  override readonly name = 'StorageFailedError';
+}
+
 export interface Storage {
   /**
    * Streams `body` into the object `key`, never holding it whole in memory. Either the whole object appears, or nothing:
@@ -31,6 +36,8 @@ export interface Storage {
   delete(key: string): Promise<void>;
   /** The object from its first byte, to be read once and no further than needed; null when it is not there. */
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
+  /** Whether the object is there. */
+  has(key: string): Promise<boolean>;
   /** The public link of the object `key`, whether it exists or not. */
   urlOf(key: string): string;
   /** The key in a public link of this storage, whether it exists or not; null for every other link. */

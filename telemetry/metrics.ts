@@ -2,7 +2,7 @@
  * What a process tells Prometheus about itself. The rest of the code reports what happened in its own words; names, labels
  * and buckets are decided here. Labels take their values from short lists only: no account, task, key or address is one.
  */
-import { collectDefaultMetrics, Counter, Histogram, Registry } from 'prom-client';
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { toUsdNumber } from '../domain/money.ts';
 import type { Task } from '../domain/task.ts';
 
@@ -23,6 +23,8 @@ export interface Metrics {
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
   /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
+  /** Whether results can be stored. */
+  storageChanged(isAvailable: boolean): void;
   /** @param batch the name of the batcher */
   batchFlushed(batch: string, items: number): void;
   /** Adds measurements that something else in the process writes in Prometheus' text format. */
@@ -85,6 +87,11 @@ export function createMetrics(): Metrics {
     labelNames: ['outcome'],
     registers,
   });
+  const storageAway = new Gauge({
+    name: 'genway_storage_away',
+    help: 'Whether the store of results cannot be written, as the process last saw it: 1 or 0',
+    registers,
+  });
   const batches = new Histogram({
     name: 'genway_batch_items',
     help: 'How many calls shared one database round trip',
@@ -105,6 +112,7 @@ export function createMetrics(): Metrics {
       (failure ? refunded : settled).inc(toUsdNumber(price));
     },
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
+    storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
     batchFlushed: (batch, items) => batches.observe({ batch }, items),
     addSource: (read) => void sources.push(read),
     render: async () => (await Promise.all([registry.metrics(), ...sources.map((read) => read())])).join('\n'),

@@ -20,7 +20,11 @@ describe('configuration', () => {
     expect(config.text).to.deep.equal({ port: 8081, cutoffMs: 100_000, readOnMs: 600_000, silenceMs: 3_600_000 });
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
-    expect(config.tasks).to.deep.equal({ pollIntervalMs: 2_000, deadlineMs: 1_800_000 });
+    expect(config.tasks).to.deep.equal({
+      pollIntervalMs: 2_000,
+      deadlineMs: 1_800_000,
+      providerPatienceMs: 120_000,
+    });
     expect(config.edge).to.deep.equal({ trustedProxies: 0, allowPrivateAddresses: false, rejectedUserAgents: [] });
     expect(config.webhooks.scheduleMs).to.have.length(10);
     expect(config.webhooks.scheduleMs.at(-1)).to.equal(86_400_000);

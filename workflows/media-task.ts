@@ -15,6 +15,7 @@ import {
   proxyLocalActivities,
   setCurrentDetails,
   setHandler,
+  sleep,
   startChild,
   TimeoutFailure,
   upsertSearchAttributes,
@@ -23,6 +24,14 @@ import {
 import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
+import {
+  DISPATCH_ATTEMPT_MS,
+  DISPATCH_LIMIT_MS,
+  HEARTBEAT_TIMEOUT_MS,
+  STORE_AWAY,
+  STORE_AWAY_PAUSE_MS,
+  STORE_LIMIT_MS,
+} from '../domain/step-limits.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { CANCELLED_BY_OPERATOR, type GeneratedMedia, type TaskFailure } from '../domain/task.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
@@ -49,13 +58,6 @@ export const jobEnded = defineSignal('jobEnded');
 const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
 const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
-
-/** How long the provider may stay out of reach before the task is given up as unavailable. */
-const DISPATCH_LIMIT_MS = 2 * 60_000;
-/** A result exists by then; it may be stored even a little after the deadline. */
-const STORE_LIMIT_MS = 10 * 60_000;
-/** How long a killed worker goes unnoticed. The SDK sends four fifths as often, whatever the poll interval. */
-const HEARTBEAT_TIMEOUT_MS = 15_000;
 
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',
@@ -118,23 +120,38 @@ async function render(taskId: string, queue: ProviderQueue, deadlineMs: number):
   return { status: 'succeeded', output };
 }
 
+/** Waits, without a provider being asked, for as long as our own store is away. */
 async function dispatch(taskId: string, queue: ProviderQueue, deadlineMs: number): Promise<string> {
-  const leftMs = timeLeftMs(deadlineMs);
+  for (;;) {
+    setCurrentDetails('Handing the job to the provider. Why that fails is the last failure of the pending activity.');
+    try {
+      return await attemptDispatch(taskId, queue, timeLeftMs(deadlineMs));
+    } catch (error) {
+      if (!isStoreAway(error)) throw error;
+      setCurrentDetails('Waiting for the store: what is rendered now could not be kept.');
+      await sleep(Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs)));
+    }
+  }
+}
+
+async function attemptDispatch(taskId: string, queue: ProviderQueue, leftMs: number): Promise<string> {
   const { dispatch } = proxyActivities<MediaTaskActivities>({
     ...queue,
     scheduleToCloseTimeout: Math.min(leftMs, DISPATCH_LIMIT_MS),
-    startToCloseTimeout: '30 seconds',
+    startToCloseTimeout: DISPATCH_ATTEMPT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
     // A submission that is under way may still be accepted; only then is there a job to cancel.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
     summary: 'Hand the job to the provider',
   });
-  setCurrentDetails('Handing the job to the provider. Why that fails is the last failure of the pending activity.');
   const outOfTime =
     leftMs <= DISPATCH_LIMIT_MS
       ? TIMED_OUT
       : { code: 'processing_unavailable' as const, message: MESSAGES.unavailable };
-  return dispatch(taskId).catch(failAs(outOfTime.code, outOfTime.message));
+  return dispatch(taskId).catch((error: unknown) => {
+    if (isStoreAway(error)) throw error;
+    return failAs(outOfTime.code, outOfTime.message)(error);
+  });
 }
 
 /** One long activity; a signal of the provider ends it early, and a fresh one asks for the verdict at once. */
@@ -173,9 +190,9 @@ async function abandonJob(taskId: string, queue: ProviderQueue): Promise<void> {
   const { cancelJob } = proxyActivities<MediaTaskActivities>({
     ...queue,
     startToCloseTimeout: '15 seconds',
-    // Nobody may look after the provider any more.
-    scheduleToCloseTimeout: '5 minutes',
-    retry: { maximumAttempts: 5 },
+    // A provider that is out of reach may be rendering all the same.
+    scheduleToCloseTimeout: '9 minutes',
+    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
     summary: 'Tell the provider that nobody waits any more',
   });
   await cancelJob(taskId);
@@ -242,9 +259,14 @@ function toEnding(error: unknown): Ending {
     return { status: 'failed', failure: CANCELLED_BY_OPERATOR, abandonsJob: true };
   }
   const verdict = verdictOf(error);
-  if (verdict) return { status: 'failed', failure: verdict, abandonsJob: verdict.code === 'processing_timeout' };
+  if (verdict) return { status: 'failed', failure: verdict, abandonsJob: mayStillRender(error, verdict) };
   if (ranOutOfTime(error)) return { status: 'failed', failure: TIMED_OUT, abandonsJob: true };
   return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, abandonsJob: true };
+}
+
+/** Where the provider gave the verdict, or has a result, its job is over; where this workflow gave up it may not be. */
+function mayStillRender(error: unknown, { code }: TaskFailure): boolean {
+  return !(error instanceof ActivityFailure) && code !== 'result_transfer_failed';
 }
 
 /** The deadline ended an activity, whatever its last attempt died of. */
@@ -257,6 +279,12 @@ function verdictOf(error: unknown): TaskFailure | null {
   const failure = error instanceof ActivityFailure ? error.cause : error;
   if (!(failure instanceof ApplicationFailure) || !failure.type || !isTaskErrorCode(failure.type)) return null;
   return { code: failure.type, message: failure.message };
+}
+
+function isStoreAway(error: unknown): boolean {
+  return (
+    error instanceof ActivityFailure && error.cause instanceof ApplicationFailure && error.cause.type === STORE_AWAY
+  );
 }
 
 function outcomeOf(ending: Ending): string {

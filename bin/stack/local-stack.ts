@@ -83,6 +83,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
       GENWAY_KEY_PEPPER: config.secrets.keyPepper ?? secrets.keyPepper,
       GENWAY_ENCRYPTION_KEY: config.secrets.encryptionKey ?? secrets.encryptionKey,
       GENWAY_SHUTDOWN_GRACE_S: String(config.shutdownGraceMs / 1000),
+      GENWAY_PROVIDER_PATIENCE_S: String(config.providerPatienceMs / 1000),
     });
     const processConfig = loadConfig(environment);
     const startNode = (name: string) => startNodeProcess(name, { environment, config, write });

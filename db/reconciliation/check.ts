@@ -26,6 +26,13 @@ export interface Sources {
   /** The database as it is now, for what must be compared with the world outside. */
   readonly database: Database;
   readonly workflows: WorkflowLookup;
+  readonly results: ResultLookup;
+}
+
+/** What a reconciliation asks of the store. */
+export interface ResultLookup {
+  /** Whether the file is there that a link of ours leads to. A link that is not of this store counts as there. */
+  has(url: string): Promise<boolean>;
 }
 
 /** What a reconciliation asks of Temporal. */

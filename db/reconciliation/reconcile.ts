@@ -1,11 +1,18 @@
 /** Compares everything that says something about money, and reports what does not agree. Nothing is ever corrected here. */
 import type { Database } from '../database.ts';
-import type { Check, CheckResult, Finding, ReconciliationReport, Sources, WorkflowLookup } from './check.ts';
+import type { Check, CheckResult, Finding, ReconciliationReport, Sources } from './check.ts';
 import { LEDGER_CHECKS } from './ledger-checks.ts';
+import { RESULT_CHECK } from './result-check.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
 import { DELIVERY_CHECK, WORKFLOW_CHECK } from './workflow-check.ts';
 
-export const CHECKS: readonly Check[] = [...LEDGER_CHECKS, ...TEXT_CHECKS, WORKFLOW_CHECK, DELIVERY_CHECK];
+export const CHECKS: readonly Check[] = [
+  ...LEDGER_CHECKS,
+  ...TEXT_CHECKS,
+  WORKFLOW_CHECK,
+  DELIVERY_CHECK,
+  RESULT_CHECK,
+];
 
 /** A report shows so many findings of each check; more of one kind have one cause. */
 const MAX_FINDINGS_SHOWN = 100;
@@ -17,10 +24,10 @@ const MAX_FINDINGS_SHOWN = 100;
  */
 export async function reconcile(
   database: Database,
-  workflows: WorkflowLookup,
+  outside: Pick<Sources, 'workflows' | 'results'>,
   onProgress: (check: string) => void = () => {},
 ): Promise<ReconciliationReport> {
-  return database.transaction(async (snapshot) => runChecks(CHECKS, { snapshot, database, workflows }, onProgress), {
+  return database.transaction(async (snapshot) => runChecks(CHECKS, { snapshot, database, ...outside }, onProgress), {
     isolationLevel: 'repeatable read',
     readOnly: true,
   });

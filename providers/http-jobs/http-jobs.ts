@@ -1,12 +1,11 @@
 /** A client of the HTTP job protocol: see docs/provider-protocol.md. */
 import { Agent, type Dispatcher } from 'undici';
+import { DOWNLOAD_SILENCE_MS, PROVIDER_ANSWER_MS } from '../../domain/step-limits.ts';
 import { ProviderUnreachableError, type MediaProvider } from '../media-provider.ts';
 import { openDownload } from './download.ts';
 import { exchange, type Answer } from './exchange.ts';
 import { jobIdOf, jobStateOf, listedJobIdOf, presentSubmission, refusalOf, resultGone, saysNotFound } from './wire.ts';
 
-const DEFAULT_REQUEST_TIMEOUT_MS = 15_000;
-const DEFAULT_DOWNLOAD_IDLE_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
 const CONNECTIONS = 128;
 const KEEP_ALIVE_MS = 30_000;
@@ -54,7 +53,7 @@ export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvid
         headers: { ...credential, ...call.headers },
         ...(call.body ? { body: call.body } : {}),
         dispatcher,
-        timeoutMs: options.requestTimeoutMs ?? DEFAULT_REQUEST_TIMEOUT_MS,
+        timeoutMs: options.requestTimeoutMs ?? PROVIDER_ANSWER_MS,
         maxResponseBytes: options.maxResponseBytes ?? DEFAULT_MAX_RESPONSE_BYTES,
       },
       signal,
@@ -87,7 +86,7 @@ export function createHttpJobsProvider(options: HttpJobsOptions): HttpJobsProvid
       const isOwn = new URL(result.url).origin === base.origin;
       const carrier = isOwn ? dispatcher : options.externalDispatcher;
       if (!carrier) throw resultGone();
-      const idleTimeoutMs = options.downloadIdleTimeoutMs ?? DEFAULT_DOWNLOAD_IDLE_TIMEOUT_MS;
+      const idleTimeoutMs = options.downloadIdleTimeoutMs ?? DOWNLOAD_SILENCE_MS;
       return openDownload(result.url, { headers: isOwn ? credential : {}, dispatcher: carrier, idleTimeoutMs }, signal);
     },
 

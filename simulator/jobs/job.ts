@@ -16,6 +16,12 @@ export interface Job {
   submissions: number;
   cancelledAtMs: number | undefined;
   pollErrorsLeft: number;
+  forgetsLeft: number;
+  /** How often it was said to have succeeded. */
+  successesTold: number;
+  deadLinksLeft: number;
+  /** How often its files were asked for. */
+  downloads: number;
 }
 
 /** The share of the render that the job waits before it starts. */
@@ -24,7 +30,7 @@ const STUCK_PERCENT = 42;
 
 /** @param defaultRenderMs how long the render takes unless a directive says so */
 export function createJob(key: string, submission: Submission, nowMs: number, defaultRenderMs: number): Job {
-  const { renderMs, isStuck, pollErrors } = submission.directives;
+  const { renderMs, isStuck, pollErrors, forgets, deadLinks } = submission.directives;
   return {
     id: `job_${randomUUID()}`,
     key,
@@ -34,12 +40,19 @@ export function createJob(key: string, submission: Submission, nowMs: number, de
     submissions: 1,
     cancelledAtMs: undefined,
     pollErrorsLeft: pollErrors,
+    forgetsLeft: forgets,
+    successesTold: 0,
+    deadLinksLeft: deadLinks,
+    downloads: 0,
   };
 }
 
-export function statusOf(job: Job, nowMs: number): JobStatus {
+export function statusOf({ submission, ...job }: Job, nowMs: number): JobStatus {
+  const { fail, recants } = submission.directives;
   if (job.cancelledAtMs !== undefined) return 'cancelled';
-  if (nowMs >= job.rendersUntilMs) return job.submission.directives.fail === undefined ? 'succeeded' : 'failed';
+  if (nowMs >= job.rendersUntilMs) {
+    return fail !== undefined || (recants && job.successesTold > 0) ? 'failed' : 'succeeded';
+  }
   return progressShare(job, nowMs) < QUEUED_SHARE ? 'queued' : 'running';
 }
 
@@ -72,7 +85,13 @@ export function presentJob(job: Job, nowMs: number): object {
     return { ...shown, results: Array.from({ length: files }, (_, index) => presentResult(job, index)) };
   }
   if (status === 'failed') {
-    return { ...shown, error: { code: job.submission.directives.fail, message: 'The prompt asked for this failure.' } };
+    return {
+      ...shown,
+      error: {
+        code: job.submission.directives.fail ?? 'processing_failed',
+        message: 'The prompt asked for this failure.',
+      },
+    };
   }
   return shown;
 }
@@ -103,7 +122,7 @@ function presentRendering(rendering: Rendering): object {
   return { kind, width, height, duration_seconds: rendering.durationSeconds };
 }
 
-function progressShare(job: Job, nowMs: number): number {
+function progressShare(job: Pick<Job, 'createdAtMs' | 'rendersUntilMs'>, nowMs: number): number {
   if (job.rendersUntilMs === Infinity) return STUCK_PERCENT / 100;
   return (nowMs - job.createdAtMs) / (job.rendersUntilMs - job.createdAtMs);
 }

@@ -10,6 +10,7 @@ import type { Rendering } from './submission.ts';
 const MAX_CACHED_FILES = 16;
 const SLOW_PIECES = 20;
 const SLOW_WAIT_MS = 50;
+const STALL_MS = 18_500;
 
 export interface ResultSender {
   send(job: Job, response: ServerResponse): Promise<void>;
@@ -43,6 +44,8 @@ export function createResultSender(): ResultSender {
           return sendHalf(await fileOf(rendering), rendering, response);
         case 'slow':
           return sendSlowly(await fileOf(rendering), rendering, response);
+        case 'stalled':
+          return sendStalling(await fileOf(rendering), job, response);
         case undefined:
           writeHead(await fileOf(rendering), rendering, response).end(await fileOf(rendering));
       }
@@ -63,6 +66,14 @@ function writeHead(file: Buffer, rendering: Rendering, response: ServerResponse)
 function sendHalf(file: Buffer, rendering: Rendering, response: ServerResponse): void {
   const half = file.subarray(0, Math.floor(file.length / 2));
   writeHead(file, rendering, response).write(half, () => response.destroy());
+}
+
+/** The first download stands still in the middle, long enough for a step to be taken for dead; the others do not. */
+async function sendStalling(file: Buffer, { submission, downloads }: Job, response: ServerResponse): Promise<void> {
+  const half = Math.floor(file.length / 2);
+  writeHead(file, submission.rendering, response).write(file.subarray(0, half));
+  if (downloads === 1) await sleep(STALL_MS, undefined, { ref: false });
+  response.end(file.subarray(half));
 }
 
 async function sendSlowly(file: Buffer, rendering: Rendering, response: ServerResponse): Promise<void> {

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { dropConnection, parseJson, Refusal, sendJson, type Route, type SimulatorRequest } from '../router.ts';
 import type { CallbackSender } from './callback.ts';
-import { cancelJob, createJob, hasResult, presentJob, type Job } from './job.ts';
+import { cancelJob, createJob, hasResult, presentJob, statusOf, type Job } from './job.ts';
 import { createResultSender } from './results.ts';
 import type { JobStore } from './store.ts';
 import { parseSubmission } from './submission.ts';
@@ -56,6 +56,9 @@ export function jobRoutes({ store, apiKey, callbacks, renderMs }: JobRoutesOptio
         }
         const job = accept(key, request);
         if (job.submission.directives.dropSubmit) return dropConnection(response);
+        if (job.submission.directives.submitError) {
+          throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
+        }
         sendJson(response, 201, presentJob(job, Date.now()));
       },
     },
@@ -76,7 +79,12 @@ export function jobRoutes({ store, apiKey, callbacks, renderMs }: JobRoutesOptio
           job.pollErrorsLeft -= 1;
           throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
         }
+        if (job.forgetsLeft > 0) {
+          job.forgetsLeft -= 1;
+          throw new Refusal(404, 'not_found', 'no such job');
+        }
         sendJson(response, 200, presentJob(job, Date.now()));
+        if (statusOf(job, Date.now()) === 'succeeded') job.successesTold += 1;
       },
     },
     {
@@ -98,6 +106,14 @@ export function jobRoutes({ store, apiKey, callbacks, renderMs }: JobRoutesOptio
         if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
           throw new Refusal(404, 'not_found', 'the job has no such file');
         }
+        if (job.deadLinksLeft > 0) {
+          job.deadLinksLeft -= 1;
+          throw new Refusal(403, 'forbidden', 'the link has expired');
+        }
+        if (Number(request.parameters['index']) === job.submission.directives.missingFile) {
+          throw new Refusal(404, 'not_found', 'the file is gone');
+        }
+        job.downloads += 1;
         await results.send(job, response);
       },
     },

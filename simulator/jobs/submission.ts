@@ -17,7 +17,7 @@ const MAX_EDGE_PIXELS = 3840;
 const MAX_PIXELS = 8_294_400;
 const INPUT_LISTS = ['images', 'reference_videos', 'reference_audios'] as const;
 const MAX_FILES = 16;
-const RESULT_FAULTS = ['missing', 'truncated', 'wrong_type', 'slow'] as const;
+const RESULT_FAULTS = ['missing', 'truncated', 'wrong_type', 'slow', 'stalled'] as const;
 
 /** What to draw. */
 export type Rendering =
@@ -33,8 +33,18 @@ export interface MediaDirectives {
   readonly reject: string | undefined;
   readonly isStuck: boolean;
   readonly dropSubmit: boolean;
+  /** Accepted, and answered with an error all the same. */
+  readonly submitError: boolean;
   readonly pollErrors: number;
+  /** So many polls are told that there is no such job. */
+  readonly forgets: number;
+  /** So many links of the result lead nowhere. */
+  readonly deadLinks: number;
   readonly result: (typeof RESULT_FAULTS)[number] | undefined;
+  /** Says that it succeeded when it is asked for the first time, and that it failed from then on. */
+  readonly recants: boolean;
+  /** The number of a file that is gone, from 0. */
+  readonly missingFile: number | undefined;
   /** How many files the job has made. */
   readonly files: number;
 }
@@ -99,7 +109,12 @@ function parseMediaDirectives(prompt: string): MediaDirectives {
       reject: directives.get('reject'),
       isStuck: directives.has('stuck'),
       dropSubmit: directives.has('drop_submit'),
+      submitError: directives.has('submit_error'),
       pollErrors: wholeNumber(directives, 'poll_errors') ?? 0,
+      forgets: wholeNumber(directives, 'forget') ?? 0,
+      deadLinks: wholeNumber(directives, 'dead_links') ?? 0,
+      recants: directives.has('recant'),
+      missingFile: wholeNumber(directives, 'missing_file'),
       result: oneOf(directives, 'result', RESULT_FAULTS),
       files: Math.min(Math.max(wholeNumber(directives, 'files') ?? 1, 1), MAX_FILES),
     };

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { createMediaTaskActivities } from '../../activities/media-task.ts';
 import { newId } from '../../domain/ids.ts';
 import { createLocalStorage } from '../../storage/local.ts';
+import { watchStorage } from '../../storage/watched.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
@@ -21,7 +22,10 @@ describe('the steps of a media task', () => {
       database: testDatabase.database,
       providers: new Map(),
       limitedProviders: new Set(),
-      storage: createLocalStorage({ directory: tmpdir(), publicUrl: 'http://127.0.0.1/files' }),
+      storage: watchStorage(createLocalStorage({ directory: tmpdir(), publicUrl: 'http://127.0.0.1/files' }), {
+        onChange: () => {},
+      }),
+      providerPatienceMs: 1_000,
       pollIntervalMs: 1_000,
       callbackUrl: () => null,
       metrics: createMetrics(),

@@ -65,7 +65,10 @@ describe('db/partitions', () => {
   }
 
   async function findings(): Promise<string[]> {
-    const report = await reconcile(database, { listOpenTaskIds: async function* () {}, isOpen: async () => false });
+    const report = await reconcile(database, {
+      workflows: { listOpenTaskIds: async function* () {}, isOpen: async () => false },
+      results: { has: async () => true },
+    });
     return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
   }
 

@@ -25,6 +25,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   processes: { because: 'those that died are removed by whoever releases what they held' },
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },
   reconciliations: { sweep: 'reconciliations' },
+  result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
   text_free_slots: { sweep: 'slots of free text' },
   text_holds: { because: 'those of requests under way; what is abandoned is released' },

@@ -54,6 +54,14 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     });
   }
 
+  it('knows which objects are there', async () => {
+    const { storage } = underTest();
+    await storage.put('there.png', chunksOf(Buffer.from('x')), OPTIONS);
+    expect(await storage.has('there.png')).to.equal(true);
+    await storage.delete('there.png');
+    expect(await storage.has('there.png')).to.equal(false);
+  });
+
   it('replaces an object that is written again', async () => {
     const { storage, read } = underTest();
     await storage.put('again.png', chunksOf(Buffer.from('first, and longer')), OPTIONS);

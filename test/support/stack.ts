@@ -98,6 +98,7 @@ export async function startTestStack({
     GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
     GENWAY_POLL_MS: '200',
     GENWAY_SHUTDOWN_GRACE_S: '10',
+    GENWAY_PROVIDER_PATIENCE_S: '2',
     GENWAY_RATE_LIMIT_RPM: '100000',
     GENWAY_WORKFLOW_BUNDLE: await testWorkflowBundle(),
     ...env,

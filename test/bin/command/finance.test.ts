@@ -9,7 +9,10 @@ import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/
 import { connectGenway, type Genway } from '../../support/genway.ts';
 import { CATALOGUE_VERSION, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
 
-const NO_WORKFLOWS = { listOpenTaskIds: async function* () {}, isOpen: async () => false };
+const NOTHING_OUTSIDE = {
+  workflows: { listOpenTaskIds: async function* () {}, isOpen: async () => false },
+  results: { has: async () => true },
+};
 
 describe('the commands of finance', () => {
   let app: TestApp;
@@ -22,7 +25,7 @@ describe('the commands of finance', () => {
     app = await startTestApp({
       startReconciliation: async (id) => {
         await insertReconciliation(app.database, { id, requestedBy: 'operator' });
-        await finishReconciliation(app.database, id, await reconcile(app.database, NO_WORKFLOWS));
+        await finishReconciliation(app.database, id, await reconcile(app.database, NOTHING_OUTSIDE));
       },
     });
     genway = await connectGenway(app);

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { Database } from '../../../db/database.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
-import type { Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
+import type { Finding, ResultLookup, WorkflowLookup } from '../../../db/reconciliation/check.ts';
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../../db/text-ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
@@ -315,12 +315,16 @@ describe('reconciliation', () => {
   after(() => testDatabase.drop());
 
   /** What is found after some damage, all of which is undone again. */
-  async function findAfter(sql: string, workflows = openFor(given.processing)): Promise<readonly Finding[]> {
+  async function findAfter(
+    sql: string,
+    workflows = openFor(given.processing),
+    results = EVERY_FILE,
+  ): Promise<readonly Finding[]> {
     const copy = await database.transaction();
     try {
       await copy.raw('SET LOCAL session_replication_role = replica');
       await copy.raw(sql, { ...given });
-      const { findings } = await runChecks(CHECKS, { snapshot: copy, database: copy, workflows });
+      const { findings } = await runChecks(CHECKS, { snapshot: copy, database: copy, workflows, results });
       return findings;
     } finally {
       await copy.rollback();
@@ -336,7 +340,10 @@ describe('reconciliation', () => {
   }
 
   it('finds nothing where nothing is wrong', async () => {
-    const { findings, checks } = await reconcile(database, openFor(given.processing));
+    const { findings, checks } = await reconcile(database, {
+      workflows: openFor(given.processing),
+      results: EVERY_FILE,
+    });
     expect(findings).to.deep.equal([]);
     expect(checks.map(({ check }) => check)).to.deep.equal(CHECKS.map(({ name }) => name));
   });
@@ -373,6 +380,14 @@ describe('reconciliation', () => {
     });
   });
 
+  it('finds a task whose file is gone', async () => {
+    expectFinding(await findAfter('SELECT', openFor(given.processing), { has: async () => false }), {
+      check: 'results',
+      subject: 'succeeded',
+      says: /^the task succeeded, and its file https?:\S+ is not there$/,
+    });
+  });
+
   it('gives a workflow time to close after its task has ended', async () => {
     expect(await findAfter('SELECT', openFor(given.processing, given.succeeded))).to.deep.equal([]);
   });
@@ -396,7 +411,7 @@ describe('reconciliation', () => {
   });
 
   it('tries every check', () => {
-    const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows', 'deliveries']);
+    const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows', 'deliveries', 'results']);
     expect([...tried]).to.have.members(CHECKS.map(({ name }) => name));
   });
 
@@ -412,12 +427,15 @@ describe('reconciliation', () => {
           },
         },
       ],
-      { snapshot: database, database, workflows: openFor() },
+      { snapshot: database, database, workflows: openFor(), results: EVERY_FILE },
     );
     expect(checks[0]?.findings).to.equal(120);
     expect(findings).to.have.length(100);
   });
 });
+
+/** A store that has lost nothing. */
+const EVERY_FILE: ResultLookup = { has: async () => true };
 
 /** Temporal, where exactly these tasks have an open workflow. */
 function openFor(...taskIds: readonly string[]): WorkflowLookup {

@@ -1,0 +1,42 @@
+/** How steps tell Temporal, and by it operators, that they go on. */
+import type { Context } from '@temporalio/activity';
+import { HEARTBEAT_MS } from '../domain/step-limits.ts';
+
+const FIRST_HEARTBEAT_MS = 2_000;
+
+/** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
+export function createHeart(context: Context): (details: object) => void {
+  const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
+  return (details) => {
+    if (Date.now() >= firstBeatAt) context.heartbeat(details);
+  };
+}
+
+/** A pause as long as it likes, in which the worker still counts as alive. */
+export async function sleepBeating(context: Context, milliseconds: number, beat: () => void): Promise<void> {
+  for (let leftMs = milliseconds; leftMs > 0; leftMs -= HEARTBEAT_MS) {
+    await context.sleep(Math.min(leftMs, HEARTBEAT_MS));
+    beat();
+  }
+}
+
+/**
+ * Work that may be silent for longer than a worker may: a download or a write that stands still has a limit of its own.
+ *
+ * @param work calls `say` with what operators shall see of it
+ */
+export async function whileBeating<Result>(
+  context: Context,
+  work: (say: (details: object) => void) => Promise<Result>,
+): Promise<Result> {
+  let details: object = {};
+  const beat = createHeart(context);
+  const timer = setInterval(() => beat(details), HEARTBEAT_MS);
+  try {
+    return await work((said) => {
+      details = said;
+    });
+  } finally {
+    clearInterval(timer);
+  }
+}

@@ -1,0 +1,42 @@
+/** Files that steps wrote for tasks, each noted before it is written: what no task names in the end is removed. */
+import { STORE_SURELY_OVER_MS } from '../../domain/step-limits.ts';
+import type { Database } from '../database.ts';
+import { createdAtOf } from './tasks.ts';
+
+export interface ResultFile {
+  /** In storage. */
+  readonly key: string;
+  readonly taskId: string;
+}
+
+/** A file whose task is over. */
+export interface DoneResultFile extends ResultFile {
+  /** The links of the task's output; empty for a task that failed. */
+  readonly urls: readonly string[];
+}
+
+/** Notes a file that is about to be written. */
+export async function recordResultFile(database: Database, key: string, taskId: string): Promise<void> {
+  await database('result_files').insert({ key, task_id: taskId, task_created_at: createdAtOf(taskId) });
+}
+
+/** Files that no step can be writing any more, of tasks that have ended, oldest first. */
+export async function findDoneResultFiles(database: Database, limit: number): Promise<readonly DoneResultFile[]> {
+  const { rows } = await database.raw<{ rows: { key: string; task_id: string; output: { url: string }[] | null }[] }>(
+    /* sql */ `
+    SELECT file.key, file.task_id, task.output
+    FROM result_files AS file
+    LEFT JOIN tasks AS task ON task.id = file.task_id AND task.created_at = file.task_created_at
+    WHERE file.created_at < now() - make_interval(secs => :seconds)
+      AND (task.id IS NULL OR task.status IN ('succeeded', 'failed'))
+    ORDER BY file.created_at
+    LIMIT :limit`,
+    { seconds: STORE_SURELY_OVER_MS / 1000, limit },
+  );
+  return rows.map(({ key, task_id: taskId, output }) => ({ key, taskId, urls: (output ?? []).map(({ url }) => url) }));
+}
+
+/** Forgets files that are removed, or that their task names. */
+export async function forgetResultFiles(database: Database, keys: readonly string[]): Promise<void> {
+  await database('result_files').whereIn('key', keys).delete();
+}

@@ -1,0 +1,45 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import { findDoneResultFiles, forgetResultFiles, recordResultFile } from '../../../db/queries/result-files.ts';
+import { STORE_SURELY_OVER_MS } from '../../../domain/step-limits.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createKey, createTaskRow, finishAsFailed, finishAsSucceeded } from '../../support/factories.ts';
+
+describe('the files of results', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let succeeded: string;
+  let failed: string;
+  let running: string;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
+    const tasks = [
+      await createTaskRow(database, key),
+      await createTaskRow(database, key),
+      await createTaskRow(database, key),
+    ] as const;
+    await finishAsSucceeded(database, tasks[0]);
+    await finishAsFailed(database, tasks[1]);
+    [succeeded, failed, running] = [tasks[0].id, tasks[1].id, tasks[2].id];
+    for (const id of [succeeded, failed, running]) await recordResultFile(database, `results/${id}/old/0.mp4`, id);
+    await database('result_files').update({ created_at: new Date(Date.now() - STORE_SURELY_OVER_MS - 1_000) });
+    await recordResultFile(database, `results/${failed}/new/0.mp4`, failed);
+  });
+  after(() => testDatabase.drop());
+
+  it('are to be looked at once their task has ended and no step can be writing them, with what the task names', async () => {
+    const files = await findDoneResultFiles(database, 100);
+    expect(files.map(({ taskId }) => taskId)).to.have.members([succeeded, failed]);
+    expect(files.find(({ taskId }) => taskId === failed)?.urls).to.deep.equal([]);
+    expect(files.find(({ taskId }) => taskId === succeeded)?.urls).to.have.length(1);
+  });
+
+  it('are forgotten by their names', async () => {
+    await forgetResultFiles(database, [`results/${failed}/old/0.mp4`]);
+    const files = await findDoneResultFiles(database, 100);
+    expect(files.map(({ taskId }) => taskId)).to.deep.equal([succeeded]);
+  });
+});

@@ -1,0 +1,31 @@
+import { expect } from 'chai';
+import {
+  DISPATCH_ATTEMPT_MS,
+  DISPATCH_LIMIT_MS,
+  DOWNLOAD_SILENCE_MS,
+  HEARTBEAT_MS,
+  HEARTBEAT_TIMEOUT_MS,
+  PROVIDER_ANSWER_MS,
+  STORE_LIMIT_MS,
+  STORE_SILENCE_MS,
+  STORE_SURELY_OVER_MS,
+} from '../../domain/step-limits.ts';
+
+describe('the time limits of a task and its steps', () => {
+  it('leave an attempt to hand a job over the time to look it up and to submit it', () => {
+    expect(DISPATCH_ATTEMPT_MS).to.be.greaterThan(2 * PROVIDER_ANSWER_MS);
+    expect(DISPATCH_LIMIT_MS).to.be.greaterThan(2 * DISPATCH_ATTEMPT_MS);
+  });
+
+  it('let a worker miss a heartbeat, and not be taken for dead', () => {
+    expect(HEARTBEAT_TIMEOUT_MS).to.be.greaterThan(2 * HEARTBEAT_MS);
+  });
+
+  it('end a download or a write that stands still before the step that waits for it', () => {
+    expect(STORE_LIMIT_MS).to.be.greaterThan(2 * (DOWNLOAD_SILENCE_MS + STORE_SILENCE_MS));
+  });
+
+  it('take no file for forgotten that a step may still be writing', () => {
+    expect(STORE_SURELY_OVER_MS).to.be.greaterThan(2 * STORE_LIMIT_MS);
+  });
+});
