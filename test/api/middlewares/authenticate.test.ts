@@ -24,7 +24,7 @@ describe('an API key', () => {
 
   /** Lists models, which needs nothing but a usable key. */
   const use = (headers: Record<string, string>): Promise<Answer<ErrorBody>> =>
-    call(`${app.baseUrl}/v1/models`, { headers });
+    call(`${app.baseUrl}/v1/balance`, { headers });
   const withKey = (key: KeySettings = {}): Promise<TestCaller> => app.createAccount({ fundedUsd: 10, key });
 
   it('works with and without its sk- prefix', async () => {

@@ -34,7 +34,7 @@ describe('what no route takes', () => {
     ['DELETE', '/v1/images/tasks', 'POST'],
     ['POST', '/v1/tasks/task_x', 'GET, HEAD'],
     ['DELETE', '/v1/tasks', 'GET, HEAD'],
-    ['GET', '/v1/files', 'POST'],
+    ['PATCH', '/v1/files', 'GET, HEAD, POST'],
     ['PUT', '/v1/models', 'GET, HEAD'],
     ['PUT', '/v1/webhooks', 'GET, HEAD, POST'],
     ['POST', '/v1/webhooks/we_x', 'DELETE, GET, HEAD, PATCH'],
