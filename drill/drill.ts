@@ -1,4 +1,4 @@
-/** One drill from its start to its verdict: load, kills, quiet, checks. */
+/** One drill from its start to its verdict: load, faults, quiet, checks. */
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
@@ -8,29 +8,36 @@ import { MEDIA_CHECKS } from './checks/media.ts';
 import { MONEY_CHECKS } from './checks/money.ts';
 import { PROCESS_CHECKS } from './checks/processes.ts';
 import { TEXT_CHECKS } from './checks/text.ts';
+import { measureWaits, WAIT_CHECKS } from './checks/waits.ts';
 import { WEBHOOK_CHECKS } from './checks/webhooks.ts';
+import type { Stage } from './faults/fault.ts';
 import { createCustomers, type Customer } from './customers.ts';
-import { carryOut } from './killer.ts';
+import { carryOut } from './carry-out.ts';
 import { type MediaLoad, startMediaLoad } from './load/media.ts';
+import { SCENARIOS } from './load/scenarios.ts';
 import { startTextLoad, type TextLoad } from './load/text.ts';
 import type { DrillOptions } from './options.ts';
-import { planKills } from './plan.ts';
+import { type PlannedFault, planFaults } from './plan.ts';
 import { waitForQuiet } from './quiet.ts';
 import { createRandom, type Random } from './random.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { describeDeeds } from './report.ts';
+import { describeDeeds, describeWaits } from './report.ts';
 import { type DrillStack, startDrillStack } from './stack.ts';
 
-const CHECKS = [...MEDIA_CHECKS, ...WEBHOOK_CHECKS, ...TEXT_CHECKS, ...MONEY_CHECKS, ...PROCESS_CHECKS];
+const CHECKS = [...MEDIA_CHECKS, ...WEBHOOK_CHECKS, ...TEXT_CHECKS, ...MONEY_CHECKS, ...PROCESS_CHECKS, ...WAIT_CHECKS];
 
 /** What is under way during a drill. */
 interface Scene {
   readonly stack: DrillStack;
   readonly receiver: Receiver;
   readonly customers: readonly Customer[];
+  readonly stage: Stage;
 }
 
 interface Load {
+  /** In milliseconds since 1970. */
+  readonly beganAtMs: number;
+  readonly endedAtMs: number;
   readonly media: MediaLoad;
   readonly text: TextLoad;
 }
@@ -47,7 +54,7 @@ export async function runDrill(
   { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
   const random = createRandom(options.seed);
-  const plan = planKills(random, options);
+  const plan = planFaults(random, options);
   const receiver = await startReceiver(random.fork());
   const { copies, taskDeadlineMs } = options;
   try {
@@ -60,11 +67,13 @@ export async function runDrill(
     });
     try {
       const customers = await createCustomers(stack.apiUrls[0] ?? '', stack.adminToken, receiver);
-      const scene = { stack, receiver, customers };
+      const { members, storeFolder } = stack;
+      const stage = { members, storeFolder, receiver, upstreams: { scenarios: SCENARIOS }, struck: new Set<string>() };
+      const scene = { stack, receiver, customers, stage };
       const load = await underLoad(scene, random, options, () =>
-        carryOut(plan, { members: stack.members, random: random.fork(), report: print }),
+        carryOut(plan, { stage, random: random.fork(), report: print }),
       );
-      return await check(scene, load, options.quietMs, print);
+      return await check(scene, plan, load, options.quietMs, print);
     } finally {
       await stack.stop();
     }
@@ -75,7 +84,7 @@ export async function runDrill(
 
 /** Keeps the load up for its time while `disturb` goes on, and waits until the clients have what they asked for. */
 async function underLoad(
-  { stack, receiver, customers }: Scene,
+  { stack, receiver, customers, stage }: Scene,
   random: Random,
   { durationMs, createsPerSecond, textRequestsPerSecond, quietMs }: DrillOptions,
   disturb: () => Promise<void>,
@@ -84,11 +93,13 @@ async function underLoad(
   const patienceEnded = new AbortController();
   // Every client listens.
   setMaxListeners(0, loadEnded.signal, patienceEnded.signal);
+  const beganAtMs = Date.now();
   const media = startMediaLoad({
     random: random.fork(),
     perSecond: createsPerSecond,
     apiUrls: stack.apiUrls,
     customers,
+    upstreams: stage.upstreams,
     loadEnded: loadEnded.signal,
     patienceEnded: patienceEnded.signal,
   });
@@ -100,17 +111,19 @@ async function underLoad(
     ended: loadEnded.signal,
   });
   await Promise.all([disturb(), sleep(durationMs)]);
+  const endedAtMs = Date.now();
   loadEnded.abort();
   receiver.calmDown();
   const patience = setTimeout(() => patienceEnded.abort(), quietMs);
   await Promise.all([media.done, text.done]);
   clearTimeout(patience);
-  return { media, text };
+  return { beganAtMs, endedAtMs, media, text };
 }
 
 async function check(
   { stack, receiver, customers }: Scene,
-  { media, text }: Load,
+  plan: readonly PlannedFault[],
+  { beganAtMs, endedAtMs, media, text }: Load,
   quietMs: number,
   print: (line: string) => void,
 ): Promise<readonly CheckResult[]> {
@@ -118,9 +131,11 @@ async function check(
   const connection = await Connection.connect({ address: stack.temporalAddress });
   try {
     const unfinished = await waitForQuiet(database, quietMs);
-    for (const line of describeDeeds({ members: stack.members, media, text, receiver })) print(line);
+    for (const line of describeDeeds({ plan, media, text, receiver })) print(line);
     const evidence: Evidence = {
       stack,
+      load: { fromMs: beganAtMs, untilMs: endedAtMs },
+      createdAtMs: media.createdAtMs,
       customers,
       orders: media.orders,
       textAnswers: text.answers,
@@ -128,6 +143,7 @@ async function check(
       database,
       temporal: new Client({ connection }),
     };
+    print(describeWaits(await measureWaits(evidence)));
     const results: CheckResult[] = [
       {
         promise: 'all that was begun has ended',

@@ -1,6 +1,12 @@
 /** One process of the drill's stack: killed now and then, and always brought back. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Role } from './plan.ts';
+import type { TcpProxy } from './tcp-proxy.ts';
+
+/** What runs in processes of its own. The relay runs in those of the api. */
+export type Role = 'api' | 'text' | 'worker' | 'temporal' | 'postgres';
+
+/** What a process is connected to. */
+export type Link = 'postgres' | 'temporal';
 
 /** What can be kept running. */
 export interface Killable {
@@ -11,20 +17,31 @@ export interface Killable {
 }
 
 /** From one moment to another, in milliseconds since 1970. */
-export interface Outage {
+export interface Period {
   readonly fromMs: number;
-  /** When it did its work again. */
   readonly untilMs: number;
+}
+
+/** What a process suffered without ending of it, and for how long. */
+export interface Trouble extends Period {
+  readonly what: 'freeze' | 'silence' | 'cut' | 'temporal cut' | 'delay' | 'lost';
 }
 
 export interface Member {
   readonly role: Role;
   readonly name: string;
+  /** Over which its connections lead. */
+  readonly links: Readonly<Partial<Record<Link, TcpProxy>>>;
   isUp(): boolean;
   /** SIGKILL; brought back after `downMs`. Resolves when it does its work again. */
-  kill(downMs: number): Promise<Outage>;
-  /** By its kills alone. */
-  readonly outages: readonly Outage[];
+  kill(downMs: number): Promise<Period>;
+  /** SIGSTOP, and SIGCONT after a while. */
+  freeze(forMs: number): Promise<void>;
+  /** Puts on record what the process suffers while something is done to it. */
+  suffer(what: Trouble['what'], done: () => Promise<unknown>): Promise<void>;
+  readonly troubles: readonly Trouble[];
+  /** By its kills alone: until it did its work again. */
+  readonly outages: readonly Period[];
   /** How often it ended although nobody killed it. */
   unexpectedEnds(): number;
   /** Stops it in order, and brings it back no more. */
@@ -40,16 +57,19 @@ const PAUSE_BETWEEN_STARTS_MS = 500;
 export async function startMember({
   role,
   name,
+  links = {},
   start,
   report,
 }: {
   role: Role;
   name: string;
+  links?: Member['links'];
   start: () => Promise<Killable>;
   report: (line: string) => void;
 }): Promise<Member> {
   const stopping = new AbortController();
-  const outages: Outage[] = [];
+  const outages: Period[] = [];
+  const troubles: Trouble[] = [];
   let unexpectedEnds = 0;
   let current = await start();
   let isUp = true;
@@ -82,7 +102,9 @@ export async function startMember({
   return {
     role,
     name,
+    links,
     outages,
+    troubles,
     isUp: () => isUp,
     unexpectedEnds: () => unexpectedEnds,
     kill: async (downMs) => {
@@ -96,10 +118,32 @@ export async function startMember({
       outages.push(outage);
       return outage;
     },
+    freeze: (forMs) => freeze(current.pid, forMs, stopping.signal),
+    suffer: async (what, done) => {
+      const fromMs = Date.now();
+      await done();
+      troubles.push({ what, fromMs, untilMs: Date.now() });
+    },
     stop: async () => {
       stopping.abort();
       await comingBack;
       await current.stop();
     },
   };
+}
+
+async function freeze(pid: number, forMs: number, signal: AbortSignal): Promise<void> {
+  const goOn = (): void => {
+    try {
+      process.kill(pid, 'SIGCONT');
+    } catch {
+      // It has ended.
+    }
+  };
+  process.kill(pid, 'SIGSTOP');
+  // What stands still could not stop with this process.
+  process.once('exit', goOn);
+  await sleep(forMs, undefined, { signal }).catch(() => undefined);
+  process.off('exit', goOn);
+  goOn();
 }

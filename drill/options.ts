@@ -1,14 +1,13 @@
 /** What is asked of a drill on the command line. */
 import { parseArgs } from 'node:util';
-import { ROLES, type Role } from './plan.ts';
+import { FAULT_NAMES, type FaultName, FAULTS } from './faults/kinds.ts';
 
 export interface DrillOptions {
   /** How long there is load. */
   readonly durationMs: number;
   readonly seed: number;
-  readonly kills: number;
-  /** Who is killed. */
-  readonly roles: readonly Role[];
+  readonly faults: number;
+  readonly kinds: readonly FaultName[];
   /** How many processes of each kind there are that can be many. */
   readonly copies: number;
   /** A second, on average. */
@@ -23,10 +22,11 @@ export interface DrillOptions {
 export const USAGE = `usage: npm run drill -- [options]
   --minutes N     how long there is load (10)
   --seed N        repeats the chances of an earlier drill (a new one)
-  --kills N       how many processes are killed (8 a minute)
-  --only ROLES    who is killed, with commas: ${ROLES.join(',')} (all of them)`;
+  --faults N      how many there are (8 a minute)
+  --only KINDS    of which kinds, with commas (all of them):
+${FAULT_NAMES.map((name) => `    ${name.padEnd(12)}  ${FAULTS[name].meaning}`).join('\n')}`;
 
-const KILLS_PER_MINUTE = 8;
+const FAULTS_PER_MINUTE = 8;
 
 const WHOLE = /^\d+$/;
 const DECIMAL = /^\d+(\.\d+)?$/;
@@ -50,8 +50,8 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
     options: {
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string', default: String(newSeed) },
-      kills: { type: 'string' },
-      only: { type: 'string', default: ROLES.join(',') },
+      faults: { type: 'string' },
+      only: { type: 'string', default: FAULT_NAMES.join(',') },
     },
   });
   const minutes = number('minutes', values.minutes, { form: DECIMAL, from: 0.1, to: 120 });
@@ -59,12 +59,12 @@ export function parseOptions(args: readonly string[], newSeed: number): DrillOpt
     ...DEFAULTS,
     durationMs: minutes * 60_000,
     seed: number('seed', values.seed, { form: WHOLE, from: 0, to: 2 ** 32 - 1 }),
-    kills: number('kills', values.kills ?? String(Math.ceil(minutes * KILLS_PER_MINUTE)), {
+    faults: number('faults', values.faults ?? String(Math.ceil(minutes * FAULTS_PER_MINUTE)), {
       form: WHOLE,
       from: 1,
       to: 10_000,
     }),
-    roles: [...new Set(values.only.split(',').map(role))],
+    kinds: [...new Set(values.only.split(',').map(kind))],
   };
 }
 
@@ -79,8 +79,8 @@ function number(
   return value;
 }
 
-function role(word: string): Role {
-  const known = ROLES.find((name) => name === word);
-  if (known === undefined) throw new Error(`--only must name some of ${ROLES.join(', ')}`);
+function kind(word: string): FaultName {
+  const known = FAULT_NAMES.find((name) => name === word);
+  if (known === undefined) throw new Error(`--only must name some of ${FAULT_NAMES.join(', ')}`);
   return known;
 }

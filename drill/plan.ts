@@ -1,37 +1,32 @@
-/** Who is killed when: made before the drill begins, from its seed alone. */
+/** What goes wrong when: made before the drill begins, from its seed alone. */
+import { type FaultName, FAULTS } from './faults/kinds.ts';
 import type { Random } from './random.ts';
 
-/** What can be killed. The relay runs in the api processes and dies with them. */
-export const ROLES = ['api', 'text', 'worker', 'temporal', 'postgres'] as const;
-
-export type Role = (typeof ROLES)[number];
-
-export interface Kill {
+export interface PlannedFault {
   /** After the beginning of the load. */
   readonly atMs: number;
-  readonly role: Role;
-  /** How long nobody brings the process back. */
-  readonly downMs: number;
+  readonly kind: FaultName;
+  readonly lastsMs: number;
 }
 
-const LONGEST_DOWN_MS = 4_000;
-
 /**
- * Spreads kills over the time, one at a random moment of each of equal slots, so that some come close together. Every role
+ * Spreads faults over the time, one at a random moment of each of equal slots, so that some come close together. Every kind
  * has its turn before one has another.
  */
-export function planKills(
+export function planFaults(
   random: Random,
-  { kills, durationMs, roles }: { kills: number; durationMs: number; roles: readonly Role[] },
-): readonly Kill[] {
-  const slotMs = durationMs / kills;
-  let turns: Role[] = [];
-  return Array.from({ length: kills }, (_, slot) => {
-    if (turns.length === 0) turns = random.shuffled(roles);
+  { faults, durationMs, kinds }: { faults: number; durationMs: number; kinds: readonly FaultName[] },
+): readonly PlannedFault[] {
+  const slotMs = durationMs / faults;
+  let turns: FaultName[] = [];
+  return Array.from({ length: faults }, (_, slot) => {
+    if (turns.length === 0) turns = random.shuffled(kinds);
+    const kind = turns.pop() ?? random.pick(kinds);
+    const { leastMs, mostMs } = FAULTS[kind];
     return {
       atMs: Math.round((slot + random.next()) * slotMs),
-      role: turns.pop() ?? random.pick(roles),
-      downMs: random.integer(0, LONGEST_DOWN_MS),
+      kind,
+      lastsMs: random.integer(leastMs, mostMs),
     };
   });
 }

@@ -1,4 +1,5 @@
 /** The webhook receiver of the drill: it flaps while there is load, and remembers what it was sent. */
+import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { verifySignature } from '../webhooks/signature.ts';
@@ -14,6 +15,15 @@ export interface ReceivedEvent {
   /** How often it was taken, and how often it was not. */
   accepted: number;
   refused: number;
+  /** When it was taken for the first time, in milliseconds since 1970; null until then. */
+  acceptedAtMs: number | null;
+}
+
+/** A time in which an endpoint answered nothing, in milliseconds since 1970. */
+export interface Hang {
+  readonly path: string;
+  readonly fromMs: number;
+  readonly untilMs: number;
 }
 
 export interface Receiver {
@@ -21,6 +31,15 @@ export interface Receiver {
   readonly url: string;
   /** The secret of the endpoint under a path, which the drill learns when it is made. */
   setSecret(path: string, secret: string): void;
+  /** Of all endpoints. */
+  paths(): readonly string[];
+  /**
+   * From now on the endpoint takes requests and does not answer them.
+   *
+   * @returns ends that
+   */
+  hang(path: string): () => void;
+  readonly hangs: readonly Hang[];
   /** From now on everything is taken at once. */
   calmDown(): void;
   readonly events: ReadonlyMap<string, ReceivedEvent>;
@@ -45,6 +64,8 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   const secrets = new Map<string, string>();
   const events = new Map<string, ReceivedEvent>();
   const complaints: string[] = [];
+  const hanging = new Map<string, AbortSignal>();
+  const hangs: Hang[] = [];
   const calm = new AbortController();
   let behaviour: Behaviour = 'well';
 
@@ -70,6 +91,13 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(Buffer.from(chunk));
     const event = note(request, Buffer.concat(chunks).toString('utf8'));
+    const hangsUntil = hanging.get(event.path);
+    if (hangsUntil) {
+      event.refused += 1;
+      await once(hangsUntil, 'abort');
+      request.socket.resetAndDestroy();
+      return;
+    }
     const now = behaviour;
     if (now === 'slow') await sleep(SLOW_MS, undefined, { signal: calm.signal }).catch(() => undefined);
     if (now === 'failing' || now === 'resetting') {
@@ -79,6 +107,7 @@ export async function startReceiver(random: Random): Promise<Receiver> {
       return;
     }
     event.accepted += 1;
+    event.acceptedAtMs ??= Date.now();
     response.writeHead(204).end();
   }
 
@@ -97,7 +126,7 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     const key = `${path} ${id}`;
     const known = events.get(key);
     if (known && known.body !== body) complaints.push(`${id} to ${path} came with another body than before`);
-    const event = known ?? { id, path, body, accepted: 0, refused: 0 };
+    const event = known ?? { id, path, body, accepted: 0, refused: 0, acceptedAtMs: null };
     events.set(key, event);
     return event;
   }
@@ -105,6 +134,20 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   return {
     url: `http://127.0.0.1:${address.port}`,
     setSecret: (path, secret) => void secrets.set(path, secret),
+    paths: () => [...secrets.keys()],
+    hang: (path) => {
+      const ended = new AbortController();
+      // Every request that hangs listens.
+      setMaxListeners(0, ended.signal);
+      const fromMs = Date.now();
+      hanging.set(path, ended.signal);
+      return () => {
+        hanging.delete(path);
+        hangs.push({ path, fromMs, untilMs: Date.now() });
+        ended.abort();
+      };
+    },
+    hangs,
     calmDown: () => calm.abort(),
     events,
     complaints,

@@ -2,35 +2,34 @@
 import type { CheckResult } from './checks/check.ts';
 import type { MediaLoad } from './load/media.ts';
 import type { TextLoad } from './load/text.ts';
-import type { Member } from './member.ts';
-import { ROLES } from './plan.ts';
+import type { Waits } from './checks/waits.ts';
+import { seconds } from './faults/fault.ts';
+import { FAULT_NAMES } from './faults/kinds.ts';
+import type { PlannedFault } from './plan.ts';
 import type { Receiver } from './receiver.ts';
 
 const MOST_FAILURES_SHOWN = 5;
 
 export function describeDeeds({
-  members,
+  plan,
   media,
   text,
   receiver,
 }: {
-  members: readonly Member[];
+  plan: readonly PlannedFault[];
   media: MediaLoad;
   text: TextLoad;
   receiver: Receiver;
 }): string[] {
   const { orders } = media;
-  const kills = ROLES.map((role) => {
-    const killed = members.filter((member) => member.role === role).flatMap(({ outages }) => outages);
-    return { role, count: killed.length };
-  });
+  const faults = FAULT_NAMES.map((name) => ({ name, count: plan.filter(({ kind }) => kind === name).length }));
   const events = [...receiver.events.values()];
   const whole = text.answers.filter(({ isWhole }) => isWhole).length;
   return [
     line(
-      'kills',
-      sum(kills.map(({ count }) => count)),
-      kills.map(({ role, count }) => `${role} ${count}`),
+      'faults',
+      plan.length,
+      faults.flatMap(({ name, count }) => (count === 0 ? [] : [`${name} ${count}`])),
     ),
     line('media orders', orders.length, [
       `${orders.filter(({ taskId }) => taskId !== null).length} answered 201`,
@@ -50,6 +49,15 @@ export function describeDeeds({
       `${events.filter(({ accepted }) => accepted > 1).length} events taken more than once`,
     ]),
   ];
+}
+
+export function describeWaits({ create, text, event }: Waits): string {
+  const parts = [
+    `${seconds(create)} without an answered create`,
+    `${seconds(text)} without a whole answer of text`,
+    `${seconds(event)} from the end of a task to its event`,
+  ];
+  return `${'longest times'.padEnd(23)} ${parts.join(', ')}`;
 }
 
 export function describeChecks(results: readonly CheckResult[]): string[] {

@@ -1,4 +1,4 @@
-/** `npm run drill`: kills processes under load, then checks that nothing was lost, doubled or left over. */
+/** `npm run drill`: does harm to a stack under load, then checks that nothing was lost, doubled or left over. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -12,9 +12,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 
 const options = readOptions();
 const home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
-const { durationMs, kills, roles, seed } = options;
+const { durationMs, faults, kinds, seed } = options;
 console.log(
-  `${durationMs / 60_000} minutes with ${kills} kills of ${roles.join(', ')}; --seed ${seed}; logs in ${home}`,
+  `${durationMs / 60_000} minutes with ${faults} faults: ${kinds.join(', ')}; --seed ${seed}; logs in ${home}`,
 );
 const results = await runDrill(options, { home, print: console.log });
 for (const line of describeChecks(results)) console.log(line);

@@ -9,6 +9,7 @@ import { waitUntil } from '../bin/stack/wait-until.ts';
 import { childEnvironment, loadStackConfig } from '../config.ts';
 import { createSimulator } from '../simulator/simulator.ts';
 import { type Killable, type Member, startMember } from './member.ts';
+import { startTcpProxy } from './tcp-proxy.ts';
 
 export interface DrillStack {
   /** Of every api process. */
@@ -19,6 +20,8 @@ export interface DrillStack {
   readonly databaseUrl: string;
   readonly temporalAddress: string;
   readonly adminToken: string;
+  /** Of the local store. */
+  readonly storeFolder: string;
   readonly members: readonly Member[];
   stop(): Promise<void>;
 }
@@ -59,7 +62,10 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY, callbackSecret: SIMULATOR_KEY });
   const stop = async (): Promise<void> => {
     // Those who take work in stop before those who keep it.
-    for (const member of members.toReversed()) await member.stop();
+    for (const member of members.toReversed()) {
+      await member.stop();
+      await Promise.all(Object.values(member.links).map((proxy) => proxy.close()));
+    }
     await simulator.close();
   };
   try {
@@ -72,6 +78,7 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
     ]);
     const ports = { api: await findPorts(copies), text: await findPorts(copies), worker: await findPorts(copies) };
     const adminToken = randomBytes(32).toString('hex');
+    const storeFolder = join(home, 'files');
     const environment = childEnvironment({
       GENWAY_HOME: home,
       DATABASE_URL: databaseUrl,
@@ -85,7 +92,9 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
       GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
       GENWAY_ALLOW_PRIVATE_ADDRESSES: 'true',
       GENWAY_PROVIDER_CALLBACKS: 'true',
+      GENWAY_STORAGE_FOLDER: storeFolder,
       GENWAY_RATE_LIMIT_RPM: '1000000',
+      GENWAY_READ_RATE_LIMIT_RPM: '1000000',
       GENWAY_MAX_CONCURRENT_TASKS: '100000',
       GENWAY_TASK_DEADLINE_S: String(settings.taskDeadlineMs / 1000),
       GENWAY_WEBHOOK_SCHEDULE_S: WEBHOOK_WAITS_S.join(','),
@@ -95,7 +104,7 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
     await runScript('bin/migrate.ts', [], environment, home);
     for (const role of ['worker', 'text', 'api'] as const) {
       const starts = ports[role].map((port, index) =>
-        joinNode(role, `${role}-${index + 1}`, port, { environment, home, report }),
+        joinNode(role, `${role}-${index + 1}`, port, { environment, databaseUrl, temporalAddress, home, report }),
       );
       members.push(...(await Promise.all(starts)));
     }
@@ -110,6 +119,7 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
       databaseUrl,
       temporalAddress,
       adminToken,
+      storeFolder,
       members,
       stop,
     };
@@ -150,17 +160,27 @@ async function joinTemporal(home: string, members: Member[], report: (line: stri
 
 interface NodeSettings extends Pick<StackSettings, 'home' | 'report'> {
   readonly environment: NodeJS.ProcessEnv;
+  readonly databaseUrl: string;
+  readonly temporalAddress: string;
 }
+
+/** Its connections lead over proxies of its own, through which they can be disturbed. */
 
 async function joinNode(
   role: NodeRole,
   name: string,
   port: number,
-  { environment, home, report }: NodeSettings,
+  { environment, databaseUrl, temporalAddress, home, report }: NodeSettings,
 ): Promise<Member> {
+  const links = { postgres: await startTcpProxy(databaseUrl), temporal: await startTcpProxy(temporalAddress) };
   const start = async (): Promise<Killable> => {
     const child = await startNode(`bin/${role}.ts`, [], {
-      env: { ...environment, [NODE_ROLES[role]]: String(port) },
+      env: {
+        ...environment,
+        DATABASE_URL: links.postgres.urlOf(databaseUrl),
+        TEMPORAL_ADDRESS: `127.0.0.1:${links.temporal.port}`,
+        [NODE_ROLES[role]]: String(port),
+      },
       logFile: join(home, `${name}.log`),
     });
     let ended = false;
@@ -175,7 +195,7 @@ async function joinNode(
     });
     return { ...child, stop: () => child.stop(STOP_GRACE_MS) };
   };
-  return startMember({ role, name, start, report });
+  return startMember({ role, name, links, start, report });
 }
 
 async function runScript(file: string, args: readonly string[], env: NodeJS.ProcessEnv, home: string): Promise<void> {

@@ -4,15 +4,20 @@ import type { Customer } from '../customers.ts';
 import type { Database } from '../../db/database.ts';
 import type { MediaOrder } from '../load/media.ts';
 import type { TextAnswer } from '../load/text.ts';
+import type { Period } from '../member.ts';
 import type { DrillStack } from '../stack.ts';
 import type { Receiver } from '../receiver.ts';
 
 export interface Evidence {
   readonly stack: DrillStack;
   readonly customers: readonly Customer[];
+  /** When there was load. */
+  readonly load: Period;
+  /** When create calls were answered 201, in milliseconds since 1970. */
+  readonly createdAtMs: readonly number[];
   readonly orders: readonly MediaOrder[];
   readonly textAnswers: readonly TextAnswer[];
-  readonly receiver: Pick<Receiver, 'events' | 'complaints'>;
+  readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
   readonly database: Database;
   readonly temporal: Client;
 }

@@ -15,6 +15,8 @@ interface Task {
 interface Job {
   readonly id: string;
   readonly key: string;
+  readonly status: string;
+  readonly ended_at: string | null;
 }
 
 const taskSchema = Joi.object<{ data: Task }>({
@@ -29,10 +31,19 @@ const taskSchema = Joi.object<{ data: Task }>({
 }).required();
 const jobsSchema = Joi.object<{ data: Job[] }>({
   data: Joi.array()
-    .items(Joi.object({ id: Joi.string().required(), key: Joi.string().required() }).unknown(true))
+    .items(
+      Joi.object({
+        id: Joi.string().required(),
+        key: Joi.string().required(),
+        status: Joi.string().required(),
+        ended_at: Joi.string().allow(null).required(),
+      }).unknown(true),
+    )
     .required(),
 }).required();
 
+/** Of what ended later nobody may have known: processes were down or stood still. */
+const NOTICED_WITHIN_MS = 45_000;
 const ASKED_AT_ONCE = 8;
 /** The simulator lists no more at a time. */
 const MOST_JOBS = 2_000;
@@ -123,9 +134,14 @@ const checkResolutions = sqlCheck(
     ARRAY[(CASE task.status WHEN 'succeeded' THEN 'settlement' WHEN 'failed' THEN 'refund' END, task.price)::text]`,
 );
 
-async function checkRenders({ stack, database }: Evidence): Promise<CheckResult> {
+async function listJobs({ stack }: Evidence): Promise<readonly Job[]> {
   const { text } = await ask(`${stack.simulatorUrl}/_sim/jobs?limit=${MOST_JOBS}`, { token: '' });
-  const { data: jobs } = Joi.attempt(JSON.parse(text), jobsSchema, { convert: false });
+  return Joi.attempt(JSON.parse(text), jobsSchema, { convert: false }).data;
+}
+
+async function checkRenders(evidence: Evidence): Promise<CheckResult> {
+  const { database } = evidence;
+  const jobs = await listJobs(evidence);
   const rows = await database<{ id: string; status: string; provider_job_id: string | null }>('tasks').select(
     'id',
     'status',
@@ -149,6 +165,35 @@ async function checkRenders({ stack, database }: Evidence): Promise<CheckResult>
   return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
 }
 
+/** What was rendered in time is paid for, however long its result could not be stored. */
+async function checkCharges(evidence: Evidence): Promise<CheckResult> {
+  const { orders, database } = evidence;
+  const rows = await database<{ id: string; status: string; error_code: string | null; deadline_at: Date }>(
+    'tasks',
+  ).select('id', 'status', 'error_code', 'deadline_at');
+  const tasks = new Map(rows.map((row) => [row.id, row]));
+  const good = new Set(orders.flatMap(({ taskId, ending }) => (ending === 'succeeded' ? (taskId ?? []) : [])));
+  const failures = (await listJobs(evidence)).flatMap(({ key, status, ended_at }) => {
+    const task = tasks.get(key);
+    if (!task || !good.has(key) || status !== 'succeeded' || ended_at === null) return [];
+    const inTimeMs = task.deadline_at.getTime() - Date.parse(ended_at);
+    if (inTimeMs < NOTICED_WITHIN_MS || task.status === 'succeeded') return [];
+    return [`${key} was rendered ${inTimeMs / 1000} s before its deadline, and is ${task.error_code ?? task.status}`];
+  });
+  return {
+    promise: `what was rendered ${NOTICED_WITHIN_MS / 1000} s before its deadline was charged`,
+    failures,
+  };
+}
+
+async function checkOrphans(evidence: Evidence): Promise<CheckResult> {
+  const open = (await listJobs(evidence)).filter(({ ended_at }) => ended_at === null);
+  return {
+    promise: 'no job is rendering that nobody waits for',
+    failures: open.map(({ id, key, status }) => `${id} of ${key} is ${status}`),
+  };
+}
+
 export const MEDIA_CHECKS: readonly Check[] = [
   checkAnswers,
   checkKeys,
@@ -156,4 +201,6 @@ export const MEDIA_CHECKS: readonly Check[] = [
   checkEndings,
   checkResolutions,
   checkRenders,
+  checkCharges,
+  checkOrphans,
 ];

@@ -27,7 +27,7 @@ async function checkWholeAnswers({ textAnswers, database, stack }: Evidence): Pr
     });
   return {
     promise:
-      'every whole answer was charged once, by the tokens it took, unless its process died with the database away',
+      'every whole answer was charged once, by the tokens it took, unless its process died while the database was away from it',
     failures,
   };
 }
@@ -46,10 +46,14 @@ function whatIsWrong({ usage }: TextAnswer, row: UsageRow | undefined): string |
  * process be killed before that, the answer is free. This is the one loss that is accepted.
  */
 function couldNotBeWritten({ process, endedAtMs }: TextAnswer, members: readonly Member[]): boolean {
-  const outagesOf = (name: string) => members.find((member) => member.name === name)?.outages ?? [];
-  const away = outagesOf('postgres').find(({ fromMs, untilMs }) => fromMs <= endedAtMs && endedAtMs <= untilMs);
-  if (!away) return false;
-  return outagesOf(process).some(({ fromMs }) => fromMs >= endedAtMs && fromMs <= away.untilMs + LONGEST_SETTLING_MS);
+  const own = members.find((member) => member.name === process);
+  const away = [
+    ...(members.find(({ role }) => role === 'postgres')?.outages ?? []),
+    ...(own?.troubles.filter(({ what }) => what !== 'temporal cut') ?? []),
+  ].filter(({ fromMs, untilMs }) => fromMs <= endedAtMs + LONGEST_SETTLING_MS && endedAtMs <= untilMs);
+  if (away.length === 0) return false;
+  const backAtMs = Math.max(...away.map(({ untilMs }) => untilMs));
+  return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs && fromMs <= backAtMs + LONGEST_SETTLING_MS);
 }
 
 async function checkFailures({ textAnswers, database }: Evidence): Promise<CheckResult> {

@@ -6,6 +6,7 @@ import { type Answer, tryToAsk } from '../client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';
+import type { Scenario } from './scenarios.ts';
 
 /** One wish of a client, however many calls it took. */
 export interface MediaOrder {
@@ -27,32 +28,11 @@ export interface MediaLoad {
   readonly orders: readonly MediaOrder[];
   /** Answers to create calls and polls, by status; 0 where there was none. */
   readonly answers: ReadonlyMap<number, number>;
+  /** When create calls were answered 201, in milliseconds since 1970. */
+  readonly createdAtMs: readonly number[];
   /** Resolves when every order has ended. */
   readonly done: Promise<void>;
 }
-
-interface Scenario {
-  readonly weight: number;
-  /** For the simulator. */
-  readonly directive: string;
-  readonly ending: string;
-}
-
-const SCENARIOS: readonly Scenario[] = [
-  { weight: 10, directive: '', ending: 'succeeded' },
-  { weight: 6, directive: 'render_ms=3000', ending: 'succeeded' },
-  { weight: 2, directive: 'render_ms=12000', ending: 'succeeded' },
-  { weight: 2, directive: 'drop_submit', ending: 'succeeded' },
-  { weight: 2, directive: 'poll_errors=4', ending: 'succeeded' },
-  { weight: 1, directive: 'result=slow', ending: 'succeeded' },
-  { weight: 1, directive: 'result=missing', ending: 'result_transfer_failed' },
-  { weight: 1, directive: 'result=truncated', ending: 'result_transfer_failed' },
-  { weight: 1, directive: 'fail=content_policy_violation', ending: 'content_policy_violation' },
-  { weight: 1, directive: 'fail=processing_failed', ending: 'processing_failed' },
-  { weight: 1, directive: 'reject=bad_request', ending: 'bad_request' },
-  { weight: 1, directive: 'reject=processing_unavailable', ending: 'processing_unavailable' },
-  { weight: 1, directive: 'stuck', ending: 'processing_timeout' },
-];
 
 const PRODUCTS = [
   { path: '/v1/videos/tasks', body: { model: 'vidone-3.0', duration: 2 } },
@@ -79,6 +59,7 @@ export function startMediaLoad({
   perSecond,
   apiUrls,
   customers,
+  upstreams,
   loadEnded,
   patienceEnded,
 }: {
@@ -86,11 +67,14 @@ export function startMediaLoad({
   perSecond: number;
   apiUrls: readonly string[];
   customers: readonly Customer[];
+  /** What is chosen from changes meanwhile. */
+  upstreams: { readonly scenarios: readonly Scenario[] };
   loadEnded: AbortSignal;
   patienceEnded: AbortSignal;
 }): MediaLoad {
   const orders: MediaOrder[] = [];
   const answers = new Map<number, number>();
+  const createdAtMs: number[] = [];
 
   async function ask(path: string, question: Parameters<typeof tryToAsk>[1]): Promise<Answer | null> {
     const answer = await tryToAsk(random.pick(apiUrls) + path, question);
@@ -100,7 +84,7 @@ export function startMediaLoad({
   }
 
   async function place(): Promise<void> {
-    const { directive, ending } = random.weighted(SCENARIOS);
+    const { directive, ending } = random.weighted(upstreams.scenarios);
     const { path, body } = random.pick(PRODUCTS);
     const order: MediaOrder = {
       customer: random.pick(customers),
@@ -127,6 +111,7 @@ export function startMediaLoad({
       order.calls += 1;
       const answer = await ask(path, question);
       if (answer?.status === 201) {
+        createdAtMs.push(answer.endedAtMs);
         order.taskId = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data.id;
         order.isReplay = answer.headers['idempotent-replayed'] === 'true';
         return;
@@ -153,7 +138,7 @@ export function startMediaLoad({
   }
 
   const pace = { perSecond, mostAtOnce: MOST_AT_ONCE, mostInAll: MOST_ORDERS };
-  return { orders, answers, done: atPace(random, pace, loadEnded, place) };
+  return { orders, answers, createdAtMs, done: atPace(random, pace, loadEnded, place) };
 }
 
 /** An earlier call with the key may be under way still, and what is down comes back. */

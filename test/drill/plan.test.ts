@@ -1,44 +1,50 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { planKills, ROLES } from '../../drill/plan.ts';
+import { FAULT_NAMES, FAULTS } from '../../drill/faults/kinds.ts';
+import { planFaults } from '../../drill/plan.ts';
 import { createRandom } from '../../drill/random.ts';
 
 const drills = fc.record({
   seed: fc.integer({ min: 0, max: 2 ** 32 - 1 }),
-  kills: fc.integer({ min: 1, max: 200 }),
+  faults: fc.integer({ min: 1, max: 200 }),
   durationMs: fc.integer({ min: 1_000, max: 600_000 }),
 });
 
 describe('the plan of a drill', () => {
-  it('has all of its kills, in order and within its time', () => {
+  it('has all of its faults, in order and within its time', () => {
     fc.assert(
-      fc.property(drills, ({ seed, kills, durationMs }) => {
-        const plan = planKills(createRandom(seed), { kills, durationMs, roles: ROLES });
+      fc.property(drills, ({ seed, faults, durationMs }) => {
+        const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
         const moments = plan.map(({ atMs }) => atMs);
-        expect(plan).to.have.length(kills);
+        expect(plan).to.have.length(faults);
         expect(moments).to.deep.equal(moments.toSorted((one, other) => one - other));
         expect(moments.at(-1)).to.be.at.most(durationMs);
       }),
     );
   });
 
-  it('gives every role its turn before one has another', () => {
+  it('gives every kind its turn before one has another', () => {
     fc.assert(
-      fc.property(drills, ({ seed, kills, durationMs }) => {
-        const plan = planKills(createRandom(seed), { kills, durationMs, roles: ROLES });
-        const counts = ROLES.map((role) => plan.filter((kill) => kill.role === role).length);
+      fc.property(drills, ({ seed, faults, durationMs }) => {
+        const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
+        const counts = FAULT_NAMES.map((name) => plan.filter(({ kind }) => kind === name).length);
         expect(Math.max(...counts) - Math.min(...counts)).to.be.at.most(1);
       }),
     );
   });
 
-  it('spares those who are not named', () => {
-    const plan = planKills(createRandom(1), { kills: 30, durationMs: 60_000, roles: ['api', 'worker'] });
-    expect(new Set(plan.map(({ role }) => role))).to.deep.equal(new Set(['api', 'worker']));
+  it('has none of those kinds that are not named', () => {
+    const plan = planFaults(createRandom(1), { faults: 30, durationMs: 60_000, kinds: ['api', 'silence'] });
+    expect(new Set(plan.map(({ kind }) => kind))).to.deep.equal(new Set(['api', 'silence']));
+  });
+
+  it('lets every fault last as long as faults of its kind do', () => {
+    const plan = planFaults(createRandom(2), { faults: 300, durationMs: 60_000, kinds: FAULT_NAMES });
+    for (const { kind, lastsMs } of plan) expect(lastsMs).to.be.within(FAULTS[kind].leastMs, FAULTS[kind].mostMs);
   });
 
   it('is the same for the same seed', () => {
-    const settings = { kills: 50, durationMs: 60_000, roles: ROLES };
-    expect(planKills(createRandom(9), settings)).to.deep.equal(planKills(createRandom(9), settings));
+    const settings = { faults: 50, durationMs: 60_000, kinds: FAULT_NAMES };
+    expect(planFaults(createRandom(9), settings)).to.deep.equal(planFaults(createRandom(9), settings));
   });
 });

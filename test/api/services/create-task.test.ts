@@ -9,7 +9,7 @@ import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../drill/tcp-proxy.ts';
 
 describe('a create call whose commit is not acknowledged', () => {
   let testDatabase: TestDatabase;

@@ -1,5 +1,6 @@
 /** A TCP proxy whose connections can be made to fail in the ways in which networks fail. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 export interface TcpProxy {
   readonly port: number;
@@ -13,8 +14,10 @@ export interface TcpProxy {
   release(): void;
   /** From now on no answer passes on the connections that are open; what is sent to the server does. */
   swallowAnswers(): void;
-  /** Takes no new connections from now on. */
-  refuseNew(): void;
+  /** From now on each piece of data takes that long, in either direction, on all connections; 0: no time. */
+  delay(milliseconds: number): void;
+  /** Resets new connections from now on, or takes them again. */
+  refuseNew(refuses?: boolean): void;
   /** Breaks the connections that are open. */
   reset(): void;
   close(): Promise<void>;
@@ -23,6 +26,9 @@ export interface TcpProxy {
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
+  /** What goes from the one to the other passes here. */
+  readonly toServer: Transform;
+  readonly toClient: Transform;
 }
 
 /** @param target where connections lead; the url of a server, or `host:port` */
@@ -30,21 +36,37 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
   const { hostname, port } = new URL(target.includes('://') ? target : `tcp://${target}`);
   const pairs = new Set<Pair>();
   const silent = new Set<Pair>();
-  const server = createServer({ allowHalfOpen: true }, (client) => {
+  let delayMs = 0;
+  let refusesNew = false;
+  const passage = (): Transform =>
+    new Transform({
+      transform: (chunk, _encoding, done) => {
+        if (delayMs === 0) done(null, chunk);
+        else setTimeout(done, delayMs, null, chunk);
+      },
+    });
+
+  function join(client: Socket): void {
     const upstream = connect({ host: hostname, port: Number(port), allowHalfOpen: true });
-    const pair: Pair = { client, server: upstream };
+    const pair: Pair = { client, server: upstream, toServer: passage(), toClient: passage() };
     pairs.add(pair);
-    client.pipe(upstream);
-    upstream.pipe(client);
+    client.pipe(pair.toServer).pipe(upstream);
+    upstream.pipe(pair.toClient).pipe(client);
     for (const socket of [client, upstream]) {
       // The other side learns of it by the close.
       socket.on('error', () => {});
       socket.on('close', () => {
         // What a silent network does not pass on it does not pass on.
-        if (!silent.has(pair)) for (const each of [client, upstream]) each.destroy();
+        if (!silent.has(pair)) destroy(pair);
         pairs.delete(pair);
       });
     }
+  }
+
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    if (!refusesNew) return join(client);
+    client.on('error', () => {});
+    client.resetAndDestroy();
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 
@@ -69,28 +91,38 @@ export async function startTcpProxy(target: string): Promise<TcpProxy> {
     release: () => {
       for (const pair of silent) {
         silent.delete(pair);
-        for (const [from, to] of directions(pair)) from.pipe(to);
+        if (pair.client.destroyed || pair.server.destroyed) destroy(pair);
+        else for (const [from, to] of directions(pair)) from.pipe(to);
       }
     },
     swallowAnswers: () => {
-      for (const { client, server: upstream } of pairs) upstream.unpipe(client).resume();
+      for (const { server: upstream, toClient } of pairs) upstream.unpipe(toClient).resume();
     },
-    refuseNew: () => void server.close(),
+    delay: (milliseconds) => {
+      delayMs = milliseconds;
+    },
+    refuseNew: (refuses = true) => {
+      refusesNew = refuses;
+    },
     reset: () => {
       for (const { client, server: upstream } of pairs) for (const each of [client, upstream]) each.resetAndDestroy();
     },
     close: async () => {
       server.close();
-      for (const pair of [...pairs, ...silent]) for (const each of [pair.client, pair.server]) each.destroy();
+      for (const pair of [...pairs, ...silent]) destroy(pair);
       await closed;
     },
   };
 }
 
-function directions({ client, server }: Pair): readonly (readonly [Socket, Socket])[] {
+function destroy({ client, server, toServer, toClient }: Pair): void {
+  for (const each of [client, server, toServer, toClient]) each.destroy();
+}
+
+function directions({ client, server, toServer, toClient }: Pair): readonly (readonly [Socket, Transform])[] {
   return [
-    [client, server],
-    [server, client],
+    [client, toServer],
+    [server, toClient],
   ];
 }
 

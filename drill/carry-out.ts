@@ -1,0 +1,33 @@
+/** Carries out the plan: each fault begins at its moment, and ends by itself. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Stage } from './faults/fault.ts';
+import { type FaultName, FAULTS } from './faults/kinds.ts';
+import type { PlannedFault } from './plan.ts';
+import type { Random } from './random.ts';
+
+/**
+ * One whose turn comes while nobody is well whom it could strike waits until somebody is.
+ *
+ * @returns when all is well again
+ */
+export async function carryOut(
+  plan: readonly PlannedFault[],
+  { stage, random, report }: { stage: Stage; random: Random; report: (line: string) => void },
+): Promise<void> {
+  const beganAt = performance.now();
+  const strike = async (kind: FaultName, chance: Random, lastsMs: number): Promise<void> => {
+    const clock = formatClock(performance.now() - beganAt);
+    report(`${clock}  ${await FAULTS[kind].strike(stage, chance, lastsMs)}`);
+  };
+  const striking: Promise<void>[] = [];
+  for (const { atMs, kind, lastsMs } of plan) {
+    await sleep(Math.max(atMs - (performance.now() - beganAt), 0));
+    striking.push(strike(kind, random.fork(), lastsMs));
+  }
+  await Promise.all(striking);
+}
+
+function formatClock(milliseconds: number): string {
+  const seconds = Math.floor(milliseconds / 1000);
+  return `${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}`;
+}

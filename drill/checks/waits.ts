@@ -1,0 +1,116 @@
+/** How long did clients go without an answer, and receivers without an event? */
+import Joi from 'joi';
+import type { Member, Period } from '../member.ts';
+import type { Check, CheckResult, Evidence } from './check.ts';
+
+/** Twice of what was promised: the machine is busy with its own drill. */
+const LONGEST_WITHOUT_ANSWER_MS = 20_000;
+const LONGEST_WITHOUT_EVENT_MS = 90_000;
+/** An endpoint that has hung is believed again only after some tries. */
+const MISTRUSTED_MS = 60_000;
+
+/** The longest waits of a drill, in milliseconds. */
+export interface Waits {
+  readonly create: number;
+  readonly text: number;
+  readonly event: number;
+}
+
+/** All waits, those included that nobody could have spared the clients, as when PostgreSQL was killed. */
+export async function measureWaits(evidence: Evidence): Promise<Waits> {
+  return {
+    create: Math.max(...gapsOf(evidence.createdAtMs, evidence.load).map(lengthOf)),
+    text: Math.max(...gapsOf(textMoments(evidence), evidence.load).map(lengthOf)),
+    event: Math.max(0, ...(await lagsOf(evidence)).map(({ lagMs }) => lagMs)),
+  };
+}
+
+async function checkCreates(evidence: Evidence): Promise<CheckResult> {
+  const excused = excuses(evidence, ({ role }) => role === 'api');
+  return {
+    promise: `while PostgreSQL and the api processes ran, a create was answered at least every ${LONGEST_WITHOUT_ANSWER_MS / 1000} s`,
+    failures: tooLong(gapsOf(evidence.createdAtMs, evidence.load), excused),
+  };
+}
+
+async function checkTexts(evidence: Evidence): Promise<CheckResult> {
+  const excused = excuses(evidence, ({ role }) => role === 'api' || role === 'text');
+  return {
+    promise: `while PostgreSQL and the text processes ran, text was answered at least every ${LONGEST_WITHOUT_ANSWER_MS / 1000} s`,
+    failures: tooLong(gapsOf(textMoments(evidence), evidence.load), excused),
+  };
+}
+
+async function checkEvents(evidence: Evidence): Promise<CheckResult> {
+  const late = (await lagsOf(evidence)).filter(({ lagMs }) => lagMs > LONGEST_WITHOUT_EVENT_MS);
+  return {
+    promise: `every event reached an endpoint that did not hang within ${LONGEST_WITHOUT_EVENT_MS / 1000} s`,
+    failures: late.map(({ what, lagMs }) => `${what} after ${(lagMs / 1000).toFixed(1)} s`),
+  };
+}
+
+function textMoments({ textAnswers }: Evidence): number[] {
+  return textAnswers.filter(({ isWhole }) => isWhole).map(({ endedAtMs }) => endedAtMs);
+}
+
+function gapsOf(moments: readonly number[], { fromMs, untilMs }: Period): Period[] {
+  const within = moments.filter((moment) => fromMs < moment && moment < untilMs).toSorted((one, other) => one - other);
+  return [...within, untilMs].map((moment, index) => ({ fromMs: within[index - 1] ?? fromMs, untilMs: moment }));
+}
+
+/** When nobody can be expected to answer: who would, or the database, was down, stood still or was cut off. */
+function excuses({ stack }: Evidence, answers: (member: Member) => boolean): Period[] {
+  return stack.members.flatMap((member) => {
+    if (member.role === 'postgres') return member.outages;
+    if (!answers(member)) return [];
+    return [...member.outages, ...member.troubles.filter(({ what }) => what === 'freeze' || what === 'cut')];
+  });
+}
+
+function tooLong(gaps: readonly Period[], excused: readonly Period[]): string[] {
+  return gaps
+    .map((gap) => ({ length: lengthOf(gap), unexcused: lengthOf(gap) - overlap(gap, excused) }))
+    .filter(({ unexcused }) => unexcused > LONGEST_WITHOUT_ANSWER_MS)
+    .map(
+      ({ length, unexcused }) =>
+        `nothing for ${(length / 1000).toFixed(1)} s, ${(unexcused / 1000).toFixed(1)} s of it without reason`,
+    );
+}
+
+/** How much of the gap lies within the others, which may lie within one another. */
+function overlap(gap: Period, others: readonly Period[]): number {
+  let total = 0;
+  let countedUntilMs = gap.fromMs;
+  for (const { fromMs, untilMs } of others.toSorted((one, other) => one.fromMs - other.fromMs)) {
+    const end = Math.min(untilMs, gap.untilMs);
+    total += Math.max(0, end - Math.max(fromMs, countedUntilMs));
+    countedUntilMs = Math.max(countedUntilMs, end);
+  }
+  return total;
+}
+
+function lengthOf({ fromMs, untilMs }: Period): number {
+  return untilMs - fromMs;
+}
+
+const eventSchema = Joi.object<{ type: string; data: { id: string; completed_at: number } }>({
+  type: Joi.string().required(),
+  data: Joi.object({ id: Joi.string().required(), completed_at: Joi.number().required() }).unknown(true).required(),
+})
+  .unknown(true)
+  .required();
+
+/** How long each event took from the end of its task, but for those of endpoints that hung. */
+async function lagsOf({ receiver }: Evidence): Promise<{ what: string; lagMs: number }[]> {
+  return [...receiver.events.values()].flatMap(({ path, body, acceptedAtMs }) => {
+    if (acceptedAtMs === null) return [];
+    const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
+    const endedAtMs = data.completed_at * 1000;
+    const hung = receiver.hangs.some(
+      (hang) => hang.path === path && hang.fromMs < acceptedAtMs && endedAtMs < hang.untilMs + MISTRUSTED_MS,
+    );
+    return hung ? [] : [{ what: `${type} of ${data.id} at ${path}`, lagMs: acceptedAtMs - endedAtMs }];
+  });
+}
+
+export const WAIT_CHECKS: readonly Check[] = [checkCreates, checkTexts, checkEvents];

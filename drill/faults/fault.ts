@@ -1,0 +1,76 @@
+/** What a kind of fault is made of, and what it can be done to. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Scenario } from '../load/scenarios.ts';
+import type { Member } from '../member.ts';
+import type { Random } from '../random.ts';
+import type { Receiver } from '../receiver.ts';
+
+/** What faults are done to. */
+export interface Stage {
+  readonly members: readonly Member[];
+  /** The folder of the local store. */
+  readonly storeFolder: string;
+  readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
+  /** What new media tasks are to make their upstream do. */
+  readonly upstreams: { scenarios: readonly Scenario[] };
+  /** The names of those to whom something is being done. */
+  readonly struck: Set<string>;
+}
+
+/** One kind of fault, as the plan and the command line name it. */
+export interface FaultKind {
+  /** For the usage. */
+  readonly meaning: string;
+  /** Within these bounds it lasts. */
+  readonly leastMs: number;
+  readonly mostMs: number;
+  /**
+   * Does it to somebody who is well, and undoes it.
+   *
+   * @returns what was done, in words, when all is well again
+   */
+  strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
+}
+
+/** Whoever is struck by nothing yet. */
+export interface Victim {
+  readonly name: string;
+  isUp(): boolean;
+}
+
+const PAUSE_MS = 50;
+
+/** Waits until one of them is well, and sees to it that no other fault strikes that one in the meantime. */
+export async function strikeOne<Candidate extends Victim>(
+  { struck }: Stage,
+  random: Random,
+  candidates: readonly Candidate[],
+  act: (victim: Candidate) => Promise<string>,
+): Promise<string> {
+  const isWell = (candidate: Candidate): boolean => candidate.isUp() && !struck.has(candidate.name);
+  let victim = random.shuffled(candidates).find(isWell);
+  while (victim === undefined) {
+    await sleep(PAUSE_MS);
+    victim = random.shuffled(candidates).find(isWell);
+  }
+  struck.add(victim.name);
+  try {
+    return await act(victim);
+  } finally {
+    struck.delete(victim.name);
+  }
+}
+
+/** As {@link strikeOne}, for what there is one of. */
+export async function strikeThe(
+  stage: Stage,
+  random: Random,
+  name: string,
+  act: () => Promise<string>,
+): Promise<string> {
+  return strikeOne(stage, random, [{ name, isUp: () => true }], act);
+}
+
+export function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(1)} s`;
+}

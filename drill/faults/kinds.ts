@@ -1,0 +1,45 @@
+/** Every kind of fault, by the name by which it is asked for. */
+import type { FaultKind } from './fault.ts';
+import { FREEZE } from './freeze.ts';
+import { killOf } from './kill.ts';
+import { CUT, DELAY, LOST, SILENCE } from './network.ts';
+import { STORE } from './store.ts';
+import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
+import { WEBHOOKS } from './webhooks.ts';
+
+/** In the order in which they are listed. */
+export const FAULT_NAMES = [
+  'api',
+  'text',
+  'worker',
+  'temporal',
+  'postgres',
+  'freeze',
+  'silence',
+  'cut',
+  'delay',
+  'lost',
+  'store',
+  'downloads',
+  'submissions',
+  'webhooks',
+] as const;
+
+export type FaultName = (typeof FAULT_NAMES)[number];
+
+export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
+  api: killOf('api', 'an api process is killed, and with it the relay in it'),
+  text: killOf('text', 'a text process is killed'),
+  worker: killOf('worker', 'a worker is killed'),
+  temporal: killOf('temporal', 'the Temporal server is killed'),
+  postgres: killOf('postgres', 'the PostgreSQL server is killed'),
+  freeze: FREEZE,
+  silence: SILENCE,
+  cut: CUT,
+  delay: DELAY,
+  lost: LOST,
+  store: STORE,
+  downloads: DOWNLOADS,
+  submissions: SUBMISSIONS,
+  webhooks: WEBHOOKS,
+};

@@ -1,0 +1,101 @@
+/** What networks do to the connections of a process to PostgreSQL and Temporal. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Link, Member } from '../member.ts';
+import type { Random } from '../random.ts';
+import type { TcpProxy } from '../tcp-proxy.ts';
+import { type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
+
+/** Of a round trip; opening a connection takes several. */
+const SHORTEST_DELAY_MS = 50;
+const LONGEST_DELAY_MS = 300;
+
+/** New connections work at once; what was said on the old ones arrives at the end, after all. */
+export const SILENCE: FaultKind = {
+  meaning: 'the connections to PostgreSQL go silent and do not break; new ones work',
+  leastMs: 3_000,
+  mostMs: 15_000,
+  strike: (stage, random, lastsMs) =>
+    random.next() < 0.5
+      ? silenceAll(stage, lastsMs)
+      : onLink(stage, random, ['postgres'], async (victim, link, proxy) => {
+          const count = proxy.connections();
+          proxy.silence();
+          await victim.suffer('silence', () => sleep(lastsMs));
+          proxy.release();
+          return `silenced ${count} connections of ${victim.name} to ${link} for ${seconds(lastsMs)}`;
+        }),
+};
+
+/** As when something between all of them and the database forgets what it knew. */
+async function silenceAll({ members }: Stage, lastsMs: number): Promise<string> {
+  const proxies = members.flatMap((member) => {
+    const { postgres } = member.links;
+    return postgres === undefined ? [] : [{ member, proxy: postgres }];
+  });
+  const count = proxies.reduce((sum, { proxy }) => sum + proxy.connections(), 0);
+  await Promise.all(
+    proxies.map(async ({ member, proxy }) => {
+      proxy.silence();
+      await member.suffer('silence', () => sleep(lastsMs));
+      proxy.release();
+    }),
+  );
+  return `silenced all ${count} connections to postgres for ${seconds(lastsMs)}`;
+}
+
+export const CUT: FaultKind = {
+  meaning: 'the connections of a process to PostgreSQL or Temporal break, and new ones are refused',
+  leastMs: 500,
+  mostMs: 10_000,
+  strike: (stage, random, lastsMs) =>
+    onLink(stage, random, ['postgres', 'temporal'], async (victim, link, proxy) => {
+      proxy.refuseNew();
+      proxy.reset();
+      await victim.suffer(link === 'postgres' ? 'cut' : 'temporal cut', () => sleep(lastsMs));
+      proxy.refuseNew(false);
+      return `cut ${victim.name} off ${link} for ${seconds(lastsMs)}`;
+    }),
+};
+
+export const DELAY: FaultKind = {
+  meaning: 'what a process says to PostgreSQL or Temporal takes long, and so do the answers',
+  leastMs: 3_000,
+  mostMs: 15_000,
+  strike: (stage, random, lastsMs) =>
+    onLink(stage, random, ['postgres', 'temporal'], async (victim, link, proxy) => {
+      const delayMs = random.integer(SHORTEST_DELAY_MS, LONGEST_DELAY_MS);
+      proxy.delay(delayMs);
+      await victim.suffer('delay', () => sleep(lastsMs));
+      proxy.delay(0);
+      return `delayed ${victim.name} to ${link} by twice ${delayMs} ms for ${seconds(lastsMs)}`;
+    }),
+};
+
+/** What was asked for is done, and who asked for it does not learn of it. */
+export const LOST: FaultKind = {
+  meaning: 'answers of PostgreSQL or Temporal are lost, then the connections break',
+  leastMs: 200,
+  mostMs: 2_500,
+  strike: (stage, random, lastsMs) =>
+    onLink(stage, random, ['postgres', 'postgres', 'temporal'], async (victim, link, proxy) => {
+      proxy.swallowAnswers();
+      await victim.suffer('lost', () => sleep(lastsMs));
+      proxy.reset();
+      return `lost the answers of ${link} to ${victim.name} for ${seconds(lastsMs)}`;
+    }),
+};
+
+async function onLink(
+  stage: Stage,
+  random: Random,
+  links: readonly Link[],
+  act: (victim: Member, link: Link, proxy: TcpProxy) => Promise<string>,
+): Promise<string> {
+  const link = random.pick(links);
+  const linked = stage.members.filter((member) => member.links[link] !== undefined);
+  return strikeOne(stage, random, linked, async (victim) => {
+    const proxy = victim.links[link];
+    if (proxy === undefined) throw new Error(`${victim.name} has no connections to ${link}`);
+    return act(victim, link, proxy);
+  });
+}

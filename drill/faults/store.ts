@@ -1,0 +1,39 @@
+/** Outages of the local store, which every process writes to. */
+import { rename, unlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type FaultKind, seconds, strikeThe } from './fault.ts';
+
+const OUTAGES = [
+  { path: '.', words: 'took the store away' },
+  // Where files are written until they are whole: what is stored already can be read.
+  { path: '.unfinished', words: 'let no file be written to the store' },
+] as const;
+
+export const STORE: FaultKind = {
+  meaning: 'the folder of the store is away, or nothing can be written there',
+  leastMs: 3_000,
+  mostMs: 20_000,
+  strike: (stage, random, lastsMs) =>
+    strikeThe(stage, random, 'store', async () => {
+      const { path, words } = random.pick(OUTAGES);
+      const giveBack = await takeAway(join(stage.storeFolder, path));
+      await sleep(lastsMs);
+      await giveBack();
+      return `${words} for ${seconds(lastsMs)}`;
+    }),
+};
+
+/** A file in its place keeps anybody from making the folder anew; who runs as root could write to any folder. */
+async function takeAway(folder: string): Promise<() => Promise<void>> {
+  const away = `${folder}.away`;
+  const existed = await rename(folder, away).then(
+    () => true,
+    () => false,
+  );
+  await writeFile(folder, '');
+  return async () => {
+    await unlink(folder);
+    if (existed) await rename(away, folder);
+  };
+}

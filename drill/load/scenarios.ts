@@ -1,0 +1,26 @@
+/** What the upstream of a media task is made to do, and how the task is to end then. */
+
+export interface Scenario {
+  readonly weight: number;
+  /** For the simulator. */
+  readonly directive: string;
+  /** `succeeded`, or the code of the failure. */
+  readonly ending: string;
+}
+
+/** Of tasks that are created while nothing in particular is wrong with upstreams. */
+export const SCENARIOS: readonly Scenario[] = [
+  { weight: 10, directive: '', ending: 'succeeded' },
+  { weight: 6, directive: 'render_ms=3000', ending: 'succeeded' },
+  { weight: 2, directive: 'render_ms=12000', ending: 'succeeded' },
+  { weight: 2, directive: 'drop_submit', ending: 'succeeded' },
+  { weight: 2, directive: 'poll_errors=4', ending: 'succeeded' },
+  { weight: 1, directive: 'result=slow', ending: 'succeeded' },
+  { weight: 1, directive: 'result=missing', ending: 'result_transfer_failed' },
+  { weight: 1, directive: 'result=truncated', ending: 'result_transfer_failed' },
+  { weight: 1, directive: 'fail=content_policy_violation', ending: 'content_policy_violation' },
+  { weight: 1, directive: 'fail=processing_failed', ending: 'processing_failed' },
+  { weight: 1, directive: 'reject=bad_request', ending: 'bad_request' },
+  { weight: 1, directive: 'reject=processing_unavailable', ending: 'processing_unavailable' },
+  { weight: 1, directive: 'stuck', ending: 'processing_timeout' },
+];
