@@ -4,6 +4,7 @@ import type { Stage } from './faults/fault.ts';
 import { type FaultName, FAULTS } from './faults/kinds.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Random } from './random.ts';
+import { formatClock } from './report.ts';
 
 /**
  * One whose turn comes while nobody is well whom it could strike waits until somebody is.
@@ -25,9 +26,4 @@ export async function carryOut(
     striking.push(strike(kind, random.fork(), lastsMs));
   }
   await Promise.all(striking);
-}
-
-function formatClock(milliseconds: number): string {
-  const seconds = Math.floor(milliseconds / 1000);
-  return `${String(Math.floor(seconds / 60)).padStart(2, '0')}:${String(seconds % 60).padStart(2, '0')}`;
 }

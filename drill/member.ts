@@ -1,5 +1,6 @@
 /** One process of the drill's stack: killed now and then, and always brought back. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 
 /** What runs in processes of its own. The relay runs in those of the api. */
@@ -14,12 +15,6 @@ export interface Killable {
   readonly exited: Promise<unknown>;
   stop(): Promise<void>;
   kill(): Promise<void>;
-}
-
-/** From one moment to another, in milliseconds since 1970. */
-export interface Period {
-  readonly fromMs: number;
-  readonly untilMs: number;
 }
 
 /** What a process suffered without ending of it, and for how long. */

@@ -5,6 +5,7 @@ import type { TextLoad } from './load/text.ts';
 import type { Waits } from './checks/waits.ts';
 import { seconds } from './faults/fault.ts';
 import { FAULT_NAMES } from './faults/kinds.ts';
+import { lengthOf, type Period } from './period.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Receiver } from './receiver.ts';
 
@@ -51,13 +52,21 @@ export function describeDeeds({
   ];
 }
 
-export function describeWaits({ create, text, event }: Waits): string {
+/** @param load its beginning is that of the clock */
+export function describeWaits({ create, text, eventMs }: Waits, load: Period): string {
+  const from = (gap: Period): string => `${seconds(lengthOf(gap))} from ${formatClock(gap.fromMs - load.fromMs)} on`;
   const parts = [
-    `${seconds(create)} without an answered create`,
-    `${seconds(text)} without a whole answer of text`,
-    `${seconds(event)} from the end of a task to its event`,
+    `without an answered create ${from(create)}`,
+    `without a whole answer of text ${from(text)}`,
+    `from the end of a task to its event ${seconds(eventMs)}`,
   ];
   return `${'longest times'.padEnd(23)} ${parts.join(', ')}`;
+}
+
+/** Minutes and seconds since the load began. */
+export function formatClock(milliseconds: number): string {
+  const total = Math.floor(milliseconds / 1000);
+  return `${String(Math.floor(total / 60)).padStart(2, '0')}:${String(total % 60).padStart(2, '0')}`;
 }
 
 export function describeChecks(results: readonly CheckResult[]): string[] {

@@ -172,13 +172,16 @@ async function joinNode(
   port: number,
   { environment, databaseUrl, temporalAddress, home, report }: NodeSettings,
 ): Promise<Member> {
-  const links = { postgres: await startTcpProxy(databaseUrl), temporal: await startTcpProxy(temporalAddress) };
+  const postgres = await startTcpProxy(databaseUrl);
+  // Text needs no workflows.
+  const temporal = role === 'text' ? undefined : await startTcpProxy(temporalAddress);
+  const links = { postgres, ...(temporal && { temporal }) };
   const start = async (): Promise<Killable> => {
     const child = await startNode(`bin/${role}.ts`, [], {
       env: {
         ...environment,
-        DATABASE_URL: links.postgres.urlOf(databaseUrl),
-        TEMPORAL_ADDRESS: `127.0.0.1:${links.temporal.port}`,
+        DATABASE_URL: postgres.urlOf(databaseUrl),
+        ...(temporal && { TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` }),
         [NODE_ROLES[role]]: String(port),
       },
       logFile: join(home, `${name}.log`),

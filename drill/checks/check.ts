@@ -4,7 +4,7 @@ import type { Customer } from '../customers.ts';
 import type { Database } from '../../db/database.ts';
 import type { MediaOrder } from '../load/media.ts';
 import type { TextAnswer } from '../load/text.ts';
-import type { Period } from '../member.ts';
+import type { Period } from '../period.ts';
 import type { DrillStack } from '../stack.ts';
 import type { Receiver } from '../receiver.ts';
 

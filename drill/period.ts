@@ -1,0 +1,34 @@
+/** Times from one moment to another. */
+
+/** In milliseconds since 1970. */
+export interface Period {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
+export function lengthOf({ fromMs, untilMs }: Period): number {
+  return untilMs - fromMs;
+}
+
+/** What lies between the moments, in their order, and before the first and after the last of them. */
+export function gapsBetween(moments: readonly number[], { fromMs, untilMs }: Period): Period[] {
+  const within = moments.filter((moment) => fromMs < moment && moment < untilMs).toSorted((one, other) => one - other);
+  return [...within, untilMs].map((moment, index) => ({ fromMs: within[index - 1] ?? fromMs, untilMs: moment }));
+}
+
+/** How much of the period lies within others, which may overlap, in milliseconds. */
+export function coveredOf(period: Period, others: readonly Period[]): number {
+  let total = 0;
+  let countedUntilMs = period.fromMs;
+  for (const { fromMs, untilMs } of others.toSorted((one, other) => one.fromMs - other.fromMs)) {
+    const endMs = Math.min(untilMs, period.untilMs);
+    total += Math.max(0, endMs - Math.max(fromMs, countedUntilMs));
+    countedUntilMs = Math.max(countedUntilMs, endMs);
+  }
+  return total;
+}
+
+/** @throws TypeError when there are none */
+export function longestOf(periods: readonly Period[]): Period {
+  return periods.reduce((longest, period) => (lengthOf(period) > lengthOf(longest) ? period : longest));
+}
