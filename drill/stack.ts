@@ -97,6 +97,7 @@ export async function startDrillStack(settings: StackSettings): Promise<DrillSta
       GENWAY_READ_RATE_LIMIT_RPM: '1000000',
       GENWAY_MAX_CONCURRENT_TASKS: '100000',
       GENWAY_TASK_DEADLINE_S: String(settings.taskDeadlineMs / 1000),
+      GENWAY_PROVIDER_PATIENCE_S: '10',
       GENWAY_WEBHOOK_SCHEDULE_S: WEBHOOK_WAITS_S.join(','),
       GENWAY_LOG_LEVEL: 'warn',
       GENWAY_SHUTDOWN_GRACE_S: '10',
