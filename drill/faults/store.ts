@@ -1,6 +1,6 @@
 /** Outages of the local store, which every process writes to. */
-import { rename, unlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultKind, seconds, strikeThe } from './fault.ts';
 
@@ -27,6 +27,8 @@ export const STORE: FaultKind = {
 /** A file in its place keeps anybody from making the folder anew; who runs as root could write to any folder. */
 async function takeAway(folder: string): Promise<() => Promise<void>> {
   const away = `${folder}.away`;
+  // Nothing may have been stored yet.
+  await mkdir(dirname(folder), { recursive: true });
   const existed = await rename(folder, away).then(
     () => true,
     () => false,
