@@ -35,8 +35,8 @@ const DEFAULTS = {
   copies: 2,
   createsPerSecond: 1.5,
   textRequestsPerSecond: 4,
-  taskDeadlineMs: 90_000,
-  quietMs: 240_000,
+  taskDeadlineMs: 180_000,
+  quietMs: 360_000,
 } as const;
 
 /**
