@@ -970,6 +970,14 @@ describe('the rules of the database', () => {
     refuses('to forget all rate cards', 'rate_cards_not_truncated', () => statement('TRUNCATE rate_cards'));
   });
 
+  describe('files of results', () => {
+    refuses('a file that is noted twice', 'result_files_pkey', () => {
+      const id = newId('task');
+      const row = { key: `results/${id}/attempt/0.mp4`, task_id: id, task_created_at: new Date() };
+      return database('result_files').insert([row, row]);
+    });
+  });
+
   describe('reconciliations', () => {
     refuses('an id of another form', 'reconciliations_id_check', () => insertReconciliation({ id: 'rec_1' }));
     refuses('one that nobody may ask for', 'reconciliations_requested_by_check', () =>
