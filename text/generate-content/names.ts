@@ -1,5 +1,6 @@
 /** The two spellings of the format's field names. */
 import type { JsonObject } from '../canonical.ts';
+import { badRequest } from '../../domain/errors.ts';
 import { readObject } from '../read.ts';
 
 /** No field of the format has a longer name. */
@@ -19,8 +20,13 @@ function camelCase(name: string): string {
 /**
  * An object of the format, its field names in camelCase.
  *
- * @throws ServiceError `bad_request` when the value is no object
+ * @throws ServiceError `bad_request` when the value is no object, or has a field twice
  */
 export function readFields(value: unknown, path: string): JsonObject {
-  return camelCased(readObject(value, path));
+  const object = readObject(value, path);
+  const fields = camelCased(object);
+  const isTwice = Object.keys(fields).length < Object.keys(object).length;
+  // Upstreams may take the other one of the two.
+  if (isTwice) throw badRequest(`${path === '' ? 'the request' : `"${path}"`} has a field in both spellings: send one`);
+  return fields;
 }

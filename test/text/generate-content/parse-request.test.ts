@@ -170,6 +170,13 @@ describe('native request', () => {
     expect([request.model, request.stream]).to.deep.equal(['texth-3.8-flash', true]);
   });
 
+  it('takes no field in both spellings, of which an upstream might take the other', () => {
+    const video = { mimeType: 'video/mp4', fileUri: 'https://example.com/a.mp4' };
+    const part = { file_data: video, fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } };
+    expect(refusal({ contents: [{ parts: [part] }] })).to.match(/"contents\[0\]\.parts\[0\]" has a field in both/);
+    expect(refusal({ ...base, generationConfig: {}, generation_config: {} })).to.match(/^the request has a field/);
+  });
+
   it('takes field names in snake_case as in camelCase', () => {
     const snake = {
       contents: [
