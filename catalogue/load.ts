@@ -107,11 +107,18 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
 }
 
 function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFile['text']): TextModel {
-  const toRoute = ({ provider, format, model = entry.id, max_tokens_field }: TextRouteEntry): TextRoute => ({
+  const toRoute = ({
+    provider,
+    format,
+    model = entry.id,
+    max_tokens_field,
+    chat_fields,
+  }: TextRouteEntry): TextRoute => ({
     provider,
     format,
     model,
     ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
+    ...(chat_fields !== undefined && { chatFields: chat_fields }),
   });
   const [first, ...others] = entry.routes ?? family.routes;
   return {

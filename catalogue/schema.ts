@@ -6,7 +6,9 @@ import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { type PricingEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
 import {
+  CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
+  type ChatField,
   type MaxTokensField,
   MEDIA_KINDS,
   type MediaKind,
@@ -71,6 +73,7 @@ export interface TextRouteEntry {
   readonly format: TextFormat;
   readonly model?: string;
   readonly max_tokens_field?: MaxTokensField;
+  readonly chat_fields?: readonly ChatField[];
 }
 
 export interface TextEntry extends PricingEntry {
@@ -147,6 +150,7 @@ const textRoutes = Joi.array()
     format: Joi.valid(...TEXT_FORMATS).required(),
     model: name,
     max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
+    chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
   })
   .min(1);
 

@@ -71,7 +71,12 @@ export interface TextRoute {
   readonly model: string;
   /** How the upstream calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
   readonly maxTokensField?: MaxTokensField;
+  /** Fields that the upstream is sent although it may charge for them beyond tokens, which clients do not pay. */
+  readonly chatFields?: readonly ChatField[];
 }
+
+export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;
+export type ChatField = (typeof CHAT_FIELDS)[number];
 
 /** The newer models of the chat-completions API refuse the older name. */
 export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;

@@ -139,7 +139,7 @@ export interface TextRequest {
   /** Responses only: what the answer tells again as it was sent. */
   readonly echo?:
     { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
-  /** Chat completions only: fields that upstreams of the format are sent as they are, and no others. */
+  /** Chat completions only: fields that are sent as they are to upstreams whose route says so, and to no others. */
   readonly chatFields?: JsonObject | undefined;
 }
 

@@ -57,6 +57,8 @@ export interface UpstreamOptions {
   readonly apiKey: string;
   /** How it calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined;
+  /** The fields `audio` and `web_search_options` that it is sent, where it speaks chat completions; none when left out. */
+  readonly chatFields?: readonly ('audio' | 'web_search_options')[] | undefined;
 }
 
 /** A POST to an upstream. */

@@ -81,7 +81,8 @@ const urlOrData = text('An https URL, or a data URL with a media type and base64
 const effort = oneOfTexts(REASONING_EFFORTS, 'Which of them a model takes differs');
 const verbosity = oneOfTexts(['low', 'medium', 'high']);
 
-const WHERE_SPOKEN = 'For models whose upstream speaks this format; of no effect on others';
+const WHERE_OFFERED =
+  'Accepted, and of no effect unless the upstream of the model offers it at no charge beyond tokens';
 
 const functionFields = {
   name,
@@ -159,8 +160,8 @@ function chatRequest(model: JsonSchema): JsonSchema {
         'What `tools` were called before: the answer has `function_call` then',
       ),
       function_call: { oneOf: [oneOfTexts(['auto', 'none']), object({ name })] },
-      audio: { type: 'object', description: WHERE_SPOKEN },
-      web_search_options: { type: 'object', description: WHERE_SPOKEN },
+      audio: { type: 'object', description: WHERE_OFFERED },
+      web_search_options: { type: 'object', description: WHERE_OFFERED },
       parallel_tool_calls: boolean(),
       n: integer('How many answers', { minimum: 1, maximum: 128 }),
       seed: integer(),

@@ -46,7 +46,7 @@ export function planExchange(
   meter: Meter,
 ): Exchange {
   const upstream = FORMATS[route.format];
-  const options = { model: route.model, apiKey, maxTokensField: route.maxTokensField };
+  const options = { model: route.model, apiKey, maxTokensField: route.maxTokensField, chatFields: route.chatFields };
   if (isPassedOn(format, request, route)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {

@@ -49,26 +49,51 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
     response_format: request.outputFormat === undefined ? undefined : renderOutputFormat(request.outputFormat),
     verbosity: request.verbosity,
     user: request.userId,
-    ...request.chatFields,
+    ...fieldsTaken(request, options),
   });
   return { path: PATH, headers: headersOf(options), body };
 }
 
 /** The client's body with the upstream's model name and, for a stream, with the usage that the client may not want. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  // These would choose what the gateway pays and what its account keeps: a prediction that fails is paid beyond the bound.
-  const { service_tier: _serviceTier, store: _store, prediction: _prediction, ...others } = body;
-  const { max_tokens: _maxTokens, max_completion_tokens: _maxCompletionTokens, ...fields } = others;
+  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const forwarded = {
     path: PATH,
     headers: headersOf(options),
-    body: { ...fields, ...outputBound(request.sampling, options), model: options.model },
+    body: {
+      ...fields,
+      ...fieldsTaken(request, options),
+      ...outputBound(request.sampling, options),
+      model: options.model,
+    },
   };
   if (!request.stream) return forwarded;
   const streamOptions = { ...Object(body['stream_options']), ...STREAM_OPTIONS };
   const streamed = { ...forwarded, body: { ...forwarded.body, stream_options: streamOptions } };
   if (request.includeUsage === true) return streamed;
   return { ...streamed, keepsEvent: ({ data }) => !HAS_NO_CHOICES.test(data) || !isUsageAlone(data) };
+}
+
+/**
+ * What would choose what the gateway pays and what its account keeps: searches and sound are charged by the piece, a
+ * prediction that fails beyond the bound. The bound is said anew.
+ */
+const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
+  'audio',
+  'max_completion_tokens',
+  'max_tokens',
+  'moderation',
+  'prediction',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'service_tier',
+  'store',
+  'web_search_options',
+]);
+
+/** The fields beyond tokens that the operator lets through to an upstream. */
+function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
+  return Object.fromEntries(Object.entries(chatFields).filter(([field]) => taken.some((name) => name === field)));
 }
 
 const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;

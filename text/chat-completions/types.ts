@@ -45,7 +45,7 @@ export const REQUEST_FIELDS: FieldTable = {
   reasoning_split: 'ignored',
   repetition_penalty: 'ignored',
   thinking: 'ignored',
-  // Without effect on models whose upstream speaks another format.
+  // Without effect unless the route says so.
   audio: 'mapped',
   web_search_options: 'mapped',
   // What tools and their choice were called before.

@@ -52,12 +52,20 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
+/** What would choose what the gateway pays, and what is kept on its account. */
+const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
+  'moderation',
+  'prompt_cache_options',
+  'prompt_cache_retention',
+  'service_tier',
+]);
+
 /**
  * The client's body with the upstream's model name, and without what would make the upstream keep or look up state, or
  * serve the request at another price.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
-  const { service_tier: _serviceTier, ...fields } = body;
+  const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const { maxOutputTokens } = request.sampling;
   const callIds = callIdReplacements(request.turns);
   const input = Array.isArray(body['input'])

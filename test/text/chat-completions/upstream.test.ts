@@ -208,9 +208,19 @@ describe('chat completions upstream', () => {
     expect(upstream.forwardRequest(body, textRequest({ includeUsage: true }), options).keepsEvent).to.equal(undefined);
   });
 
-  it('is sent the wish for sound and for a search of the web, which upstreams of other formats are not', () => {
+  it('is sent the wish for sound and for a search of the web only where its route says so, and others never are', () => {
     const chatFields = { audio: { voice: 'alloy' }, web_search_options: {} };
-    expect(upstream.buildRequest(textRequest({ chatFields }), options).body).to.deep.include(chatFields);
+    const asked = textRequest({ chatFields });
+    const told = { ...options, chatFields: ['web_search_options'] } as const;
+    for (const { body } of [
+      upstream.buildRequest(asked, options),
+      upstream.forwardRequest(chatFields, asked, options),
+    ]) {
+      expect(body).to.not.have.any.keys('audio', 'web_search_options');
+    }
+    for (const { body } of [upstream.buildRequest(asked, told), upstream.forwardRequest(chatFields, asked, told)]) {
+      expect(body).to.deep.include({ web_search_options: {} }).and.not.have.property('audio');
+    }
     for (const other of [FORMATS.responses, FORMATS.messages, FORMATS['generate-content']]) {
       const { body } = other.upstream.buildRequest(textRequest({ chatFields }), options);
       expect(body).to.deep.equal(other.upstream.buildRequest(textRequest(), options).body);
