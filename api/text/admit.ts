@@ -75,7 +75,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     requestId: call.requestId,
     startedAtMs: call.startedAtMs,
     estimatedInputTokens: estimateInputTokens(request),
-    mostInputTokens: mostInputTokens(request, model),
+    mostInputTokens: mostInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,
   });

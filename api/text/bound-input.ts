@@ -1,52 +1,117 @@
 /** The most tokens that the input of a request may turn out to have: what is held for, so that no prompt costs more. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
-import type { AnswerPart, FilePart, ImagePart, InputPart, TextRequest } from '../../text/canonical.ts';
+import type { AnswerPart, FilePart, ImagePart, InputPart, JsonObject, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
+import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
 
-/** Roles, separators and what upstreams write around tools. */
+/** Separators and what upstreams write around tools. */
 const TOKENS_PER_REQUEST = 64;
-const TOKENS_PER_TURN_OR_PART = 8;
 const TOKENS_FOR_TOOLS = 512;
+/** Punctuation, and the roles and names that upstreams put in place of those of their format. */
+const TOKENS_PER_VALUE = 4;
 
-/** @returns at most as many as the model takes: an upstream refuses more */
-export function mostInputTokens({ turns, tools, outputFormat }: TextRequest, model: TextModel): number {
+/** What no upstream shows to its model. */
+const FIELDS_BESIDE_THE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels']);
+
+/**
+ * Counts all the text of the body, whether or not it is understood: most of it is passed on where the upstream speaks the
+ * format, and vendors read fields that the format does not have.
+ *
+ * @returns at most as many as the model takes: an upstream refuses more
+ */
+export function mostInputTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
   const limit = model.mostInputTokens;
-  let tokens = TOKENS_PER_REQUEST;
-  const take = (text: string): void => {
-    tokens += mostTokensOf(text, limit - tokens);
+  const media = mediaOf(request);
+  const isUncounted = lengthsOfData(media);
+  let tokens = TOKENS_PER_REQUEST + media.reduce((sum, medium) => sum + model.mediaTokens[kindOf(medium)], 0);
+  if (request.tools.length > 0) tokens += TOKENS_FOR_TOOLS;
+  tokens += tokensOfReferences(request, model);
+  const take = (value: unknown): void => {
+    if (tokens >= limit) return;
+    tokens += TOKENS_PER_VALUE;
+    if (typeof value === 'string') {
+      if (!isUncounted(value)) tokens += mostTokensOf(value, limit - tokens);
+    } else if (Array.isArray(value)) value.forEach(take);
+    else if (typeof value === 'object' && value !== null) {
+      for (const [name, inner] of Object.entries(value)) {
+        tokens += mostTokensOf(name, limit - tokens);
+        take(inner);
+      }
+    } else tokens += mostTokensOf(String(value));
   };
-  const takePart = (part: InputPart | AnswerPart): void => {
-    tokens += TOKENS_PER_TURN_OR_PART;
-    if (part.type === 'image' || part.type === 'file') tokens += model.mediaTokens[kindOf(part)];
-    else for (const text of textsOf(part)) take(text);
-  };
-  if (tools.length > 0) tokens += TOKENS_FOR_TOOLS;
-  for (const tool of tools) if (tokens < limit) take(JSON.stringify(tool));
-  if (outputFormat !== undefined) take(JSON.stringify(outputFormat));
-  for (const turn of turns) {
-    tokens += TOKENS_PER_TURN_OR_PART;
-    if (turn.role === 'tool') for (const { content } of turn.parts) content.forEach(takePart);
-    else turn.parts.forEach(takePart);
-  }
+  for (const [name, value] of Object.entries(body)) if (!FIELDS_BESIDE_THE_PROMPT.has(name)) take(value);
   return Math.min(Math.ceil(tokens), limit);
 }
 
-function textsOf(part: Exclude<InputPart | AnswerPart, ImagePart | FilePart>): readonly string[] {
-  if (part.type === 'tool-call') return [part.name, part.arguments, part.signature ?? ''];
-  return part.type === 'reasoning' ? [part.text, part.signature ?? ''] : [part.text];
+function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
+  const media: (ImagePart | FilePart)[] = [];
+  const look = (part: InputPart | AnswerPart): void => {
+    if (part.type === 'image' || part.type === 'file') media.push(part);
+  };
+  for (const turn of turns) {
+    if (turn.role === 'tool') for (const { content } of turn.parts) content.forEach(look);
+    else turn.parts.forEach(look);
+  }
+  return media;
+}
+
+/**
+ * Tells the data of media in a body from its text, by the length: comparing the bytes would take longer than counting them.
+ * Text of the same length as a medium does not go for nothing, since the data is then counted in its place.
+ */
+function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string) => boolean {
+  const counts = new Map<number, number>();
+  for (const { source } of media) {
+    if (source.kind === 'base64') counts.set(source.data.length, (counts.get(source.data.length) ?? 0) + 1);
+  }
+  return (value) => {
+    const length = value.startsWith('data:') ? value.length - value.indexOf(',') - 1 : value.length;
+    const count = counts.get(length) ?? 0;
+    if (count > 0) counts.set(length, count - 1);
+    return count > 0;
+  };
+}
+
+/** What schemas grow by where their references are replaced, which upstreams of the native format do not follow. */
+function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: TextModel): number {
+  if (!routes.some(({ format }) => format === 'generate-content')) return 0;
+  const growth = permittedGrowth();
+  const permitted = growth.characters;
+  const schemas = [
+    ...tools.map(({ parameters }) => parameters),
+    outputFormat && 'schema' in outputFormat ? outputFormat.schema : undefined,
+  ];
+  try {
+    for (const schema of schemas) if (schema !== undefined) withoutReferences(schema, growth);
+  } catch {
+    // Refused where they are replaced; elsewhere they are sent as they are.
+    return permitted;
+  }
+  return permitted - growth.characters;
 }
 
 /** Links to it are read as videos, whatever type they are said to be of. */
-const VIDEO_SITE = /^https?:\/\/(?:[a-z]+\.)?(?:youtube\.com|youtu\.be)\//i;
+const VIDEO_SITE = /(?:^|\.)(?:youtube|youtube-nocookie|youtu)\.[a-z]+\.?$/;
+/** What is read as pages or as text. Other types may turn out to be anything. */
+const DOCUMENT_TYPE =
+  /^(?:text\/|application\/(?:pdf|json|xml|rtf|msword|csv|javascript|vnd\.(?:openxmlformats|ms-|oasis)))/;
 
 /** What a part may turn out to be; the dearest, where nobody says. */
 function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
-  if (source.kind === 'url' && VIDEO_SITE.test(source.url)) return 'video';
+  if (source.kind === 'url' && VIDEO_SITE.test(hostOf(source.url))) return 'video';
   const mediaType = source.mediaType ?? (source.kind === 'url' ? mediaTypeOfLink(source.url) : undefined);
   if (mediaType === undefined) return type === 'image' ? 'image' : 'video';
-  if (mediaType.startsWith('video/')) return 'video';
+  if (mediaType.startsWith('image/')) return 'image';
   if (mediaType.startsWith('audio/')) return 'audio';
-  return mediaType.startsWith('image/') ? 'image' : 'document';
+  return DOCUMENT_TYPE.test(mediaType) ? 'document' : 'video';
+}
+
+/** Longer addresses lead nowhere. */
+const MOST_READ_OF_ADDRESS = 8_192;
+
+function hostOf(url: string): string {
+  const address = url.slice(0, MOST_READ_OF_ADDRESS);
+  return URL.canParse(address) ? new URL(address).hostname : '';
 }
 
 const ASCII = 0x80;
@@ -69,8 +134,9 @@ const TOKENS_BY_UNIT = Float32Array.from({ length: 0x10000 }, (_, unit) =>
   unit < ASCII ? tokensOfAscii(String.fromCharCode(unit)) : (RANGES.find(([end]) => unit < end)?.[1] ?? 3),
 );
 
-/** Some vocabularies have single digits only. */
+/** Some vocabularies have single digits only. Control characters are escaped where text is told within JSON. */
 function tokensOfAscii(character: string): number {
+  if (character < ' ' && !'\t\r\n'.includes(character)) return 4;
   if (/[a-z ]/.test(character)) return 0.55;
   return /[A-Z\t\n\r!-/:-@[-`{-~]/.test(character) ? 0.75 : 1;
 }

@@ -5,7 +5,8 @@ import { encode as encodeO200k } from 'gpt-tokenizer/encoding/o200k_base';
 import { mostInputTokens, mostTokensOf } from '../../../api/text/bound-input.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { MediaKind, TextModel } from '../../../catalogue/types.ts';
-import type { FilePart, ImagePart, InputPart, Source, TextRequest } from '../../../text/canonical.ts';
+import type { FilePart, ImagePart, InputPart, JsonObject, Source, TextRequest } from '../../../text/canonical.ts';
+import { FORMATS } from '../../../text/formats.ts';
 import { renderMedia } from '../../../text/generate-content/media.ts';
 import { textRequest } from '../../text/support.ts';
 
@@ -32,6 +33,7 @@ const ALPHABETS = [
 ] as const;
 
 const catalogue = loadCatalogue();
+const OPTIONS = { model: 'any', apiKey: 'sk-any' };
 const WORDS = 'Of all the things that a gateway has to count, tokens are the ones it can least be sure of. '.repeat(50);
 
 describe('the most tokens of a text', () => {
@@ -65,7 +67,7 @@ describe('the most tokens of an input', () => {
   const image = (source: Source): ImagePart => ({ type: 'image', source });
 
   function mostOf(parts: readonly InputPart[], request: Partial<TextRequest> = {}): number {
-    return mostInputTokens(textRequest({ turns: [{ role: 'user', parts }], ...request }), model);
+    return mostOfAll(textRequest({ turns: [{ role: 'user', parts }], ...request }), model);
   }
 
   const CASES: readonly [string, ImagePart | FilePart, MediaKind][] = [
@@ -78,13 +80,19 @@ describe('the most tokens of an input', () => {
     ],
     ['an image whose link leads to a video', image(link('https://example.com/a.mp4')), 'video'],
     ['a link to an image', image(link('https://example.com/a')), 'image'],
+    [
+      'a link to a video site by another address',
+      image(link('https://m.YouTube.com.:443/watch', 'image/png')),
+      'video',
+    ],
+    ['a file of a type that may be a video', file(link('https://example.com/a', 'application/mp4')), 'video'],
     ['sound', file({ kind: 'base64', mediaType: 'audio/wav', data: 'AAAA' }), 'audio'],
     ['a short video', file({ kind: 'base64', mediaType: 'video/mp4', data: 'AAAA' }), 'video'],
     ['a document', file({ kind: 'base64', mediaType: 'application/pdf', data: 'AAAA' }), 'document'],
   ];
   for (const [name, part, kind] of CASES) {
     it(`of ${name} are those of the dearest ${kind}`, () => {
-      expect(mostOf([part]) - mostOf([])).to.be.within(model.mediaTokens[kind], model.mediaTokens[kind] + 10);
+      expect(mostOf([part]) - mostOf([])).to.be.within(model.mediaTokens[kind], model.mediaTokens[kind] + 100);
     });
   }
 
@@ -100,12 +108,49 @@ describe('the most tokens of an input', () => {
     expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(mostTokensOf(WORDS));
   });
 
+  it('count text that is passed on, whether or not anybody reads it here', () => {
+    const bodies: readonly JsonObject[] = [
+      { messages: [{ role: 'assistant', content: 'Hi', reasoning_content: 'a', reasoning: WORDS }] },
+      { messages: [{ role: 'user', content: [{ type: 'document', title: 'a', context: WORDS }] }] },
+      { tools: [{ name: 'look', input_examples: [{ [WORDS]: true }] }] },
+    ];
+    for (const body of bodies) {
+      expect(mostInputTokens(textRequest(), body, model)).to.be.greaterThan(mostTokensOf(WORDS));
+    }
+    expect(mostInputTokens(textRequest(), { metadata: { words: WORDS } }, model)).to.be.lessThan(100);
+  });
+
+  it('count no data of media as text, also within a data URL', () => {
+    const data = 'QUJD'.repeat(10_000);
+    const url = `data:image/png;base64,${data}`;
+    const turns = [{ role: 'user', parts: [image({ kind: 'base64', mediaType: 'image/png', data })] }] as const;
+    for (const body of [{ source: { data } }, { image_url: { url } }]) {
+      const most = mostInputTokens(textRequest({ turns }), body, model);
+      expect(most).to.be.within(model.mediaTokens.image, model.mediaTokens.image + 100);
+      expect(mostInputTokens(textRequest({ turns }), { ...body, text: data }, model)).to.be.greaterThan(
+        data.length / 2,
+      );
+    }
+  });
+
+  it('count schemas as they are sent where references are not followed', () => {
+    const parameters = {
+      $defs: { long: { type: 'object', description: WORDS } },
+      properties: Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`p${index}`, { $ref: '#/$defs/long' }])),
+    };
+    const tools = [{ name: 'look', parameters }];
+    const sent = JSON.stringify(
+      FORMATS['generate-content'].upstream.buildRequest(textRequest({ tools }), OPTIONS).body,
+    );
+    expect(mostOf([], { tools })).to.be.greaterThan(encodeO200k(sent).length);
+  });
+
   it('are never more than the context', () => {
     const videos = Array.from({ length: 5 }, () => file(link('https://example.com/long.mp4')));
     expect(mostOf(videos)).to.equal(2_097_152);
     const text = [{ type: 'text', text: '漢'.repeat(1_000_000) }] as const;
     const small = modelOf('texte-3');
-    expect(mostInputTokens(textRequest({ turns: [{ role: 'user', parts: text }] }), small)).to.equal(256_000);
+    expect(mostOfAll(textRequest({ turns: [{ role: 'user', parts: text }] }), small)).to.equal(256_000);
   });
 
   it('hold for images, because they are sent as images', () => {
@@ -114,6 +159,11 @@ describe('the most tokens of an input', () => {
     });
   });
 });
+
+/** Of a request whose body says no more than it. */
+function mostOfAll(request: TextRequest, model: TextModel): number {
+  return mostInputTokens(request, { turns: request.turns, tools: request.tools }, model);
+}
 
 function modelOf(id: string): TextModel {
   const model = catalogue.textModels.get(id);
