@@ -9,7 +9,7 @@ import { cutShort } from './normalize.ts';
 import { isObject } from './read.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
-import { malformedAnswer } from './upstream-errors.ts';
+import { AnswerTooLongError } from './upstream-errors.ts';
 import type { StreamMender, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
 
 /** How one request is forwarded. */
@@ -87,7 +87,7 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
       start = end;
     }
     this.#keep(bytes.subarray(start));
-    if (this.#restLength > MAXIMUM_EVENT_BYTES) throw malformedAnswer();
+    if (this.#restLength > MAXIMUM_EVENT_BYTES) throw new AnswerTooLongError();
   }
 
   end(emit: Emit<Uint8Array>): void {

@@ -3,8 +3,8 @@
  * where upstreams are sloppy: the last event counts even when the stream ends without the blank line after it, events without
  * blank lines between them are told apart when their data is JSON, and an error as bare JSON is read as an event.
  */
-import { ServiceError } from '../domain/errors.ts';
 import type { Emit, Stage } from './stage.ts';
+import { AnswerTooLongError } from './upstream-errors.ts';
 
 export interface ServerSentEvent {
   /** The event's name, or null when it has none. */
@@ -101,7 +101,7 @@ export class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent>
 
   #checkLength(): void {
     if (this.#piecesLength + this.#dataLength <= this.#maximumEventLength) return;
-    throw new ServiceError('processing_failed', 'The model sent an event that is too long to read; try again.');
+    throw new AnswerTooLongError();
   }
 
   #takeLine(lastPiece: string, emit: Emit<ServerSentEvent>): void {

@@ -161,6 +161,13 @@ export function malformedAnswer(cause?: unknown): ServiceError {
   return new ServiceError('processing_failed', 'The model sent an answer that cannot be read; try again.', { cause });
 }
 
+/** The error for an answer that is too long to be read. Whose fault that is depends on what was asked for. */
+export class AnswerTooLongError extends ServiceError {
+  constructor() {
+    super('processing_failed', 'The answer of the model is too long to read.');
+  }
+}
+
 /**
  * The JSON object that an upstream's event carries.
  *
@@ -183,11 +190,19 @@ const ANSWER_LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
  * @throws ServiceError `processing_failed` when it is none, or would take up the process when it is read
  */
 export function parseAnswer(text: string): unknown {
+  if (text.length >= LONG_TEXT) checkSize(text);
   try {
-    if (text.length >= LONG_TEXT) new JsonSizer(ANSWER_LIMITS).push(Buffer.from(text));
     return JSON.parse(text);
   } catch (error) {
     throw malformedAnswer(error);
+  }
+}
+
+function checkSize(text: string): void {
+  try {
+    new JsonSizer(ANSWER_LIMITS).push(Buffer.from(text));
+  } catch {
+    throw new AnswerTooLongError();
   }
 }
 

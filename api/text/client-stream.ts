@@ -44,7 +44,7 @@ export class ClientStream {
 
   /** Whether the client is there no more; what is sent to it is dropped. */
   get isGone(): boolean {
-    return this.#response.destroyed;
+    return this.#response.destroyed || this.#response.req.socket.destroyed;
   }
 
   /** Sends events. Resolves when the client has room for more, or is gone. */
@@ -57,7 +57,7 @@ export class ClientStream {
       hasRoom = this.#response.write(piece);
       if (piece[0] !== COLON) this.eventCount += 1;
     }
-    if (!hasRoom && !this.#response.destroyed) await this.#drained();
+    if (!hasRoom && !this.isGone) await this.#drained();
   }
 
   /** Ends the stream in order, after a last event if there is one. */
@@ -91,15 +91,23 @@ export class ClientStream {
     this.#keepAlive?.refresh();
   }
 
+  /** A response that waits behind another on its connection is not told when that is closed, so the connection is watched. */
   #drained(): Promise<void> {
+    const response = this.#response;
+    const { socket } = response.req;
     return new Promise((resolve) => {
-      const stalled = setTimeout(() => this.#response.destroy(), this.#options.stallMs);
       const done = (): void => {
         clearTimeout(stalled);
-        this.#response.off('drain', done).off('close', done);
+        response.off('drain', done);
+        socket.off('close', done);
         resolve();
       };
-      this.#response.on('drain', done).on('close', done);
+      const stalled = setTimeout(() => {
+        socket.destroy();
+        done();
+      }, this.#options.stallMs);
+      response.on('drain', done);
+      socket.on('close', done);
     });
   }
 }

@@ -5,12 +5,13 @@ import { ServiceError } from '../../domain/errors.ts';
 import { codeOf } from '../../providers/text/answer.ts';
 import type { Answered } from '../../providers/text/text-upstreams.ts';
 import { Meter } from '../../text/meter.ts';
+import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
 import { toServiceError } from '../middlewares/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import type { ReportedUsage, TextOutcome } from './billing.ts';
 import { ClientGoneError, type Departures, type Ending } from './departures.ts';
-import { planExchange, withBound, type Exchange } from './exchange.ts';
+import { planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
 import { createReply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
@@ -40,7 +41,7 @@ export async function deliver(call: AdmittedCall, services: TextServices, depart
       answer.discard();
     }
   } catch (error) {
-    failure = reasonOf(error, watch.signal);
+    failure = reasonOf(error, watch.signal, call);
   } finally {
     watch.stop();
     await call.hold.settle(outcomeOf(call, progress, failure, reply.firstByteAtMs));
@@ -59,7 +60,9 @@ interface Watch {
 
 /** Ends what takes too long, and what clients left behind that nobody pays for or waits for any more. */
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
-  const { response, read, startedAtMs, model, accountId } = call;
+  const { request, read, startedAtMs, model, accountId } = call;
+  // Not the response: one that waits behind another on its connection is not told that it is closed.
+  const { socket } = request;
   const controller = new AbortController();
   let forget: (() => void) | null = null;
   let isGone = false;
@@ -77,13 +80,13 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
     );
   const isLimited = cutoffMs !== null && !read.request.stream;
   const timer = isLimited ? setTimeout(cutOff, Math.max(startedAtMs + cutoffMs - Date.now(), 0)) : undefined;
-  if (response.destroyed) leave();
-  else response.once('close', leave);
+  if (socket.destroyed) leave();
+  else socket.once('close', leave);
   return {
     signal: controller.signal,
     isClientGone: () => isGone,
     stop: () => {
-      response.off('close', leave);
+      socket.off('close', leave);
       forget?.();
       clearTimeout(timer);
     },
@@ -115,9 +118,32 @@ function callModel(
 }
 
 /** Why it failed: the reason of the abort, if there was one, whatever came of it. */
-function reasonOf(error: unknown, signal: AbortSignal): Error {
+function reasonOf(error: unknown, signal: AbortSignal, { read }: AdmittedCall): Error {
   const reason: unknown = signal.aborted ? signal.reason : error;
-  return reason instanceof ClientGoneError ? reason : toServiceError(reason);
+  if (reason instanceof ClientGoneError) return reason;
+  return reason instanceof AnswerTooLongError && asksForLongAnswer(read)
+    ? new AskedTooMuchError()
+    : toServiceError(reason);
+}
+
+/**
+ * More was asked for than can be told. It is charged, because the upstream has made all of it: otherwise whoever asks for such
+ * an answer again and again would have the operator pay for them.
+ */
+class AskedTooMuchError extends ServiceError {
+  constructor() {
+    super(
+      'bad_request',
+      'The answer is too long to be told, and is charged: ask for fewer answers, fewer tokens or no log probabilities.',
+    );
+  }
+}
+
+/** Whether an answer that is too long may be the doing of its request: one answer without anything beside it is not so long. */
+function asksForLongAnswer({ request, body }: ReadRequest): boolean {
+  const { choiceCount = 1 } = request.sampling;
+  const included = Array.isArray(body['include']) ? body['include'] : [];
+  return choiceCount > 1 || body['logprobs'] === true || Boolean(body['top_logprobs']) || included.length > 0;
 }
 
 function outcomeOf(
@@ -127,7 +153,7 @@ function outcomeOf(
   firstByteAtMs: number | null,
 ): TextOutcome {
   const { meter, route } = progress;
-  const ending = failure instanceof ClientGoneError && !meter.finished ? failure.ending : null;
+  const ending = endOf(failure, meter);
   const isNamed = route !== null && isAttributed(progress, failure, ending, firstByteAtMs);
   return {
     ...endingOf(progress, failure),
@@ -136,6 +162,12 @@ function outcomeOf(
     latencyMs: Date.now() - startedAtMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
   };
+}
+
+/** Why the answer was not read to its end, unless it failed. */
+function endOf(failure: Error | null, { finished }: Meter): Ending | null {
+  if (failure instanceof AskedTooMuchError) return 'unfinished';
+  return failure instanceof ClientGoneError && !finished ? failure.ending : null;
 }
 
 /** Whether an upstream is to be named: one that failed even when it gave no answer, and any whose work is charged. */
@@ -154,6 +186,7 @@ function endingOf(
   { meter, route, leftEarly }: Progress,
   failure: Error | null,
 ): Pick<TextOutcome, 'status' | 'errorCode'> {
+  if (failure instanceof AskedTooMuchError) return { status: 'disconnected', errorCode: null };
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
   if (leftEarly && route === null) return { status: 'failed', errorCode: null };
   // A client may leave with the last byte of a whole answer.
@@ -171,14 +204,19 @@ function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage
   if (ending === 'cut') {
     return { usage: usage && { ...usage, outputTotal: null }, countedOutputTokens: meter.countSeenTokens() };
   }
-  const reported = meter.finished ? meter.usage.outputTotal : null;
+  const reported = meter.finished ? usage?.outputTotal : null;
   return { usage, countedOutputTokens: reported ?? meter.countOutputTokens() };
 }
 
-/** What was reported, without an output count that more output has overtaken since. */
-function usageOf({ usage, hasUnreportedOutput, finished }: Meter): ReportedUsage | null {
-  const outputTotal = finished || !hasUnreportedOutput ? usage.outputTotal : null;
-  return usage.inputTotal === null && outputTotal === null ? null : { ...usage, outputTotal };
+/**
+ * What was reported, without an output count that more output has overtaken since. No prompt has 0 tokens and no text either:
+ * some upstreams fill the fields with it that they do not count.
+ */
+function usageOf({ usage, hasUnreportedOutput, finished, outputLength }: Meter): ReportedUsage | null {
+  const isOutputCounted = (finished || !hasUnreportedOutput) && (usage.outputTotal !== 0 || outputLength === 0);
+  const outputTotal = isOutputCounted ? usage.outputTotal : null;
+  const inputTotal = usage.inputTotal === 0 ? null : usage.inputTotal;
+  return inputTotal === null && outputTotal === null ? null : { ...usage, inputTotal, outputTotal };
 }
 
 function explain(failure: Error, { requestId, model }: AdmittedCall, { route }: Progress, log: Logger): ServiceError {

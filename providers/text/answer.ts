@@ -1,6 +1,7 @@
 /** The answer of an upstream, read at the pace of whoever reads it. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
+import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 
 export interface AnswerHead {
   readonly status: number;
@@ -66,8 +67,7 @@ export class Answer implements Dispatcher.DispatchHandler {
     let length = 0;
     for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
       length += chunk.byteLength;
-      if (length > maxBytes)
-        throw new ServiceError('processing_failed', 'The answer of the model is too long to read.');
+      if (length > maxBytes) throw new AnswerTooLongError();
       chunks.push(chunk);
     }
     const [first] = chunks;

@@ -136,11 +136,14 @@ describe('text endpoints', () => {
       for (const stream of [false, true]) {
         it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format}, charge as if it had stayed`, async () => {
           for (const via of TEXT_FORMATS) {
-            const prompt = `[sim:tokens=30,reasoning=5,delay_ms=60,prompt=11] ${via} ${stream}`;
-            await (await text.ask(format, modelVia(via), prompt, { stream })).text();
+            const promptOf = (delayMs: number): string =>
+              `[sim:tokens=30,reasoning=5,delay_ms=${delayMs},prompt=11] ${via} ${stream}`;
+            await (await text.ask(format, modelVia(via), promptOf(0), { stream })).text();
             await text.idle();
             const leaving = new AbortController();
-            const asked = text.ask(format, modelVia(via), prompt, { stream, signal: leaving.signal }).catch(() => null);
+            const asked = text
+              .ask(format, modelVia(via), promptOf(500), { stream, signal: leaving.signal })
+              .catch(() => null);
             await eventually(async () => (await text.seen(1))[0]?.body !== undefined && text.charges.length % 2 === 0);
             await new Promise((resolve) => setTimeout(resolve, 20));
             leaving.abort();
@@ -178,6 +181,25 @@ describe('text endpoints', () => {
       });
     }
 
+    it('while their stream waits behind another on the same connection, charge as if they had stayed', async () => {
+      const payloadOf = (prompt: string): string =>
+        JSON.stringify(ASK['chat-completions'](modelVia('chat-completions'), prompt, true).body);
+      const first = payloadOf('[sim:tokens=10,delay_ms=1500]');
+      const second = payloadOf('[sim:tokens=20000,reasoning=0]');
+      const heads = [first, second].map((payload) => ({ 'content-length': String(payload.length) }));
+      const { path } = ASK['chat-completions']('', '', true);
+      const held = text.charges.length;
+      const socket = await rawRequest(text, path, first, { ...heads[0] });
+      socket.write(requestText(text, path, second, { ...heads[1] }));
+      await eventually(() => text.charges.length === held + 2);
+      // The second has more to say than is kept for it.
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      socket.destroy();
+      await text.idle();
+      expect(text.outcomes.map(({ status }) => status)).to.deep.equal(['disconnected', 'disconnected']);
+      expect(text.outcomes.map(({ usage }) => usage?.outputTotal)).to.have.members([10, 20_000]);
+    });
+
     it('between the last text and the usage, charge what was reasoned in secret', async () => {
       let end = (): void => {};
       script = (_request, response) => {
@@ -200,7 +222,7 @@ describe('text endpoints', () => {
         const response = await text.post(path, sent, { signal: leaving.signal });
         await readUntil(response, 'LAST');
         leaving.abort();
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await new Promise((resolve) => setTimeout(resolve, 300));
         end();
         await text.idle();
         expect((await charges()).at(-1)).to.include({ outcome: 'disconnected', input: 11, output: 50_000 });
@@ -499,6 +521,12 @@ async function rawRequest(
   const socket = connect(Number(port), hostname);
   socket.on('error', () => {});
   await once(socket, 'connect');
+  socket.write(requestText(text, path, body, headers));
+  return socket;
+}
+
+function requestText(text: TestText, path: string, body: string, headers: Readonly<Record<string, string>>): string {
+  const { hostname } = new URL(text.baseUrl);
   const lines = Object.entries({
     host: hostname,
     authorization: `Bearer ${text.apiKey}`,
@@ -506,6 +534,5 @@ async function rawRequest(
     'msgfmt-version': '2023-06-01',
     ...headers,
   }).map(([name, value]) => `${name}: ${value}\r\n`);
-  socket.write(`POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
-  return socket;
+  return `POST ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }

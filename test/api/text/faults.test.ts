@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../text/canonical.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
 import {
+  ASK,
   baseUrlsAt,
   modelVia,
   startTestText,
@@ -328,6 +329,54 @@ describe('an upstream of a text model', () => {
       const response = await text.ask('responses', 'texta-scripted', 'Hi');
       expect(response.headers.get('retry-after')).to.equal(told);
       await expectFailure(response, 'responses', 429, ['rate_limit_exceeded']);
+    }
+  });
+
+  it('that counts no tokens of an answer with text is not believed', async () => {
+    const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const choice = { index: 0, finish_reason: 'stop' };
+    const said = { role: 'assistant', content: 'and so it went on and on '.repeat(10) };
+    script = (_request, response) => {
+      const isStream = bodies.at(-1)?.includes('"stream":true') === true;
+      const answer = { id: 'x', usage, choices: [{ ...choice, [isStream ? 'delta' : 'message']: said }] };
+      response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
+      response.end(isStream ? `data: ${JSON.stringify(answer)}\n\ndata: [DONE]\n\n` : JSON.stringify(answer));
+    };
+    for (const client of TEXT_FORMATS) {
+      for (const stream of [false, true]) {
+        const response = await text.ask(client, 'texta-scripted', 'Hi', { stream });
+        await response.text();
+        await text.idle();
+        const last = await text.database('text_requests').orderBy('id', 'desc').first('input_tokens', 'output_tokens');
+        expect(Number(last.input_tokens)).to.be.within(1, 20);
+        expect(Number(last.output_tokens)).to.be.within(60, 90);
+      }
+    }
+  });
+
+  it('whose answer is longer than can be told is paid for by whoever asked for several answers or probabilities', async () => {
+    script = (_request, response) => {
+      const head = bodies.at(-1)?.includes('"stream":true') === true ? 'data: {"choices":[' : '{"choices":[';
+      response.on('error', () => {});
+      response.write(head);
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(2 ** 20, 'x')));
+      };
+      response.on('drain', more);
+      more();
+    };
+    const several: readonly JsonObject[] = [{ n: 3 }, { logprobs: true }];
+    for (const wish of several) {
+      for (const stream of [false, true]) {
+        const { path, body } = ASK['chat-completions']('texta-scripted', 'Hi', stream);
+        const response = await text.post(path, { ...body, ...wish, max_tokens: 700 });
+        expect(response.status).to.equal(400);
+        expect(codeOf('chat-completions', await response.text())).to.equal('bad_request');
+        await text.idle();
+        const last = await text.database('text_requests').orderBy('id', 'desc').first('outcome', 'output_tokens');
+        const tokens = String(700 * Number(wish['n'] ?? 1));
+        expect(last).to.deep.equal({ outcome: 'disconnected', output_tokens: tokens });
+      }
     }
   });
 
