@@ -42,7 +42,7 @@ describe('many processes on one account', () => {
       .where('kind', 'reservation')
       .whereNotExists(database('transfers AS resolution').whereRaw('resolution.pending_id = held.id'));
     expect(unresolved).to.have.length(0);
-  }).timeout(60_000);
+  }).timeout(180_000);
 });
 
 /** Resolves when it has ended, on its own or because it was killed once it held something. */
