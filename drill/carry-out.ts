@@ -22,8 +22,15 @@ export async function carryOut(
   };
   const striking: Promise<void>[] = [];
   for (const { atMs, kind, lastsMs } of plan) {
-    await sleep(Math.max(atMs - (performance.now() - beganAt), 0));
+    // A fault that cannot be done ends the drill at once.
+    await Promise.race([sleep(Math.max(atMs - (performance.now() - beganAt), 0)), failureOf(striking)]);
     striking.push(strike(kind, random.fork(), lastsMs));
   }
   await Promise.all(striking);
+}
+
+/** Rejects when one of them does, and otherwise waits for ever. */
+async function failureOf(all: readonly Promise<void>[]): Promise<never> {
+  await Promise.all(all);
+  return new Promise(() => {});
 }

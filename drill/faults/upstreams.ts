@@ -3,18 +3,25 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scenario } from '../load/scenarios.ts';
 import { type FaultKind, seconds, strikeThe } from './fault.ts';
 
-const succeeded = (directive: string): Scenario => ({ weight: 1, directive, ending: 'succeeded' });
-
 export const DOWNLOADS = mischief(
   'downloads',
-  'the results of new tasks are stalled, or their links dead at first',
-  ['result=stalled', 'dead_links=2', 'result=slow'].map(succeeded),
+  'the results of new tasks are stalled, dead at first, lost or recanted',
+  [
+    { weight: 3, directive: 'result=stalled', ending: 'succeeded' },
+    { weight: 3, directive: 'dead_links=2', ending: 'succeeded' },
+    { weight: 1, directive: 'recant', ending: 'processing_failed' },
+    { weight: 1, directive: 'missing_file=0', ending: 'result_transfer_failed' },
+  ],
 );
 
 export const SUBMISSIONS = mischief(
   'submissions',
   'the jobs of new tasks are accepted, and answered 500 or not at all, or unknown at first',
-  ['submit_error', 'drop_submit', 'forget=3'].map(succeeded),
+  [
+    { weight: 2, directive: 'submit_error', ending: 'succeeded' },
+    { weight: 1, directive: 'drop_submit', ending: 'succeeded' },
+    { weight: 1, directive: 'forget=3', ending: 'succeeded' },
+  ],
 );
 
 function mischief(what: string, meaning: string, scenarios: readonly Scenario[]): FaultKind {
