@@ -143,7 +143,7 @@ async function check(
       database,
       temporal: new Client({ connection }),
     };
-    print(describeWaits(await measureWaits(evidence), evidence.load));
+    print(describeWaits(measureWaits(evidence), evidence.load));
     const results: CheckResult[] = [
       {
         promise: 'all that was begun has ended',
