@@ -7,7 +7,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { type FinishedTask, finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
-import { findTask, markProcessing } from '../db/queries/tasks.ts';
+import { findTask, markProcessing, markTakenUp } from '../db/queries/tasks.ts';
 import type { TaskErrorCode } from '../domain/errors.ts';
 import { newId } from '../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
@@ -63,9 +63,7 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
   const storeResult = createResultStorer(dependencies);
 
   async function loadTask(taskId: string): Promise<Task> {
-    const task = await findTask(database, taskId);
-    if (!task) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
-    return task;
+    return required(taskId, await findTask(database, taskId));
   }
 
   function providerOf(task: Task): MediaProvider {
@@ -106,9 +104,9 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
   }
 
   return {
-    /** Confirms that the money of this task is held. */
+    /** Confirms that the money of this task is held, and records that its workflow runs. */
     async reserve(taskId: string): Promise<ConfirmedReservation> {
-      const task = await loadTask(taskId);
+      const task = required(taskId, await markTakenUp(database, taskId));
       return {
         reservationId: task.reservationId,
         alreadyFinal: isFinal(task.status),
@@ -190,6 +188,11 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
       if (jobId !== null) await provider.cancel(jobId, signal);
     },
   };
+}
+
+function required(taskId: string, task: Task | null): Task {
+  if (!task) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
+  return task;
 }
 
 /** A task that was refunded is not worked on again, by whomever: its ending stands. */

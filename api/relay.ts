@@ -7,10 +7,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
-import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
 import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask } from '../db/queries/finish-task.ts';
-import { claimTasksToStart, type TaskToStart } from '../db/queries/tasks.ts';
+import { claimTasksToStart, findTasksOutOfTime } from '../db/queries/tasks.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createDeliveryRepair } from './services/delivery-repair.ts';
 import type { DeliveryStarter } from './services/delivery-starter.ts';
@@ -29,8 +28,11 @@ const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
 /** Months are made three ahead, so that a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
+/** While tasks wait for others to be taken up. */
+const ROOM_PAUSE_MS = 50;
 const BATCH_SIZE = 32;
-const STARTS_AT_ONCE = 8;
+/** So many starts count in whose turn it is. */
+const SERVED_COUNT = 64;
 /** When another relay may take a task that this one took and lost. */
 const RETRY_AFTER_SECONDS = 10;
 
@@ -41,7 +43,6 @@ export function startRelay({
   workflows,
   metrics,
   log,
-  clock = MACHINE_CLOCK,
 }: {
   database: Database;
   starter: TaskStarter;
@@ -49,14 +50,16 @@ export function startRelay({
   workflows: WorkflowAccess;
   metrics: Metrics;
   log: Logger;
-  clock?: Clock;
 }): Relay {
   const stopped = new AbortController();
+  /** The accounts of the last starts. */
+  const served: string[] = [];
   const repair = createTaskRepair({ database, workflows, metrics, log });
   const deliveryRepair = createDeliveryRepair({ database, workflows, log });
   // Side by side, so that none waits for another.
   const running = Promise.all([
     run(startTasks, 'start tasks', PAUSE_MS),
+    run(endTasksOutOfTime, 'end tasks that could not begin in time', PAUSE_MS),
     run(startDeliveries, 'start deliveries', PAUSE_MS),
     run(() => deliveryRepair.repairSome(), 'look after overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
@@ -73,16 +76,24 @@ export function startRelay({
     }
   }
 
-  /** @returns whether there may be more to start at once */
+  /** Starts those who wait in PostgreSQL, as far as workers take them up. @returns whether there may be more to start */
   async function startTasks(): Promise<boolean> {
-    const due = await claimTasksToStart(database, { limit: BATCH_SIZE, retryAfterSeconds: RETRY_AFTER_SECONDS });
-    const left = [...due];
-    const handled: boolean[] = [];
-    const handleNext = async (): Promise<void> => {
-      for (let task = left.shift(); task; task = left.shift()) handled.push(await handle(task));
-    };
-    await Promise.all(Array.from({ length: STARTS_AT_ONCE }, handleNext));
-    return due.length === BATCH_SIZE && handled.every(Boolean);
+    const limit = Math.min(await starter.room(), BATCH_SIZE);
+    if (limit === 0) {
+      await pause(ROOM_PAUSE_MS, stopped.signal);
+      return true;
+    }
+    // Before it is known, so that what is left meanwhile is not overlooked.
+    starter.served(false);
+    const due = await claimTasksToStart(database, { limit, retryAfterSeconds: RETRY_AFTER_SECONDS, served });
+    const mayBeMore = due.length === limit;
+    if (mayBeMore) starter.served(true);
+    served.push(...due.map(({ accountId }) => accountId));
+    served.splice(0, served.length - SERVED_COUNT);
+    const handled = await Promise.all(due.map((task) => starter.start(task)));
+    if (!handled.every(Boolean)) return false;
+    if (!mayBeMore) await Promise.race([starter.whenLeft(), pause(PAUSE_MS, stopped.signal)]);
+    return true;
   }
 
   /** @returns whether there may be more to start soon */
@@ -97,11 +108,14 @@ export function startRelay({
     return false;
   }
 
-  async function handle(task: TaskToStart): Promise<boolean> {
-    if (task.deadlineAt.getTime() > clock.nowMs()) return starter.start(task);
-    const ended = await finishTask(database, task.id, { status: 'failed', failure: NEVER_STARTED }, null);
-    if (ended.applied) metrics.taskEnded(ended.task);
-    return true;
+  /** However little room there is: they would keep their price until their turn. @returns whether there may be more */
+  async function endTasksOutOfTime(): Promise<boolean> {
+    const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
+    for (const taskId of taskIds) {
+      const ended = await finishTask(database, taskId, { status: 'failed', failure: NEVER_STARTED }, null);
+      if (ended.applied) metrics.taskEnded(ended.task);
+    }
+    return taskIds.length === BATCH_SIZE;
   }
 
   return {

@@ -82,11 +82,18 @@ export function createTaskCreator({
       sealedBody: claim.seal(body),
     };
     const uploadIds = uploadsIn(request.render, storage);
-    const outcome = await batcher.add({ ...task, uploadIds, idempotency }).catch((error: unknown) => {
+    const startsHere = starter.takesNext(task.id);
+    const nextStartAt = startsHere ? new Date(task.createdAt.getTime() + OWN_START_MS) : task.createdAt;
+    const outcome = await batcher.add({ ...task, nextStartAt, uploadIds, idempotency }).catch((error: unknown) => {
+      starter.forget(task.id);
       throw error instanceof OutcomeUnknownError ? mayExist(task.id, error) : error;
     });
-    if (outcome !== 'created') throw REFUSALS[outcome](task);
-    starter.startSoon(task);
+    if (outcome === 'created' && startsHere) starter.startSoon(task);
+    else if (outcome === 'created') starter.leave();
+    else {
+      starter.forget(task.id);
+      throw REFUSALS[outcome](task);
+    }
     return { status: 201, body, taskId: task.id };
   };
 }
@@ -126,7 +133,7 @@ function neverToppedUp(model: string): ServiceError {
   return new ServiceError('forbidden', message);
 }
 
-type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds'>;
+type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStartAt'>;
 
 function newTask(
   caller: Caller,
@@ -152,7 +159,6 @@ function newTask(
     requestId,
     createdAt: new Date(createdAtMs),
     deadlineAt: new Date(createdAtMs + limits.deadlineMs),
-    nextStartAt: new Date(createdAtMs + OWN_START_MS),
     maxConcurrentTasks: limits.concurrentTasks,
   };
 }

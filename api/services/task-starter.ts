@@ -4,28 +4,42 @@ import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy 
 import type { Logger } from 'pino';
 import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
-import { markWorkflowsStarted, type TaskToStart } from '../../db/queries/tasks.ts';
+import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
+import { findTakenUp, markWorkflowsStarted, type TaskToStart } from '../../db/queries/tasks.ts';
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 import { shareOf, TASK_QUEUES } from '../../domain/task-queues.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { mediaTask } from '../../workflows/media-task.ts';
-import { createTurns } from './turns.ts';
+import { createStartRoom } from './start-room.ts';
 
 export interface TaskStarter {
+  /**
+   * Whether this process starts a task that is about to be created. If not, it is left to the relay, at once: there is no
+   * room, or others wait already, whom it must not overtake.
+   */
+  takesNext(taskId: string): boolean;
+  /** The task that was taken came to nothing. */
+  forget(taskId: string): void;
+  /** Starts, after its creation, a task that was taken. Returns at once. */
+  startSoon(task: TaskToStart): void;
+  /** Tells that a task waits for the relay. */
+  leave(): void;
+  /** Resolves as soon as a task waits for the relay. */
+  whenLeft(): Promise<void>;
+  /** How many tasks of those that wait may be started now. */
+  room(): Promise<number>;
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
   start(task: TaskToStart): Promise<boolean>;
-  /** Starts it when its turn comes, and leaves it to the relay if that takes too long. Returns at once. */
-  startSoon(task: TaskToStart): void;
-  /** Leaves what waits for its turn to the relay. Resolves when no start is under way. */
+  /** @param left whether there are more tasks that wait than there was room for */
+  served(left: boolean): void;
+  /** Resolves when no start is under way. */
   stop(): Promise<void>;
 }
 
 /** A server that needs longer is in trouble; the relay comes back to the task. */
 const START_DEADLINE_MS = 5_000;
-/** From a task's creation on; then the relay of any process takes it up. */
+/** From the creation of a task on that this process starts; then the relay of any process takes it up. */
 export const OWN_START_MS = 3_000;
-/** More at once would only queue up in the server and slow the create calls. */
-const MAX_STARTS_IN_FLIGHT = 1;
 
 const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
 const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
@@ -36,14 +50,17 @@ export function createTaskStarter({
   database,
   metrics,
   log,
+  clock = MACHINE_CLOCK,
 }: {
   client: Client;
   database: Database;
   metrics: Metrics;
   log: Logger;
+  clock?: Clock;
 }): TaskStarter {
   const inFlight = new Set<Promise<boolean>>();
-  const waiting = createTurns<{ readonly task: TaskToStart; readonly untilMs: number }>();
+  const room = createStartRoom(() => clock.nowMs());
+  const line = createLine();
   const started = createBatcher<string, null>(
     async (taskIds) => {
       await markWorkflowsStarted(database, taskIds);
@@ -53,11 +70,13 @@ export function createTaskStarter({
   );
 
   async function start(task: TaskToStart): Promise<boolean> {
+    room.enter(task.id);
     try {
       await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () => startWorkflow(client, task));
       await started.add(task.id);
       return true;
     } catch (error) {
+      room.leave(task.id);
       log.warn({ err: error, task_id: task.id }, 'the workflow could not be started yet');
       return false;
     }
@@ -69,24 +88,38 @@ export function createTaskStarter({
     return attempt;
   }
 
-  function startWaiting(): void {
-    while (inFlight.size < MAX_STARTS_IN_FLIGHT) {
-      const next = waiting.take();
-      if (next === undefined) return;
-      if (next.untilMs > Date.now()) void tracked(next.task).finally(startWaiting);
-    }
-  }
-
   return {
+    takesNext: (taskId) => {
+      if (line.waits() || room.free() === 0) return false;
+      room.enter(taskId);
+      return true;
+    },
+    forget: (taskId) => room.leave(taskId),
+    startSoon: (task) => void tracked(task),
+    leave: () => line.set(true),
+    whenLeft: () => line.whenSet(),
+    room: async () => {
+      const taskIds = room.entered();
+      if (taskIds.length > 0) room.takenUp(await findTakenUp(database, taskIds));
+      return room.free();
+    },
     start: tracked,
-    startSoon: (task) => {
-      waiting.add(task.accountId, { task, untilMs: Date.now() + OWN_START_MS });
-      startWaiting();
+    served: (left) => line.set(left),
+    stop: async () => void (await Promise.all(inFlight)),
+  };
+}
+
+/** Whether tasks wait for the relay. */
+function createLine() {
+  let waits = false;
+  let tell: (() => void) | undefined;
+  return {
+    waits: () => waits,
+    set: (left: boolean) => {
+      waits = left;
+      if (left) tell?.();
     },
-    stop: async () => {
-      waiting.clear();
-      await Promise.all(inFlight);
-    },
+    whenSet: () => (waits ? Promise.resolve() : new Promise<void>((resolve) => (tell = resolve))),
   };
 }
 

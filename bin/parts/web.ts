@@ -46,11 +46,12 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
-  const starter = createTaskStarter({ client, database, metrics, log });
+  const clock = createDatabaseClock(database);
+  const starter = createTaskStarter({ client, database, metrics, log, clock });
   const dependencies = {
     database,
     reports,
-    clock: createDatabaseClock(database),
+    clock,
     catalogue: loadCatalogue(config.catalogueFile),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,

@@ -25,6 +25,7 @@ export async function up(knex: Knex): Promise<void> {
       resolution_id text COLLATE "C",
       deadline_at timestamptz NOT NULL,
       workflow_started_at timestamptz,
+      taken_up_at timestamptz,
       start_attempts integer NOT NULL DEFAULT 0,
       next_start_at timestamptz NOT NULL,
       provider_job_id text,

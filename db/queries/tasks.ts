@@ -71,6 +71,9 @@ export interface TaskRow {
   updated_at: Date;
   completed_at: Date | null;
   deadline_at: Date;
+  workflow_started_at: Date | null;
+  next_start_at: Date;
+  taken_up_at: Date | null;
 }
 
 /**
@@ -192,6 +195,35 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
     .update({ workflow_started_at: database.fn.now() });
 }
 
+/**
+ * Records that a worker has taken up the workflow of this task. No-op on a task that is final.
+ *
+ * @returns the task as it stands now
+ */
+export async function markTakenUp(database: Database, taskId: string): Promise<Task | null> {
+  const [row] =
+    (await taskById(database, taskId)
+      ?.whereIn('status', ['queued', 'processing'])
+      .update({ taken_up_at: database.raw('coalesce(taken_up_at, clock_timestamp())') })
+      .returning<TaskRow[]>('*')) ?? [];
+  return row ? toTask(row) : findTask(database, taskId);
+}
+
+/** When those of these tasks were taken up, in milliseconds, whose workflows run by now; null for one that is over. */
+export async function findTakenUp(
+  database: Database,
+  taskIds: readonly string[],
+): Promise<ReadonlyMap<string, number | null>> {
+  const rows = await database<TaskRow>('tasks')
+    .whereIn(
+      ['id', 'created_at'],
+      taskIds.map((id) => [id, createdAtOf(id)]),
+    )
+    .whereRaw('(taken_up_at IS NOT NULL OR completed_at IS NOT NULL)')
+    .select('id', 'taken_up_at');
+  return new Map(rows.map((row) => [row.id, row.taken_up_at?.getTime() ?? null]));
+}
+
 /** A task whose workflow nobody is known to have started. */
 export interface TaskToStart {
   readonly id: string;
@@ -205,18 +237,23 @@ export interface TaskToStart {
 /**
  * Takes tasks whose start is due, for this caller alone: another caller gets others, and these come up again after
  * `retryAfterSeconds` should this caller die. Accounts take turns.
+ *
+ * @param served the accounts of the last starts, once for each: who had many lately comes after who had few
  */
 export async function claimTasksToStart(
   database: Database,
-  { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
+  { limit, retryAfterSeconds, served = [] }: { limit: number; retryAfterSeconds: number; served?: readonly string[] },
 ): Promise<readonly TaskToStart[]> {
   const { rows } = await database.raw<{
     rows: { id: string; account_id: string; model: string; kind: TaskKind; deadline_at: Date; request_id: string }[];
   }>(
     /* sql */ `
-    WITH unstarted AS (
-      SELECT id, created_at, next_start_at, row_number() OVER (PARTITION BY account_id ORDER BY next_start_at) AS turn
-      FROM tasks WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()),
+    WITH served AS (SELECT account_id, count(*) AS times FROM unnest(:served::text[]) AS one(account_id) GROUP BY account_id),
+    unstarted AS (
+      SELECT id, created_at, next_start_at, coalesce(served.times, 0)
+        + row_number() OVER (PARTITION BY account_id ORDER BY next_start_at) AS turn
+      FROM tasks LEFT JOIN served USING (account_id) WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
+        AND deadline_at > now()),
     -- More than are taken, for callers that ask at the same moment.
     first AS (SELECT id, created_at, next_start_at, turn FROM unstarted ORDER BY turn, next_start_at LIMIT :limit * 8),
     -- Materialised: as a plain subquery it could run, and lock, more than once.
@@ -227,7 +264,7 @@ export async function claimTasksToStart(
     UPDATE tasks SET next_start_at = now() + make_interval(secs => :retryAfterSeconds), start_attempts = start_attempts + 1
     FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
-    { limit, retryAfterSeconds },
+    { limit, retryAfterSeconds, served },
   );
   return rows.map((row) => ({
     id: row.id,
@@ -237,6 +274,18 @@ export async function claimTasksToStart(
     deadlineAt: row.deadline_at,
     requestId: row.request_id,
   }));
+}
+
+/** Tasks past their deadline whose workflow nobody has started. */
+export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
+  const rows = await database<TaskRow>('tasks')
+    .whereNull('workflow_started_at')
+    .whereIn('status', ['queued', 'processing'])
+    .where('next_start_at', '<=', database.fn.now())
+    .where('deadline_at', '<=', database.fn.now())
+    .limit(limit)
+    .select('id');
+  return rows.map(({ id }) => id);
 }
 
 /** The creation time of a task, which is also the `opened_at` of its transfers. */

@@ -18,6 +18,7 @@ import {
   type TestKey,
 } from '../support/factories.ts';
 import { rejectionOf } from '../support/rejection.ts';
+import { NO_STARTER } from '../support/starter.ts';
 
 const NOW = new Date();
 /** The middle of the month that lies so many months back. */
@@ -159,7 +160,7 @@ describe('db/partitions', () => {
     }
     const relay = startRelay({
       database,
-      starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
+      starter: NO_STARTER,
       deliveryStarter: { startDue: async () => 0 },
       workflows: {
         isReachable: async () => false,

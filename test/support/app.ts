@@ -19,6 +19,7 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../webhooks/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
+import { NO_STARTER } from './starter.ts';
 
 export interface TestAppOptions {
   readonly settings?: Partial<AppSettings>;
@@ -95,7 +96,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     reports: database,
     catalogue: loadCatalogue(),
     sealer: createSealer(Buffer.alloc(32, 2)),
-    starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
+    starter: NO_STARTER,
     workflows: options.workflows ?? NO_WORKFLOWS,
     storage: options.storage ?? createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,

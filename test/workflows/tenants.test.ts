@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { ATTEMPT_LIMITS } from '../../db/queries/delivery-attempts.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../support/webhooks.ts';
@@ -58,6 +59,23 @@ describe('an account beside one that wants everything', function () {
       .whereNull('workflow_started_at');
     expect(waiting.length).to.be.at.least(40 - 2 * ATTEMPT_LIMITS.perEndpoint);
     await theirs.remove(flooded.id);
+  });
+
+  it('has its task done long before the other has all of its own done, which wait in PostgreSQL', async () => {
+    const flood = Array.from({ length: 60 }, () => createTask(stack, greedy.apiKey, 'x'));
+    await Promise.all(flood);
+    const { id } = await createTask(stack, modest.apiKey, 'x');
+    await taskWhenFinal(stack, modest.apiKey, id);
+    const theirs = await stack.database('tasks').where({ account_id: greedy.accountId }).whereNull('completed_at');
+    expect(theirs.length).to.be.above(30);
+    expect(theirs.filter((task) => task.workflow_started_at === null).length).to.be.above(theirs.length / 2);
+    await waitUntil(
+      async () => {
+        const [left] = await stack.database('tasks').whereNull('completed_at').count('* as tasks');
+        if (Number(left?.['tasks']) > 0) throw new Error(`${left?.['tasks']} tasks are not done`);
+      },
+      { timeoutMs: 100_000 },
+    );
   });
 
   it('takes turns with it in every task queue', async () => {

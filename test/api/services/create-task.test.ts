@@ -9,6 +9,7 @@ import { createMetrics } from '../../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createFundedKey } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { NO_STARTER } from '../../support/starter.ts';
 import { startTcpProxy, type TcpProxy } from '../../../drill/tcp-proxy.ts';
 
 describe('a create call whose commit is not acknowledged', () => {
@@ -33,7 +34,7 @@ describe('a create call whose commit is not acknowledged', () => {
     const createTask = createTaskCreator({
       storage: { keyOf: () => null },
       database,
-      starter: { start: async () => false, startSoon: () => {}, stop: async () => {} },
+      starter: NO_STARTER,
       metrics: createMetrics(),
       limits: { deadlineMs: 60_000, concurrentTasks: 10 },
       typicalSeconds: async () => null,

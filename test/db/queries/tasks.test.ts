@@ -3,9 +3,12 @@ import type { Database } from '../../../db/database.ts';
 import {
   claimTasksToStart,
   findAccountTask,
+  findTakenUp,
   findTask,
+  findTasksOutOfTime,
   listTasks,
   markProcessing,
+  markTakenUp,
   markWorkflowsStarted,
   type NewTask,
 } from '../../../db/queries/tasks.ts';
@@ -170,6 +173,30 @@ describe('db/queries/tasks', () => {
       expect(ids(await claim(2))).to.include(task.id);
     });
 
+    it('gives the turn to the account that was served least of late, however long others wait already', async () => {
+      const greedy = await createSeries(5);
+      const other = await createFundedKey(database);
+      const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });
+      const claimOne = (served: readonly string[]): ReturnType<typeof claimTasksToStart> =>
+        claimTasksToStart(database, { limit: 1, retryAfterSeconds: 60, served });
+      expect(ids(await claimOne([key.accountId]))).to.deep.equal([task.id]);
+      expect(ids(await claimOne([key.accountId, other.accountId]))).to.deep.equal(ids(greedy.slice(0, 1)));
+    });
+
+    it('tells which tasks were taken up, when at first, and which are over', async () => {
+      const [running, waiting, over] = await createSeries(3);
+      if (!running || !waiting || !over) throw new Error('three were created');
+      expect(await markTakenUp(database, running.id)).to.deep.equal(await findTask(database, running.id));
+      await finishAsFailed(database, over);
+      expect((await markTakenUp(database, over.id))?.status).to.equal('failed');
+      const first = await findTakenUp(database, ids([running, waiting, over]));
+      await markTakenUp(database, running.id);
+      expect(await findTakenUp(database, ids([running, waiting, over]))).to.deep.equal(first);
+      expect([...first.keys()].toSorted()).to.deep.equal([running.id, over.id].toSorted());
+      expect(first.get(running.id)).to.be.a('number');
+      expect(first.get(over.id)).to.equal(null);
+    });
+
     it('gives two relays different tasks, even while one has not committed', async () => {
       const tasks = await createSeries(6);
       const [first, second] = await database.transaction(async (transaction) => {
@@ -184,6 +211,15 @@ describe('db/queries/tasks', () => {
       const tasks = await createSeries(12);
       const claims = await Promise.all(Array.from({ length: 8 }, () => claim(2)));
       expect(ids(claims.flat()).toSorted()).to.deep.equal(ids(tasks).toSorted());
+    });
+
+    it('finds what can begin no more before its deadline, and none that has begun', async () => {
+      const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
+      const late = await createTaskRow(database, key, past);
+      const begun = await createTaskRow(database, key, past);
+      await createSeries(1);
+      await markWorkflowsStarted(database, [begun.id]);
+      expect(await findTasksOutOfTime(database, 10)).to.deep.equal([late.id]);
     });
 
     it('records starts, also when one of the tasks has ended in the meantime', async () => {

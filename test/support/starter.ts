@@ -1,0 +1,14 @@
+import type { TaskStarter } from '../../api/services/task-starter.ts';
+
+/** Starts no workflow of a task. */
+export const NO_STARTER: TaskStarter = {
+  takesNext: () => true,
+  forget: () => {},
+  startSoon: () => {},
+  leave: () => {},
+  whenLeft: () => new Promise(() => {}),
+  room: async () => 32,
+  start: async () => false,
+  served: () => {},
+  stop: async () => {},
+};
