@@ -14,7 +14,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
-import { compact } from '../read.ts';
+import { compact, isObject } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { REQUEST_FIELDS } from './types.ts';
@@ -77,7 +77,23 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
     return REQUEST_FIELDS[field] === 'mapped' || field === 'cache_control';
   });
   const bounded = { ...Object.fromEntries(fields), model: options.model, max_tokens: request.sampling.maxOutputTokens };
-  return { path: PATH, headers: headersOf(options), body: compact(bounded) };
+  return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
+}
+
+/** Where blocks stand in a request, and in one another. */
+const BLOCK_FIELDS = ['system', 'tools', 'messages', 'content'];
+
+/** Caches that are kept for longer cost more to write than clients pay, so all are kept for as long as usual. */
+function withUsualCache(holder: JsonObject): JsonObject {
+  const blocks = BLOCK_FIELDS.flatMap((field) => {
+    const value = holder[field];
+    return Array.isArray(value)
+      ? [[field, value.map((block: unknown) => (isObject(block) ? withUsualCache(block) : block))]]
+      : [];
+  });
+  const { cache_control: cache } = holder;
+  const usual = isObject(cache) ? { cache_control: compact({ ...cache, ttl: undefined }) } : {};
+  return { ...holder, ...Object.fromEntries(blocks), ...usual };
 }
 
 function headersOf(options: UpstreamOptions): Readonly<Record<string, string>> {

@@ -502,6 +502,29 @@ describe('messages upstream', () => {
     });
   }
 
+  it('is forwarded no wish for a cache that costs more than the usual one', () => {
+    const bodyWith = (cache: JsonObject): JsonObject => {
+      const text = { type: 'text', text: 'Hi', cache_control: cache };
+      const result = { type: 'tool_result', tool_use_id: 'a', content: [text], cache_control: cache };
+      const call = { type: 'tool_use', id: 'a', name: 'look', input: { cache_control: { ttl: '1h' } } };
+      return {
+        model: 'texti-k3',
+        max_tokens: 10,
+        system: [text],
+        messages: [
+          { role: 'user', content: 'Look.' },
+          { role: 'assistant', content: [call] },
+          { role: 'user', content: [result, text] },
+        ],
+        tools: [{ name: 'look', input_schema: { type: 'object' }, cache_control: cache }],
+        cache_control: cache,
+      };
+    };
+    const body = bodyWith({ type: 'ephemeral', ttl: '1h' });
+    const forwarded = upstream.forwardRequest(body, messages.client.parseRequest(body, {}), options);
+    expect(forwarded.body).to.deep.equal({ ...bodyWith({ type: 'ephemeral' }), model: 'upstream-model' });
+  });
+
   it('is forwarded a body of its own format without the fields that have no effect', () => {
     const body = {
       model: 'texti-k3',
