@@ -44,6 +44,14 @@ function native(order: string, more: object = {}, parts: readonly object[] = [])
 const VIDEO_LINK = { fileData: { mimeType: 'video/mp4', fileUri: 'https://example.com/long.mp4' } };
 const NATIVE = `/v1beta/models/${NATIVE_MODEL}:generateContent`;
 
+const UNREAD = {
+  model: CHAT_MODEL,
+  messages: [
+    { role: 'user', content: '[vendor:input=200000,tokens=10]' },
+    { role: 'assistant', content: 'a', reasoning_content: 'a', reasoning: 'word '.repeat(200_000) },
+  ],
+};
+
 const THEFTS: readonly Theft[] = [
   {
     name: '128 choices on 0.04 USD',
@@ -134,6 +142,14 @@ const THEFTS: readonly Theft[] = [
     path: CHAT,
     call: chat(CHAT_MODEL, 'tokens=100000', { max_tokens: 100000, max_completion_tokens: 16 }),
   },
+  {
+    name: 'text in a field that the gateway does not read on 0.04 USD',
+    balanceUsd: 0.04,
+    model: CHAT_MODEL,
+    requests: 1,
+    path: CHAT,
+    call: { body: UNREAD },
+  },
 ];
 
 /** What is left to pay by the operator. */
@@ -207,6 +223,14 @@ const DEPARTURES: readonly Departure[] = [
   },
 ];
 
+/** An upstream that says nothing, in numbers, of what it made. */
+const UNCOUNTED: Departure = {
+  name: 'usage of nothing but zeros',
+  model: CHAT_MODEL,
+  path: CHAT,
+  call: chat(CHAT_MODEL, 'input=0,tokens=2000,usage=0'),
+};
+
 const LEAST_SHARE_PERCENT = 85n;
 
 function departureCase({ name, path, call: question }: Departure): AttackCase {
@@ -265,7 +289,7 @@ const HONEST: readonly AttackCase[] = [
 
 export const MONEY_CASES: readonly AttackCase[] = [
   ...THEFTS.map(theftCase),
-  ...DEPARTURES.map(departureCase),
+  ...[...DEPARTURES, UNCOUNTED].map(departureCase),
   ...HONEST,
   {
     name: 'a failed stream of a free model takes the slot of its minute',
