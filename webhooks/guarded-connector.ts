@@ -3,7 +3,7 @@
  * those addresses, and the connected socket is checked again. A `lookup` hook alone would not do: addresses written in the
  * link itself never pass through it.
  */
-import { lookup } from 'node:dns/promises';
+import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { callbackify } from 'node:util';
@@ -24,7 +24,13 @@ interface GuardedConnectorOptions {
   readonly open: OpenConnection;
 }
 
+/** What is asked of name servers. */
+export type NameServers = Pick<Resolver, 'resolve4' | 'resolve6'>;
+
 const CONNECT_TIMEOUT_MS = 10_000;
+/** Of a name server, before it is asked once more. */
+const ANSWER_TIMEOUT_MS = 2_000;
+const UNKNOWN_CODES: readonly string[] = ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'];
 
 /** The connector for undici dispatchers. Connections fail with {@link AddressRefusedError} or an error of the network. */
 export function createGuardedConnector({ policy, resolve, open }: GuardedConnectorOptions): buildConnector.connector {
@@ -57,8 +63,38 @@ async function resolvePermitted(
   return addresses;
 }
 
-/** Asks the system's resolver, which also knows the hosts file. */
-export async function resolveWithSystem(hostname: string): Promise<readonly string[]> {
+/**
+ * Makes the resolver of names that somebody else chose. It asks name servers without a thread: the system's resolver blocks
+ * one of four that all work on files shares, for as long as the name's server likes. The system is asked, one name at a time,
+ * only for what name servers do not know at all, such as a name in the hosts file.
+ */
+export function createResolver(
+  servers: NameServers = new Resolver({ timeout: ANSWER_TIMEOUT_MS, tries: 2 }),
+  askSystem: Resolve = lookUp,
+): Resolve {
+  let turn: Promise<unknown> = Promise.resolve();
+  return async (hostname) => {
+    const answers = hostname.includes('.')
+      ? await Promise.allSettled([servers.resolve4(hostname), servers.resolve6(hostname)])
+      : [];
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (addresses.length > 0) return addresses;
+    for (const answer of answers) if (answer.status === 'rejected' && !isUnknown(answer.reason)) throw answer.reason;
+    const asked = turn.then(() => askSystem(hostname));
+    turn = asked.catch(() => {});
+    return asked;
+  };
+}
+
+/** As the system is set up. */
+export const resolveWithSystem: Resolve = createResolver();
+
+/** Whether there is no such name, or nobody to ask. */
+function isUnknown(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && UNKNOWN_CODES.includes(String(error.code));
+}
+
+async function lookUp(hostname: string): Promise<readonly string[]> {
   const found = await lookup(hostname, { all: true, verbatim: true });
   return found.map(({ address }) => address);
 }
