@@ -11,7 +11,15 @@ export interface RunningServer {
   stop(graceMs: number): Promise<void>;
 }
 
-const HEADERS_TIMEOUT_MS = 15_000;
+/** How long clients may keep a connection to themselves. */
+export interface ConnectionLimits {
+  /** From the first byte of a request to the end of its headers. */
+  readonly headersMs: number;
+  /** For which a client takes nothing of an answer that waits for it. */
+  readonly unreadMs: number;
+}
+
+export const CONNECTION_LIMITS: ConnectionLimits = { headersMs: 15_000, unreadMs: 60_000 };
 /** Long enough to upload 100 MB over a slow line. */
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
@@ -23,15 +31,25 @@ const TIMEOUT_CHECK_MS = 1_000;
 const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
+/**
+ * So many requests may be under way on a connection. Clients of today send one after the other; a piece of what comes holds
+ * thousands of small ones, which would all begin before anybody else is served.
+ */
+const MAX_REQUESTS_UNDER_WAY = 16;
 
 /** Answers requests; it sees to its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
 /** @throws Error when the port is taken */
-export async function listen(handler: Handler, host: string, port: number): Promise<RunningServer> {
+export async function listen(
+  handler: Handler,
+  host: string,
+  port: number,
+  { headersMs, unreadMs } = CONNECTION_LIMITS,
+): Promise<RunningServer> {
   const server = createServer(
     {
-      headersTimeout: HEADERS_TIMEOUT_MS,
+      headersTimeout: headersMs,
       requestTimeout: REQUEST_TIMEOUT_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
       maxHeaderSize: MAX_HEADER_BYTES,
@@ -40,11 +58,13 @@ export async function listen(handler: Handler, host: string, port: number): Prom
     (request, response) => {
       // What comes after a body that was not read is not looked at: it may be the rest of it.
       if (ending.has(request.socket)) return;
+      if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       closeAfterUnreadBody(request, response);
       void handler(request, response);
     },
   );
-  const closeUnused = trackUse(server);
+  const use = trackUse(server);
+  endUnread(server, use, unreadMs);
   server.on('clientError', refuseGarbage);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
@@ -53,17 +73,23 @@ export async function listen(handler: Handler, host: string, port: number): Prom
   const address = server.address();
   return {
     port: typeof address === 'object' && address ? address.port : port,
-    stop: (graceMs) => stop(server, closeUnused, graceMs),
+    stop: (graceMs) => stop(server, use, graceMs),
   };
+}
+
+/** What is under way on the connections of a server. */
+interface Use {
+  /** How many requests have come on a connection that were not answered yet. */
+  underWay(socket: Socket): number;
+  /** Closes the connections without a request now, and each other one after its last answer. */
+  closeUnused(): void;
 }
 
 /**
  * Knows which connections have a request under way. Node itself keeps one open on which nothing was ever asked, and one on
  * which an answer ends after the server was told to close.
- *
- * @returns closes the connections without a request now, and each other one after its last answer
  */
-function trackUse(server: Server): () => void {
+function trackUse(server: Server): Use {
   const requests = new Map<Socket, number>();
   let isClosing = false;
   const count = (socket: Socket, change: number): void => {
@@ -77,21 +103,42 @@ function trackUse(server: Server): () => void {
     requests.set(socket, 0);
     socket.once('close', () => requests.delete(socket));
   });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+  // Before the request is handled, so that it counts for that.
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    if (ending.has(socket)) return;
     count(socket, 1);
     response.once('close', () => count(socket, -1));
   });
-  return () => {
-    isClosing = true;
-    for (const socket of requests.keys()) count(socket, 0);
+  return {
+    underWay: (socket) => requests.get(socket) ?? 0,
+    closeUnused: () => {
+      isClosing = true;
+      for (const socket of requests.keys()) count(socket, 0);
+    },
   };
 }
 
-async function stop(server: Server, closeUnused: () => void, graceMs: number): Promise<void> {
+/** Ends the connections whose client does not read what it asked for; with them go the files and upstreams behind. */
+function endUnread(server: Server, use: Use, unreadMs: number): void {
+  server.timeout = unreadMs;
+  // Told also of a connection that waits for its next request or its answer.
+  server.on('timeout', (socket: Socket) => {
+    if (use.underWay(socket) > 0 && socket.writableLength === 0) socket.setTimeout(unreadMs);
+    else socket.destroy();
+  });
+}
+
+/** Hears nothing more of a connection, not even what has come already. */
+function cutOff(socket: Socket): void {
+  ending.add(socket);
+  socket.destroy();
+}
+
+async function stop(server: Server, use: Use, graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());
   });
-  closeUnused();
+  use.closeUnused();
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);
   await closed;
   clearTimeout(timer);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { listen, type RunningServer } from '../../../bin/parts/http-server.ts';
+import { CONNECTION_LIMITS, listen, type RunningServer } from '../../../bin/parts/http-server.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 /** Far longer than a test may take, so that whatever ends in time ended by itself. */
@@ -63,5 +63,87 @@ describe('an HTTP server that stops', () => {
     await arrived;
     const [failure] = await Promise.all([rejectionOf(answer), server.stop(10)]);
     expect(failure.message).to.equal('fetch failed');
+  });
+});
+
+describe('an HTTP server with clients that keep connections to themselves', () => {
+  let server: RunningServer;
+  let socket: Socket;
+  let handled: number;
+  let answer: Buffer;
+  let closed: Promise<unknown>;
+  /** The last answer was sent or given up. */
+  let isOver: Promise<unknown>;
+
+  beforeEach(async () => {
+    handled = 0;
+    answer = Buffer.from('an answer');
+    const limits = { headersMs: 300, unreadMs: 1_500 };
+    server = await listen(
+      async ({ url }, response) => {
+        handled += 1;
+        isOver = new Promise((resolve) => response.once('close', resolve));
+        if (url === '/slow') await new Promise((resolve) => setTimeout(resolve, 3_000));
+        response.end(answer);
+      },
+      '127.0.0.1',
+      0,
+      limits,
+    );
+    socket = connect(server.port, '127.0.0.1').on('error', () => {});
+    closed = new Promise((resolve) => socket.once('close', resolve));
+    await once(socket, 'connect');
+  });
+  afterEach(async () => {
+    socket.destroy();
+    await server.stop(0);
+  });
+
+  const requestTo = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+
+  async function read(): Promise<string> {
+    let text = '';
+    socket.on('data', (piece: Buffer) => (text += piece.toString('latin1')));
+    await closed;
+    return text;
+  }
+
+  it('waits for headers for 15 s, and not for longer', async () => {
+    expect(CONNECTION_LIMITS.headersMs).to.equal(15_000);
+    socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
+    expect(await read()).to.match(/^HTTP\/1\.1 4\d\d /);
+    expect(handled).to.equal(0);
+  });
+
+  it('ends a connection whose client reads nothing of an answer', async () => {
+    answer = Buffer.alloc(64 * 2 ** 20);
+    socket.pause();
+    socket.write(requestTo('/'));
+    while (handled === 0) await new Promise(setImmediate);
+    await isOver;
+    socket.resume();
+    await closed;
+    expect(socket.bytesRead).to.be.below(answer.length);
+  });
+
+  it('waits for an answer that takes longer than a client may take to read', async () => {
+    socket.write(requestTo('/slow').replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    expect(await read()).to.match(/an answer$/);
+  });
+
+  it('answers a few requests that come together, in their order', async () => {
+    socket.write(Array.from({ length: 10 }, () => requestTo('/')).join(''));
+    let text = '';
+    for await (const piece of socket) {
+      text += String(piece);
+      if (text.split('an answer').length > 10) break;
+    }
+    expect(handled).to.equal(10);
+  });
+
+  it('begins only some of 100,000 requests that come together', async () => {
+    socket.write(requestTo('/slow').repeat(100_000));
+    await closed;
+    expect(handled).to.be.at.most(16);
   });
 });
