@@ -15,12 +15,13 @@ const FILES_BATCH_SIZE = 100;
 
 export interface SweepDependencies {
   readonly database: Database;
-  readonly storage: Pick<Storage, 'delete' | 'urlOf'>;
+  readonly storage: Pick<Storage, 'delete'>;
   /** How long an upload is kept that no task uses. */
   readonly uploadExpiryMs: number;
 }
 
-export function createSweepActivities({ database, storage, uploadExpiryMs }: SweepDependencies) {
+/** Each takes a batch out of the store, and says how many files it was about. */
+export function createFileSweeps({ database, storage, uploadExpiryMs }: SweepDependencies) {
   /** Takes uploads out of storage, and only then forgets them. @returns how many */
   async function sweepUploads(): Promise<number> {
     const unusedForSeconds = uploadExpiryMs / 1000;
@@ -36,7 +37,9 @@ export function createSweepActivities({ database, storage, uploadExpiryMs }: Swe
   /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. @returns how many */
   async function sweepResultFiles(): Promise<number> {
     const files = await findDoneResultFiles(database, FILES_BATCH_SIZE);
-    for (const { key, urls } of files) if (!urls.includes(storage.urlOf(key))) await storage.delete(key);
+    // By its key, for links that were written before the store got another address.
+    const isNamed = (key: string, urls: readonly string[]): boolean => urls.some((url) => url.endsWith(`/${key}`));
+    for (const { key, urls } of files) if (!isNamed(key, urls)) await storage.delete(key);
     await forgetResultFiles(
       database,
       files.map(({ key }) => key),
@@ -44,7 +47,12 @@ export function createSweepActivities({ database, storage, uploadExpiryMs }: Swe
     return files.length;
   }
 
-  const fileSweeps = { uploads: sweepUploads, 'result files': sweepResultFiles };
+  return { uploads: sweepUploads, 'result files': sweepResultFiles };
+}
+
+export function createSweepActivities(dependencies: SweepDependencies) {
+  const { database } = dependencies;
+  const fileSweeps = createFileSweeps(dependencies);
 
   return {
     /** @returns how many rows were removed, by what they were */

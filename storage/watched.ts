@@ -1,5 +1,4 @@
 /** Knows whether the store can be written, so that nothing is rendered that could not be kept. */
-import { randomUUID } from 'node:crypto';
 import { ObjectTooLargeError, StorageFailedError, type Storage } from './storage.ts';
 
 export interface WatchedStorage extends Storage {
@@ -20,6 +19,8 @@ interface WatchOptions {
 
 const RETRY_MS = 5_000;
 const PROBE_TIMEOUT_MS = 10_000;
+/** Always the same, so that a store that deletes nothing is not filled with them. */
+const PROBE_KEY = 'probes/whether-it-can-be-written';
 const PROBE = Buffer.from('Genway tries whether this store can be written.\n');
 
 /** Tells the faults of the store from those of what is stored: the former are {@link StorageFailedError}s. */
@@ -36,16 +37,16 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
   }
 
   async function attempt(): Promise<boolean> {
-    const key = `probes/${randomUUID()}`;
     const options = {
       contentType: 'text/plain',
       maxBytes: PROBE.length,
       signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
     };
     try {
-      await storage.put(key, once(PROBE), options);
-      await storage.delete(key);
+      await storage.put(PROBE_KEY, once(PROBE), options);
       note(true);
+      // Whether that can be deleted is another question, which no result waits for.
+      await storage.delete(PROBE_KEY).catch(() => {});
     } catch {
       nextTrialAt = Date.now() + retryMs;
     }

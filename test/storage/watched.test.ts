@@ -17,15 +17,19 @@ async function* broken(): AsyncGenerator<Uint8Array> {
 
 /** A store that fails for as long as it is told to. */
 function createStore() {
-  const state = { failure: null as Error | null, writes: 0 };
+  const state = { failure: null as Error | null, writes: 0, keys: new Set<string>(), deletes: true };
   const storage: Pick<Storage, 'put' | 'delete'> = {
     put: async (key, body) => {
       state.writes += 1;
+      state.keys.add(key);
       for await (const _ of body);
       if (state.failure) throw state.failure;
       return { url: `http://store/${key}`, bytes: 1 };
     },
-    delete: async () => {},
+    delete: async (key) => {
+      if (!state.deletes) throw new Error('403');
+      state.keys.delete(key);
+    },
   };
   const changes: boolean[] = [];
   const onChange = (isAvailable: boolean): void => void changes.push(isAvailable);
@@ -76,5 +80,20 @@ describe('a watched store', () => {
     expect(await Promise.all([watched.isAvailable(), watched.isAvailable()])).to.deep.equal([true, true]);
     expect(state.writes).to.equal(1);
     expect(changes).to.deep.equal([false, true]);
+  });
+
+  it('leaves nothing behind of its tries, and one small object at most where nothing can be deleted', async () => {
+    const { state, watched } = createStore();
+    for (const deletes of [true, false]) {
+      state.deletes = deletes;
+      for (let outage = 0; outage < 3; outage += 1) {
+        state.failure = new Error('503');
+        await rejectionOf(watched.put('a', bytes(), OPTIONS));
+        state.failure = null;
+        expect(await watched.isAvailable()).to.equal(true);
+      }
+      state.keys.delete('a');
+      expect(state.keys).to.have.property('size', deletes ? 0 : 1);
+    }
   });
 });
