@@ -1,7 +1,7 @@
 /** Runs the sweeps, each until nothing is left to remove. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
-import { findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
+import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../db/queries/uploads.ts';
 import { SWEEPS } from '../db/sweeps.ts';
 import type { Storage } from '../storage/storage.ts';
@@ -37,9 +37,7 @@ export function createFileSweeps({ database, storage, uploadExpiryMs }: SweepDep
   /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. @returns how many */
   async function sweepResultFiles(): Promise<number> {
     const files = await findDoneResultFiles(database, FILES_BATCH_SIZE);
-    // By its key, for links that were written before the store got another address.
-    const isNamed = (key: string, urls: readonly string[]): boolean => urls.some((url) => url.endsWith(`/${key}`));
-    for (const { key, urls } of files) if (!isNamed(key, urls)) await storage.delete(key);
+    for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
     await forgetResultFiles(
       database,
       files.map(({ key }) => key),
@@ -80,4 +78,9 @@ export function createSweepActivities(dependencies: SweepDependencies) {
       return removed;
     },
   };
+}
+
+/** Told by the key, since links may have been written when the store had another address. */
+function isNamed({ key, urls }: DoneResultFile): boolean {
+  return urls.some((url) => url.endsWith(`/${key}`));
 }

@@ -101,7 +101,8 @@ export function freeText(length: { readonly min: number; readonly max?: number }
  * A list of links to files that upstreams will read. The first bad one is told; to have Joi check item by item would describe
  * all of a hundred thousand of them.
  *
- * @param isInputLink whether the text is a link that may be followed; judged by its syntax alone
+ * @param isInputLink whether the text is a link that may be followed; judged by its syntax alone. `http` is among them where
+ *   the service's own files have such links
  */
 export function linkList(maxItems: number, isInputLink: (text: string) => boolean): Joi.ArraySchema {
   const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isInputLink(item);
@@ -112,7 +113,7 @@ export function linkList(maxItems: number, isInputLink: (text: string) => boolea
       const index = items.slice(0, maxItems).findIndex((item) => !isLink(item));
       return index === -1 ? items : helpers.error('link.refused', { index });
     })
-    .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https://' } } });
+    .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https?://' } } });
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;

@@ -52,7 +52,7 @@ export interface RequestBody {
   readonly content: JsonSchema;
 }
 
-export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 409, 413, 429, 500, 503] as const;
+export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503] as const;
 export type RefusalStatus = (typeof REFUSAL_STATUSES)[number];
 
 /** The names of the common refusals under `components.responses`. */
@@ -62,6 +62,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   402: 'PaymentRequired',
   403: 'Forbidden',
   404: 'NotFound',
+  408: 'RequestTimeout',
   409: 'Conflict',
   413: 'ContentTooLarge',
   429: 'TooManyRequests',
@@ -78,6 +79,9 @@ const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
   metrics: [401],
   open: [],
 };
+
+/** Of what comes too slowly, or beside too much else. */
+const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
 
 const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
   key: [{ apiKey: [] }],
@@ -126,11 +130,7 @@ function renderAnswers({ answers, access }: Operation): JsonSchema {
 }
 
 function renderRefusals({ access, body, refusals = [], refusalsInFormat = {} }: Operation): JsonSchema {
-  const statuses: RefusalStatus[] = [
-    ...REFUSALS_OF_ACCESS[access],
-    ...(body ? ([400, 413] as const) : []),
-    ...refusals,
-  ];
+  const statuses: RefusalStatus[] = [...REFUSALS_OF_ACCESS[access], ...(body ? REFUSALS_OF_BODIES : []), ...refusals];
   if (access !== 'open') statuses.push(500);
   return Object.fromEntries(
     statuses.map((status) => [

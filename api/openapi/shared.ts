@@ -137,6 +137,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   402: ['The balance or what is left of the key’s limit does not pay for it.', ['insufficient_credits']],
   403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
   404: ['There is no such thing in this account.', ['not_found']],
+  408: ['The body came too slowly. Send it again.', ['read_request_body_failed']],
   409: ['The key or reference was used for something else, or is in use.', ['idempotency_conflict']],
   413: ['The body is too large.', ['read_request_body_failed']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],

@@ -196,8 +196,8 @@ const RESPONSES_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       }),
       object({
         type: exactly('reasoning'),
-        summary: maybe(arrayOf(object({ text: text() }))),
-        content: maybe(arrayOf(object({ text: text() }))),
+        summary: maybe(arrayOf(ref('ResponsesReasoningPart'))),
+        content: maybe(arrayOf(ref('ResponsesReasoningPart'))),
         encrypted_content: maybe(text()),
       }),
       object(
@@ -206,6 +206,7 @@ const RESPONSES_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ),
     ],
   },
+  ResponsesReasoningPart: object({ text: text() }),
   ResponsesContentPart: {
     oneOf: [
       object({ type: oneOfTexts(['input_text', 'output_text']), text: text() }),
@@ -221,6 +222,19 @@ const RESPONSES_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   },
 };
 
+/** Named, because generators name what stands inside of others after all of these, and then more than one thing alike. */
+const RESPONSES_SETTINGS: Readonly<Record<string, JsonSchema>> = {
+  ResponsesTool: object({ type: exactly('function'), ...functionFields }),
+  ResponsesToolChoice: object({ type: exactly('function'), name }),
+  ResponsesReasoning: object({ effort: maybe(effort) }, 'textg models only'),
+  ResponsesText: object(
+    { format: maybe(ref('ResponsesTextFormat')), verbosity: maybe(verbosity) },
+    'textg models only',
+  ),
+  ResponsesTextFormat: { oneOf: [...plainFormats, ref('ResponsesJsonSchemaFormat')] },
+  ResponsesJsonSchemaFormat: object({ type: exactly('json_schema'), ...schemaFields }),
+};
+
 function responsesRequest(model: JsonSchema): JsonSchema {
   return requestOf({
     table: RESPONSES_FIELDS,
@@ -232,20 +246,14 @@ function responsesRequest(model: JsonSchema): JsonSchema {
       stream,
       temperature,
       top_p: topP,
-      tools: arrayOf(object({ type: exactly('function'), ...functionFields }), 'Function tools only'),
-      tool_choice: { oneOf: [plainChoices, object({ type: exactly('function'), name })] },
+      tools: arrayOf(ref('ResponsesTool'), 'Function tools only'),
+      tool_choice: { oneOf: [plainChoices, ref('ResponsesToolChoice')] },
       parallel_tool_calls: boolean(),
-      reasoning: object({ effort: maybe(effort) }, 'textg models only'),
-      text: object(
-        {
-          format: maybe({ oneOf: [...plainFormats, object({ type: exactly('json_schema'), ...schemaFields })] }),
-          verbosity: maybe(verbosity),
-        },
-        'textg models only',
-      ),
+      reasoning: ref('ResponsesReasoning'),
+      text: ref('ResponsesText'),
       user: text('Names the end user'),
       metadata: { type: 'object', description: 'Comes back with the answer' },
-      background: { type: 'boolean', const: false, description: 'Answers are not stored' },
+      background: { ...boolean('Answers are not stored'), not: { const: true } },
     },
     required: ['model', 'input'],
     unknown: 'refuse',
@@ -441,6 +449,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
     ...CHAT_SCHEMAS,
     ChatCompletionRequest: chatRequest(modelOn('chat-completions', catalogue)),
     ...RESPONSES_SCHEMAS,
+    ...RESPONSES_SETTINGS,
     ResponsesRequest: responsesRequest(modelOn('responses', catalogue)),
     ...MESSAGES_SCHEMAS,
     MessagesRequest: messagesRequest(modelOn('messages', catalogue)),

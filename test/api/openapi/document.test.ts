@@ -146,6 +146,21 @@ describe('the API description', () => {
     ]);
   });
 
+  it('tells of bodies that come too slowly, or beside too many others, wherever one is taken', () => {
+    const takers = Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.values(methods).flatMap(({ requestBody, responses }) =>
+        requestBody === undefined ? [] : [{ path, statuses: Object.keys(Object(responses)) }],
+      ),
+    );
+    expect(takers.length).to.be.greaterThan(15);
+    for (const { path, statuses } of takers) expect(statuses, path).to.include.members(['408', '413', '503']);
+  });
+
+  it('takes links of the service itself, which are http where it is tried out', () => {
+    const schemas = JSON.stringify(document.components.schemas);
+    expect(schemas).to.include('^https?://').and.not.to.include('^https://');
+  });
+
   it('is served without a key, to tools on other sites too', async () => {
     const response = await fetch(`${app.baseUrl}/openapi.json`);
     expect(response.status).to.equal(200);

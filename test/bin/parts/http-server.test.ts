@@ -77,12 +77,14 @@ describe('an HTTP server with clients that keep connections to themselves', () =
 
   beforeEach(async () => {
     handled = 0;
+    let markOver: () => void = () => {};
+    isOver = new Promise<void>((resolve) => (markOver = resolve));
     answer = Buffer.from('an answer');
     const limits = { headersMs: 300, unreadMs: 1_500 };
     server = await listen(
       async ({ url }, response) => {
         handled += 1;
-        isOver = new Promise((resolve) => response.once('close', resolve));
+        response.once('close', markOver);
         if (url === '/slow') await new Promise((resolve) => setTimeout(resolve, 3_000));
         response.end(answer);
       },
@@ -119,7 +121,6 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     answer = Buffer.alloc(64 * 2 ** 20);
     socket.pause();
     socket.write(requestTo('/'));
-    while (handled === 0) await new Promise(setImmediate);
     await isOver;
     socket.resume();
     await closed;
