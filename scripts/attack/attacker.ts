@@ -1,5 +1,7 @@
 /** Clients without scruple: what an attack may do, and what it finds out about the damage. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
 import Joi from 'joi';
 import { Agent, type Dispatcher, request } from 'undici';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
@@ -145,25 +147,25 @@ export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
   return 1_024n * output;
 }
 
-/** Milliseconds that each of many small calls took, made one after the other while something else goes on. */
+/** What somebody else asks meanwhile, again and again. */
+export interface Probe {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly body?: object;
+}
+
+/** How long each of many small calls took that another client made, one after the other, while something else went on. */
 export async function probeDuring<Result>(
-  probe: () => Promise<Answer>,
+  probe: Probe,
   work: () => Promise<Result>,
 ): Promise<{ readonly worstMs: number; readonly p99Ms: number; readonly result: Result }> {
-  const tookMs: number[] = [];
-  const over = new AbortController();
-  const probing = (async () => {
-    while (!over.signal.aborted) {
-      const startedAt = performance.now();
-      const { status, text } = await probe();
-      if (status !== 200) throw new Error(`the bystander was answered ${status}: ${text}`);
-      tookMs.push(performance.now() - startedAt);
-      await sleep(10);
-    }
-  })();
+  const bystander = fork(join(import.meta.dirname, 'bystander.ts'), [JSON.stringify(probe)]);
+  const ended = once(bystander, 'exit').then(([exit]) => Promise.reject(new Error(`the bystander ended with ${exit}`)));
+  await Promise.race([once(bystander, 'message'), ended]);
+  const told = Promise.race([once(bystander, 'message'), ended]);
   // Whichever fails first is told.
-  const [result] = await Promise.all([work().finally(() => over.abort()), probing]);
-  tookMs.sort((a, b) => a - b);
+  const [result, [answer]] = await Promise.all([work().finally(() => bystander.send('stop')), told]);
+  const tookMs = Joi.attempt(answer, Joi.array<number[]>().items(Joi.number()).min(1)).toSorted((a, b) => a - b);
   return { worstMs: tookMs.at(-1) ?? 0, p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0, result };
 }
 

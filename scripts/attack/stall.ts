@@ -5,7 +5,16 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { type Account, type Answer, type Call, call, openAccount, probeDuring, type Victim } from './attacker.ts';
+import {
+  type Account,
+  type Answer,
+  type Call,
+  call,
+  openAccount,
+  type Probe,
+  probeDuring,
+  type Victim,
+} from './attacker.ts';
 import { type AttackCase, holds } from './case.ts';
 
 const MODEL = 'textd-v2.5';
@@ -144,12 +153,15 @@ function bombCase({ name, path, times = 1, body }: Bomb): AttackCase {
 /** Another client asks for the models of the same process again and again meanwhile. */
 async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
   const bystander = await openAccount(victim, 1);
-  const probe = (): Promise<Answer> =>
+  const { apiKey } = bystander;
+  const probe: Probe =
     base === victim.stack.base_url
-      ? call(`${base}/v1/balance`, bystander.apiKey, {})
-      : call(base + CHAT, bystander.apiKey, {
+      ? { url: `${base}/v1/balance`, apiKey }
+      : {
+          url: base + CHAT,
+          apiKey,
           body: { model: MODEL, max_tokens: 16, messages: [{ role: 'user', content: 'x' }] },
-        });
+        };
   const quiet = await probeDuring(probe, () => sleep(QUIET_MS));
   const { p99Ms, worstMs, result } = await probeDuring(probe, async () => {
     const answered = await attack();

@@ -32,6 +32,7 @@ describe('encoding JSON', () => {
     delay.enable();
     await encodeJson(request);
     delay.disable();
-    expect(delay.percentile(95) / 1e6).to.be.below(100);
+    // Far below what it takes in one piece, and far above what other processes of a busy machine take away.
+    expect(delay.percentile(95) / 1e6).to.be.below(300);
   });
 });

@@ -1,0 +1,37 @@
+/**
+ * Somebody who has nothing to do with an attack, in a process of its own, so that the attacker's work is not taken for the
+ * gateway's: asks again and again until told to stop, and then tells how long each answer took.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import Joi from 'joi';
+import { call } from './attacker.ts';
+
+const PAUSE_MS = 10;
+
+const { url, apiKey, body } = Joi.attempt(
+  JSON.parse(process.argv[2] ?? ''),
+  Joi.object<{ url: string; apiKey: string; body?: object }>({
+    url: Joi.string().required(),
+    apiKey: Joi.string().required(),
+    body: Joi.object(),
+  }).required(),
+);
+const stopped = new AbortController();
+process.once('message', () => stopped.abort());
+
+async function ask(): Promise<number> {
+  const startedAt = performance.now();
+  const { status, text } = await call(url, apiKey, body === undefined ? {} : { body });
+  if (status !== 200) throw new Error(`the bystander was answered ${status}: ${text}`);
+  return performance.now() - startedAt;
+}
+
+// The attack begins when somebody is there to suffer from it.
+await ask();
+process.send?.('ready');
+const tookMs: number[] = [];
+do {
+  tookMs.push(await ask());
+  await sleep(PAUSE_MS);
+} while (!stopped.signal.aborted);
+process.send?.(tookMs, () => process.exit(0));
