@@ -154,14 +154,8 @@ function bombCase({ name, path, times = 1, body }: Bomb): AttackCase {
 async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
   const bystander = await openAccount(victim, 1);
   const { apiKey } = bystander;
-  const probe: Probe =
-    base === victim.stack.base_url
-      ? { url: `${base}/v1/balance`, apiKey }
-      : {
-          url: base + CHAT,
-          apiKey,
-          body: { model: MODEL, max_tokens: 16, messages: [{ role: 'user', content: 'x' }] },
-        };
+  // What the process answers by itself: the vendor lives with the attacker, and is slow when that one is busy.
+  const probe: Probe = { url: `${base}/v1/models`, apiKey };
   const quiet = await probeDuring(probe, () => sleep(QUIET_MS));
   const { p99Ms, worstMs, result } = await probeDuring(probe, async () => {
     const answered = await attack();
@@ -192,7 +186,7 @@ function openSocket(base: string): Promise<Socket> {
 
 const UNFINISHED = 24;
 const UNFINISHED_BYTES = 31 * MIB;
-const BODY_BUDGET_BYTES = 400 * MIB;
+const BODY_BUDGET_BYTES = 500 * MIB;
 
 const unfinishedBodies: AttackCase = {
   name: `${UNFINISHED} unfinished bodies of 31 MB`,
