@@ -16,7 +16,7 @@ import { providerQueue } from '../domain/task-queues.ts';
 import type { MediaProvider, RenderRequest } from '../providers/media-provider.ts';
 import type { WatchedStorage } from '../storage/watched.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { renderEvent } from '../webhooks/event.ts';
+import { renderEvent } from '../domain/webhook-event.ts';
 import { createHeart, sleepBeating } from './liveness.ts';
 import { createResultStorer } from './store-result.ts';
 import { taskFailure, withVerdict } from './task-failure.ts';

@@ -16,9 +16,9 @@ import {
 } from '../db/queries/delivery-attempts.ts';
 import type { Sealer } from '../db/sealing.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { AddressRefusedError, type GuardedClient, TimeoutError } from '../webhooks/address-guard.ts';
-import { delayBeforeAttemptMs, parseRetryAfter } from '../webhooks/retry-schedule.ts';
-import { deliveryHeaders } from '../webhooks/signature.ts';
+import { AddressRefusedError, type GuardedClient, TimeoutError } from '../net/address-guard.ts';
+import { delayBeforeAttemptMs, parseRetryAfter } from '../domain/retry-schedule.ts';
+import { deliveryHeaders } from '../net/webhook-signature.ts';
 
 export interface WebhookDeliveryDependencies {
   readonly database: Database;

@@ -1,6 +1,6 @@
 /** The api process: everything under `{base_url}`, and the relay. */
 import { createApp } from '../api/app.ts';
-import { startRelay } from '../api/relay.ts';
+import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
 import { watchBacklog } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/tracing.ts';

@@ -10,7 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const OLDEST_NODE = [20, 19];
-const ENTRIES = { start: './start.ts', test: '../scripts/run-tests.ts' };
+const ENTRIES = { start: './start.ts', test: './tools/run-tests.ts' };
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const lockFile = `${root}package-lock.json`;

@@ -7,7 +7,7 @@ import { hostname } from 'node:os';
 import { Connection } from '@temporalio/client';
 import { loadConfig, loadStackConfig } from '../config.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
-import { connectionOptions } from './parts/temporal.ts';
+import { connectionOptions } from '../temporal/connection.ts';
 
 const TIMEOUT_MS = 5_000;
 

@@ -1,6 +1,6 @@
 /** The simulator process: stands in for the upstream models. */
 import { loadSimulatorConfig } from '../config.ts';
-import { createSimulator } from '../simulator/simulator.ts';
+import { createSimulator } from '../providers/simulator/simulator.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 
 const config = loadSimulatorConfig();

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { childEnvironment, loadConfig, loadDatabaseConfig, loadSimulatorConfig, loadStackConfig } from '../config.ts';
-import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../scripts/configuration-docs.ts';
+import { CONFIGURATION_DOCS, renderConfigurationDocs } from '../bin/tools/configuration-docs.ts';
 
 const REQUIRED = {
   DATABASE_URL: 'postgres://genway:secret@127.0.0.1:5433/genway',

@@ -6,8 +6,8 @@ import { badRequest } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { renderEvent } from '../../webhooks/event.ts';
-import type { WorkflowAccess } from './workflow-access.ts';
+import { renderEvent } from '../../domain/webhook-event.ts';
+import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 
 /**
  * Asks the task's workflow to clean up behind itself, or ends the task here where no workflow runs. Asking again repeats

@@ -16,7 +16,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
 import { exhaustedKey } from '../middlewares/authenticate.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
-import { OWN_START_MS, type TaskStarter } from './task-starter.ts';
+import { OWN_START_MS, type TaskStarter } from '../../temporal/task-starter.ts';
 import { uploadsIn } from './uploads.ts';
 
 export interface TaskLimits {

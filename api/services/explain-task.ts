@@ -6,7 +6,7 @@ import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
-import type { WorkflowAccess, WorkflowStory } from './workflow-access.ts';
+import type { WorkflowAccess, WorkflowStory } from '../../temporal/workflow-access.ts';
 
 export interface TaskExplanation {
   readonly task: Task;

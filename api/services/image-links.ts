@@ -4,7 +4,7 @@ import { setMaxListeners } from 'node:events';
 import { badRequest } from '../../domain/errors.ts';
 import { readImageHeader } from '../../storage/image-header.ts';
 import type { Storage } from '../../storage/storage.ts';
-import { BodyTooLargeError, type GuardedClient } from '../../webhooks/address-guard.ts';
+import { BodyTooLargeError, type GuardedClient } from '../../net/address-guard.ts';
 
 /** Far more than a header needs, save for photographs that carry previews and editing history before their dimensions. */
 const MAX_HEADER_BYTES = 8 * 2 ** 20;

@@ -1,7 +1,7 @@
 /** Where the name in a link leads, asked once at the moment the link is given to us. */
 import { badRequest } from '../../domain/errors.ts';
-import { permitsAddress, withoutBrackets } from '../../webhooks/public-url.ts';
-import { type Resolve, resolveWithSystem } from '../../webhooks/guarded-connector.ts';
+import { permitsAddress, withoutBrackets } from '../../net/public-url.ts';
+import { type Resolve, resolveWithSystem } from '../../net/guarded-connector.ts';
 
 const RESOLVE_TIMEOUT_MS = 3_000;
 

@@ -9,10 +9,10 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Middleware } from '../state.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { Uploads } from './uploads.ts';
-import type { WorkflowAccess } from './workflow-access.ts';
-import type { AnnounceJobEnd } from './job-announcer.ts';
+import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
+import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { Moderate } from './moderate.ts';
-import type { StartReconciliation } from './reconciliation-starter.ts';
+import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
 export interface ApiServices {
   readonly database: Database;

@@ -10,7 +10,7 @@ import { loadUpstreams, type MediaUpstream, NO_LIMITS, type ProviderLimits } fro
 import type { MediaProvider } from '../../providers/media-provider.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import { createGuardedClient } from '../../webhooks/address-guard.ts';
+import { createGuardedClient } from '../../net/address-guard.ts';
 
 /** The upstreams that render media, by name; the simulator where no file names others. */
 export function openMediaProviders(config: Config, tracing: Tracing): ReadonlyMap<string, MediaProvider> {

@@ -2,11 +2,11 @@
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies } from '../../api/app.ts';
-import { createDeliveryStarter, type DeliveryStarter } from '../../api/services/delivery-starter.ts';
-import { createJobAnnouncer } from '../../api/services/job-announcer.ts';
-import { createReconciliationStarter } from '../../api/services/reconciliation-starter.ts';
-import { createTaskStarter } from '../../api/services/task-starter.ts';
-import { createWorkflowAccess } from '../../api/services/workflow-access.ts';
+import { createDeliveryStarter, type DeliveryStarter } from '../../temporal/delivery-starter.ts';
+import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
+import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
+import { createTaskStarter } from '../../temporal/task-starter.ts';
+import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
@@ -17,10 +17,10 @@ import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import { createGuardedClient } from '../../webhooks/address-guard.ts';
+import { createGuardedClient } from '../../net/address-guard.ts';
 import { callbackSecrets } from './providers.ts';
 import { openStorage } from './storage.ts';
-import { connectionOptions } from './temporal.ts';
+import { connectionOptions } from '../../temporal/connection.ts';
 
 export interface Web {
   readonly dependencies: AppDependencies & { readonly clock: DatabaseClock };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { startRelay } from '../../api/relay.ts';
+import { startRelay } from '../../temporal/relay.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
 import { detachMonth, ensurePartitions, listMonths } from '../../db/partitions.ts';

@@ -8,7 +8,7 @@ import {
   type JobAnnouncement,
 } from '../../providers/http-jobs/callback.ts';
 import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
-import { createSimulator } from '../../simulator/simulator.ts';
+import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { eventually, startServer, videoRequest } from '../support/media.ts';
 
 const SECRET = 'example-callback-secret';

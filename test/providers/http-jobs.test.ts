@@ -7,7 +7,7 @@ import {
   type JobState,
   type RenderRequest,
 } from '../../providers/media-provider.ts';
-import { createSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
 import { eventually, imageRequest, videoRequest } from '../support/media.ts';
 import { readMp4 } from '../support/mp4.ts';
 import { rejectionOf } from '../support/rejection.ts';

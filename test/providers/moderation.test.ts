@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
 import { ProviderUnreachableError } from '../../providers/media-provider.ts';
-import { createSimulator, type Simulator } from '../../simulator/simulator.ts';
+import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
 import { startServer } from '../support/media.ts';
 import { rejectionOf } from '../support/rejection.ts';
 

@@ -16,7 +16,7 @@ import { newId } from '../../domain/ids.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../telemetry/tracing.ts';
-import { createGuardedClient } from '../../webhooks/address-guard.ts';
+import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
 import { NO_STARTER } from './starter.ts';

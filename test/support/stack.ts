@@ -12,7 +12,7 @@ import { type RunningProcess, startProcess } from '../../bin/stack/child-process
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
-import { createSimulator } from '../../simulator/simulator.ts';
+import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
 import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from './services.ts';
 

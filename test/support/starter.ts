@@ -1,4 +1,4 @@
-import type { TaskStarter } from '../../api/services/task-starter.ts';
+import type { TaskStarter } from '../../temporal/task-starter.ts';
 
 /** Starts no workflow of a task. */
 export const NO_STARTER: TaskStarter = {

@@ -25,7 +25,7 @@ import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../text/canonical.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
-import { createSimulator } from '../../simulator/simulator.ts';
+import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createTestDatabase } from './database.ts';

@@ -1,7 +1,7 @@
 /** Webhook endpoints and deliveries as a client sees them, and receivers that remember what they got. */
 import type { IncomingHttpHeaders, RequestListener, ServerResponse } from 'node:http';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { startReceiver } from '../webhooks/receiver.ts';
+import { startReceiver } from './receiver.ts';
 import { call, type TestStack } from './stack.ts';
 
 export interface EndpointBody {

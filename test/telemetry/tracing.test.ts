@@ -147,7 +147,7 @@ describe('tracing without a collector', () => {
   });
 
   it('loads nothing of OpenTelemetry, which one file alone imports, when it is asked to', async () => {
-    const folders = ['api', 'activities', 'bin', 'domain', 'providers', 'telemetry', 'webhooks', 'workflows'];
+    const folders = ['api', 'activities', 'bin', 'domain', 'net', 'providers', 'telemetry', 'temporal', 'workflows'];
     const files = (await Promise.all(folders.map(sourcesIn))).flat();
     const importers = files.filter(({ text }) => /from '@opentelemetry\/|from '.*\/open-telemetry\.ts'/.test(text));
     expect(importers.map(({ file }) => file)).to.deep.equal(['telemetry/open-telemetry.ts']);

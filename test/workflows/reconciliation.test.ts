@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { ensureSchedules, keepSchedules } from '../../bin/parts/schedules.ts';
+import { ensureSchedules, keepSchedules } from '../../temporal/schedules.ts';
 import { pngFile } from '../support/media-files.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';

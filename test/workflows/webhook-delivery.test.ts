@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
-import { verifySignature } from '../../webhooks/signature.ts';
+import { verifySignature } from '../../net/webhook-signature.ts';
 import type { webhookDelivery } from '../../workflows/webhook-delivery.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';

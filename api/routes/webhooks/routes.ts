@@ -13,7 +13,7 @@ import {
 } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
-import { newWebhookSecret } from '../../../webhooks/signature.ts';
+import { newWebhookSecret } from '../../../net/webhook-signature.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
 import { createAccountLimit } from '../../services/account-limit.ts';
 import { claimLost, type CreatedResponse, idempotently, type IdempotencyClaim } from '../../services/idempotency.ts';

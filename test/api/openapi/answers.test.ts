@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts';
 import { newId } from '../../../domain/ids.ts';
-import { renderEvent } from '../../../webhooks/event.ts';
+import { renderEvent } from '../../../domain/webhook-event.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';

@@ -4,7 +4,7 @@ import { parseUsd } from '../../../domain/money.ts';
 import { ProviderUnreachableError } from '../../../providers/media-provider.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { gif, png } from '../../storage/images.ts';
-import { type Receiver, startReceiver } from '../../webhooks/receiver.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
 import { finishAsFailed, finishAsSucceeded, reloadAccount } from '../../support/factories.ts';
 import { type Answer, call } from '../../support/stack.ts';

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { createImageLinkCheck } from '../../../api/services/image-links.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { createGuardedClient } from '../../../webhooks/address-guard.ts';
-import type { GuardedClient } from '../../../webhooks/address-guard.ts';
+import { createGuardedClient } from '../../../net/address-guard.ts';
+import type { GuardedClient } from '../../../net/address-guard.ts';
 import { gif, jpeg, png, webpExtended, webpLossless, webpLossy } from '../../storage/images.ts';
-import { startReceiver } from '../../webhooks/receiver.ts';
-import type { Receiver } from '../../webhooks/receiver.ts';
+import { startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 
 const FILES: Readonly<Record<string, Buffer>> = {
   '/a.png': png(64, 64),

@@ -1,0 +1,40 @@
+/** What a drill asks of everything that is left when it has become quiet. */
+import type { Client } from '@temporalio/client';
+import type { Customer } from '../customers.ts';
+import type { Database } from '../../../db/database.ts';
+import type { MediaOrder } from '../load/media.ts';
+import type { TextAnswer } from '../load/text.ts';
+import type { Period } from '../period.ts';
+import type { DrillStack } from '../stack.ts';
+import type { Receiver } from '../receiver.ts';
+
+export interface Evidence {
+  readonly stack: DrillStack;
+  readonly customers: readonly Customer[];
+  /** When there was load. */
+  readonly load: Period;
+  /** When create calls were answered 201, in milliseconds since 1970. */
+  readonly createdAtMs: readonly number[];
+  readonly orders: readonly MediaOrder[];
+  readonly textAnswers: readonly TextAnswer[];
+  readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
+  readonly database: Database;
+  readonly temporal: Client;
+}
+
+/** A promise, and what breaks it. */
+export interface CheckResult {
+  readonly promise: string;
+  /** One line each; none when the promise was kept. */
+  readonly failures: readonly string[];
+}
+
+export type Check = (evidence: Evidence) => Promise<CheckResult>;
+
+/** A check of which each row of a statement is a failure, in its column `failure`. */
+export function sqlCheck(promise: string, sql: string): Check {
+  return async ({ database }) => {
+    const { rows } = await database.raw<{ rows: { failure: string }[] }>(sql);
+    return { promise, failures: rows.map(({ failure }) => failure) };
+  };
+}

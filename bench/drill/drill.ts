@@ -1,0 +1,159 @@
+/** One drill from its start to its verdict: load, faults, quiet, checks. */
+import { setMaxListeners } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client, Connection } from '@temporalio/client';
+import { createDatabase } from '../../db/database.ts';
+import type { CheckResult, Evidence } from './checks/check.ts';
+import { MEDIA_CHECKS } from './checks/media.ts';
+import { MONEY_CHECKS } from './checks/money.ts';
+import { PROCESS_CHECKS } from './checks/processes.ts';
+import { TEXT_CHECKS } from './checks/text.ts';
+import { measureWaits, WAIT_CHECKS } from './checks/waits.ts';
+import { WEBHOOK_CHECKS } from './checks/webhooks.ts';
+import type { Stage } from './faults/fault.ts';
+import { createCustomers, type Customer } from './customers.ts';
+import { carryOut } from './carry-out.ts';
+import { type MediaLoad, startMediaLoad } from './load/media.ts';
+import { SCENARIOS } from './load/scenarios.ts';
+import { startTextLoad, type TextLoad } from './load/text.ts';
+import type { DrillOptions } from './options.ts';
+import { type PlannedFault, planFaults } from './plan.ts';
+import { waitForQuiet } from './quiet.ts';
+import { createRandom, type Random } from './random.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { describeDeeds, describeWaits } from './report.ts';
+import { type DrillStack, startDrillStack } from './stack.ts';
+
+const CHECKS = [...MEDIA_CHECKS, ...WEBHOOK_CHECKS, ...TEXT_CHECKS, ...MONEY_CHECKS, ...PROCESS_CHECKS, ...WAIT_CHECKS];
+
+/** What is under way during a drill. */
+interface Scene {
+  readonly stack: DrillStack;
+  readonly receiver: Receiver;
+  readonly customers: readonly Customer[];
+  readonly stage: Stage;
+}
+
+interface Load {
+  /** In milliseconds since 1970. */
+  readonly beganAtMs: number;
+  readonly endedAtMs: number;
+  readonly media: MediaLoad;
+  readonly text: TextLoad;
+}
+
+/**
+ * Runs a drill against a stack of its own, and stops the stack.
+ *
+ * @param place `home` is the folder for state and logs, `print` gets each line of what is done
+ * @returns what the checks found
+ * @throws Error when the stack does not start
+ */
+export async function runDrill(
+  options: DrillOptions,
+  { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
+): Promise<readonly CheckResult[]> {
+  const random = createRandom(options.seed);
+  const plan = planFaults(random, options);
+  const receiver = await startReceiver(random.fork());
+  const { copies, taskDeadlineMs } = options;
+  try {
+    const stack = await startDrillStack({
+      home,
+      copies,
+      taskDeadlineMs,
+      ...(workflowBundle !== undefined && { workflowBundle }),
+      report: print,
+    });
+    try {
+      const customers = await createCustomers(stack.apiUrls[0] ?? '', stack.adminToken, receiver);
+      const { members, storeFolder } = stack;
+      const stage = { members, storeFolder, receiver, upstreams: { scenarios: SCENARIOS }, struck: new Set<string>() };
+      const scene = { stack, receiver, customers, stage };
+      const load = await underLoad(scene, random, options, () =>
+        carryOut(plan, { stage, random: random.fork(), report: print }),
+      );
+      return await check(scene, plan, load, options.quietMs, print);
+    } finally {
+      await stack.stop();
+    }
+  } finally {
+    await receiver.close();
+  }
+}
+
+/** Keeps the load up for its time while `disturb` goes on, and waits until the clients have what they asked for. */
+async function underLoad(
+  { stack, receiver, customers, stage }: Scene,
+  random: Random,
+  { durationMs, createsPerSecond, textRequestsPerSecond, quietMs }: DrillOptions,
+  disturb: () => Promise<void>,
+): Promise<Load> {
+  const loadEnded = new AbortController();
+  const patienceEnded = new AbortController();
+  // Every client listens.
+  setMaxListeners(0, loadEnded.signal, patienceEnded.signal);
+  const beganAtMs = Date.now();
+  const media = startMediaLoad({
+    random: random.fork(),
+    perSecond: createsPerSecond,
+    apiUrls: stack.apiUrls,
+    customers,
+    upstreams: stage.upstreams,
+    loadEnded: loadEnded.signal,
+    patienceEnded: patienceEnded.signal,
+  });
+  const text = startTextLoad({
+    random: random.fork(),
+    perSecond: textRequestsPerSecond,
+    textUrls: stack.textUrls,
+    customers,
+    ended: loadEnded.signal,
+  });
+  await Promise.all([disturb(), sleep(durationMs)]);
+  const endedAtMs = Date.now();
+  loadEnded.abort();
+  receiver.calmDown();
+  const patience = setTimeout(() => patienceEnded.abort(), quietMs);
+  await Promise.all([media.done, text.done]);
+  clearTimeout(patience);
+  return { beganAtMs, endedAtMs, media, text };
+}
+
+async function check(
+  { stack, receiver, customers }: Scene,
+  plan: readonly PlannedFault[],
+  { beganAtMs, endedAtMs, media, text }: Load,
+  quietMs: number,
+  print: (line: string) => void,
+): Promise<readonly CheckResult[]> {
+  const database = createDatabase(stack.databaseUrl, 4);
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  try {
+    const unfinished = await waitForQuiet(database, quietMs);
+    for (const line of describeDeeds({ plan, media, text, receiver })) print(line);
+    const evidence: Evidence = {
+      stack,
+      load: { fromMs: beganAtMs, untilMs: endedAtMs },
+      createdAtMs: media.createdAtMs,
+      customers,
+      orders: media.orders,
+      textAnswers: text.answers,
+      receiver,
+      database,
+      temporal: new Client({ connection }),
+    };
+    print(describeWaits(measureWaits(evidence), evidence.load));
+    const results: CheckResult[] = [
+      {
+        promise: 'all that was begun has ended',
+        failures: Object.entries(unfinished).map(([what, count]) => `${count} ${what} are under way`),
+      },
+    ];
+    for (const ask of CHECKS) results.push(await ask(evidence));
+    return results;
+  } finally {
+    await connection.close();
+    await database.destroy();
+  }
+}

@@ -1,0 +1,30 @@
+/** Waits until nothing that was begun is under way any more. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Database } from '../../db/database.ts';
+
+/** How much of what is under way, by its name. */
+export type Unfinished = Readonly<Record<string, number>>;
+
+const PAUSE_MS = 1_000;
+
+/**
+ * @returns what is still under way after `timeoutMs`; nothing when it became quiet
+ */
+export async function waitForQuiet(database: Database, timeoutMs: number): Promise<Unfinished> {
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    const unfinished = await countUnfinished(database);
+    if (Object.keys(unfinished).length === 0 || performance.now() > deadline) return unfinished;
+    await sleep(PAUSE_MS);
+  }
+}
+
+async function countUnfinished(database: Database): Promise<Unfinished> {
+  const { rows } = await database.raw<{ rows: { what: string; count: string }[] }>(/* sql */ `
+    SELECT 'tasks' AS what, count(*) FROM tasks WHERE status IN ('queued', 'processing')
+    UNION ALL SELECT 'deliveries', count(*) FROM deliveries WHERE status = 'pending'
+    UNION ALL SELECT 'text requests', count(*) FROM text_holds`);
+  return Object.fromEntries(
+    rows.filter(({ count }) => Number(count) > 0).map(({ what, count }) => [what, Number(count)]),
+  );
+}

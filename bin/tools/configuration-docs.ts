@@ -1,0 +1,40 @@
+/** Writes `docs/configuration.md` from the table in `config-variables.ts`. */
+import { writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { format, resolveConfig } from 'prettier';
+import { VARIABLE_GROUPS, type Variable } from '../../config-variables.ts';
+
+export const CONFIGURATION_DOCS = join(import.meta.dirname, '../../docs/configuration.md');
+
+const INTRODUCTION = `# Configuration
+
+Genway is configured by environment variables only. Each process checks them all when it starts, and refuses to start with a
+list of what is missing or wrong. An empty variable counts as one that is not set, except that an empty secret is refused.
+
+\`npm start\` needs none of them: it makes its own secrets, once, and keeps them with the rest of its state in \`GENWAY_HOME\`.
+
+This page is made from \`config-variables.ts\` by \`npm run docs:configuration\`.
+`;
+
+/** The page as it should stand in the repository. */
+export async function renderConfigurationDocs(): Promise<string> {
+  const groups = Object.entries(VARIABLE_GROUPS).map(([title, group]) => `## ${title}\n\n${renderTable(group)}`);
+  const options = await resolveConfig(CONFIGURATION_DOCS);
+  return format([INTRODUCTION, ...groups].join('\n\n'), { ...options, parser: 'markdown' });
+}
+
+function renderTable(group: Readonly<Record<string, Variable>>): string {
+  const rows = Object.entries(group).map(
+    ([name, row]) => `| \`${name}\` | ${renderDefault(row)} | ${row.kind.form} | ${row.meaning} |`,
+  );
+  return ['| variable | default | value | meaning |', '| --- | --- | --- | --- |', ...rows].join('\n');
+}
+
+function renderDefault({ defaultText, required }: Variable): string {
+  if (required) return '**required**';
+  // The same page on every machine.
+  return defaultText ? `\`${defaultText.replace(homedir(), '~')}\`` : '';
+}
+
+if (process.argv[1] === import.meta.filename) writeFileSync(CONFIGURATION_DOCS, await renderConfigurationDocs());

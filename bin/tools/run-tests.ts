@@ -1,0 +1,99 @@
+/**
+ * `npm test`: starts PostgreSQL and Temporal, runs the tests of the files and folders that are named, or all of them, in
+ * several processes of mocha's, and stops the servers again however the run ends. The last line of the output is
+ * `N passed, N failed`.
+ */
+import { readdirSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { startProcess, type RunningProcess } from '../stack/child-process.ts';
+import { childEnvironment } from '../../config.ts';
+import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
+
+const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
+/** Enough for what the running test has started to be stopped after it. */
+const STOP_GRACE_MS = 30_000;
+const ALL_TESTS = 'test';
+/** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
+const LONG_TESTS = ['test/source', 'test/workflows/', 'test/bin/stack/', 'test/api/', 'test/db/', 'test/storage/'];
+const mocha = join(import.meta.dirname, '../node_modules/mocha/bin/mocha.js');
+
+const services = createServices(console.log);
+let child: RunningProcess | undefined;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => void stopEarly());
+
+let passed = false;
+let lastLine = '';
+try {
+  passed = await runMocha(await startServers());
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+} finally {
+  await services.stop();
+}
+if (!SUMMARY.test(lastLine)) console.log('0 passed, 1 failed');
+process.exit(passed ? 0 : 1);
+
+async function stopEarly(): Promise<void> {
+  await child?.stop(STOP_GRACE_MS);
+  await services.stop();
+  process.exit(130);
+}
+
+/** The environment that leads the tests to what all of them share. */
+async function startServers(): Promise<NodeJS.ProcessEnv> {
+  const [databaseUrl, temporalAddress, workflowBundle] = await Promise.all([
+    services.database(),
+    services.temporal(),
+    services.workflowBundle(),
+  ]);
+  return {
+    ...childEnvironment({}),
+    GENWAY_TEST_DATABASE_URL: databaseUrl,
+    GENWAY_TEST_TEMPORAL_ADDRESS: temporalAddress,
+    GENWAY_TEST_WORKFLOW_BUNDLE: workflowBundle,
+  };
+}
+
+async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
+  const jobs = Math.min(availableParallelism(), MAX_TEST_PROCESSES);
+  child = await startProcess({
+    command: process.execPath,
+    args: [
+      mocha,
+      '--parallel',
+      `--jobs=${jobs}`,
+      // Something that is still open after the last test must not keep the run from ending.
+      '--exit',
+      ...(process.stdout.isTTY ? ['--color'] : []),
+      ...mochaArguments(process.argv.slice(2)),
+    ],
+    env,
+    // The signal that mocha passes on to the process that runs the tests.
+    stopSignal: 'SIGINT',
+    output: (line) => {
+      lastLine = line;
+      console.log(line);
+    },
+  });
+  return (await child.exited) === 0;
+}
+
+/** What follows the first option is for mocha; what stands before it are files and folders. */
+function mochaArguments(given: readonly string[]): string[] {
+  const firstOption = given.findIndex((argument) => argument.startsWith('-'));
+  const paths = firstOption === -1 ? given : given.slice(0, firstOption);
+  const files = new Set((paths.length > 0 ? paths : [ALL_TESTS]).flatMap(testFiles));
+  return [...given.slice(paths.length), ...[...files].sort((one, other) => rank(one) - rank(other))];
+}
+
+function testFiles(path: string): string[] {
+  if (!statSync(path).isDirectory()) return [path];
+  const files = readdirSync(path, { recursive: true, encoding: 'utf8' });
+  return files.flatMap((file) => (file.endsWith('.test.ts') ? [join(path, file)] : []));
+}
+
+function rank(file: string): number {
+  const rank = LONG_TESTS.findIndex((path) => file.startsWith(path));
+  return rank === -1 ? LONG_TESTS.length : rank;
+}

@@ -1,0 +1,211 @@
+/**
+ * Runs every path of the workflows on a real stack and saves their histories under test/histories, through which
+ * test/workflows/replay.test.ts replays the workflows ever after. To be run when a path is added; a change that breaks the
+ * histories that are there needs `patched`, not new histories.
+ *
+ * Usage: npm run histories [name…], which are all of them when none is named
+ */
+import { mkdir, writeFile } from 'node:fs/promises';
+import type { ServerResponse } from 'node:http';
+import { join, resolve } from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { waitUntil } from '../stack/wait-until.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { stopTestServices } from '../../test/support/services.ts';
+import { startTestStack, type TestStack } from '../../test/support/stack.ts';
+import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
+import { createWebhookClient, startRecordingReceiver } from '../../test/support/webhooks.ts';
+
+const root = resolve(import.meta.dirname, '..');
+const folder = join(root, 'test/histories');
+const TIMEOUT_MS = 60_000;
+/** Four quick attempts, so that also the end of the schedule is reached. */
+const ENVIRONMENT = { GENWAY_TASK_DEADLINE_S: '20', GENWAY_WEBHOOK_SCHEDULE_S: '0,0.2,0.4,0.6' };
+
+interface Path {
+  readonly stack: TestStack;
+  readonly apiKey: string;
+}
+
+/** Each runs a path to its end and returns the id of its workflow. */
+const PATHS: Readonly<Record<string, (path: Path) => Promise<string>>> = {
+  'task-succeeded': ({ stack, apiKey }) => finalTask(stack, apiKey, 'A lighthouse'),
+  'task-refused-by-moderation': (path) => directedTask(path, 'reject=content_policy_violation'),
+  'task-bad-request': (path) => directedTask(path, 'reject=bad_request'),
+  'task-processing-unavailable': (path) => directedTask(path, 'reject=processing_unavailable'),
+  'task-processing-failed': (path) => directedTask(path, 'fail=processing_failed'),
+  'task-result-transfer-failed': (path) => directedTask(path, 'result=truncated'),
+  'task-processing-timeout': (path) => directedTask(path, 'stuck'),
+  'task-submission-unanswered': (path) => directedTask(path, 'drop_submit'),
+  'task-poll-errors': (path) => directedTask(path, 'poll_errors=3'),
+  'task-announced-by-the-provider': announcedTask,
+  'task-cancelled-while-waiting': cancelledTask,
+  'task-cancelled-before-it-began': taskCancelledBeforeItBegan,
+  'task-final-before-it-began': taskFinalBeforeItBegan,
+  'task-with-webhooks': (path) => taskWithWebhook(path, (response) => response.end()),
+  'delivery-delivered': (path) => delivery(path, (response) => response.end()),
+  'delivery-delivered-at-the-third-attempt': (path) =>
+    delivery(path, (response, number) => response.writeHead(number < 3 ? 500 : 200).end()),
+  'delivery-to-an-endpoint-that-is-gone': (path) => delivery(path, (response) => response.writeHead(410).end()),
+  'delivery-never-accepted': (path) => delivery(path, (response) => response.writeHead(503).end()),
+  'delivery-of-a-task': deliveryOfATask,
+  'delivery-asked-for-again': deliveryAskedForAgain,
+  'delivery-that-has-to-wait': deliveryThatHasToWait,
+};
+
+await run(process.argv.slice(2));
+
+async function run(names: readonly string[]): Promise<void> {
+  const unknown = names.filter((name) => !(name in PATHS));
+  if (unknown.length > 0)
+    throw new Error(`there is no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+  const stack = await startTestStack({ env: ENVIRONMENT });
+  try {
+    await mkdir(folder, { recursive: true });
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    for (const [name, path] of Object.entries(PATHS)) {
+      if (names.length > 0 && !names.includes(name)) continue;
+      // An account for each, so that no webhook hears of another path.
+      const { apiKey } = await stack.createAccount();
+      const workflowId = await path({ stack, apiKey });
+      await save(stack, name, workflowId);
+      console.log(`${name}: ${workflowId}`);
+    }
+  } finally {
+    await stack.stop();
+    await stopTestServices();
+  }
+}
+
+async function save({ temporal }: TestStack, name: string, workflowId: string): Promise<void> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  await waitUntil(
+    async () => {
+      if ((await handle.describe()).status.name === 'RUNNING') throw new Error(`${workflowId} has not ended`);
+    },
+    { timeoutMs: TIMEOUT_MS },
+  );
+  const json = historyToJSON(await handle.fetchHistory());
+  // Where it was recorded, and by which processes, is nobody's business and would differ each time.
+  const anonymous = json.replaceAll(`${root}/`, '').replaceAll(/"\d+@[^"]*"/g, '"recorder"');
+  await writeFile(join(folder, `${name}.json`), `${anonymous}\n`);
+}
+
+async function finalTask(stack: TestStack, apiKey: string, prompt: string): Promise<string> {
+  const { id } = await createTask(stack, apiKey, prompt);
+  await taskWhenFinal(stack, apiKey, id);
+  return id;
+}
+
+async function directedTask({ stack, apiKey }: Path, directive: string): Promise<string> {
+  return finalTask(stack, apiKey, `x [sim:${directive}]`);
+}
+
+async function announcedTask({ stack, apiKey }: Path): Promise<string> {
+  const { id } = await createTask(stack, apiKey, 'x [sim:render_ms=2000]');
+  await taskWhen(stack, apiKey, id, 'processing');
+  await stack.temporal.workflow.getHandle(id).signal('jobEnded');
+  await taskWhenFinal(stack, apiKey, id);
+  return id;
+}
+
+async function cancelledTask({ stack, apiKey }: Path): Promise<string> {
+  const { id } = await createTask(stack, apiKey, 'x [sim:stuck]');
+  await taskWhen(stack, apiKey, id, 'processing');
+  await stack.temporal.workflow.getHandle(id).cancel();
+  await taskWhenFinal(stack, apiKey, id);
+  return id;
+}
+
+async function taskCancelledBeforeItBegan({ stack, apiKey }: Path): Promise<string> {
+  await stack.worker.kill();
+  const { id } = await createTask(stack, apiKey, 'x');
+  await waitUntil(() => stack.temporal.workflow.getHandle(id).cancel(), { timeoutMs: TIMEOUT_MS });
+  await stack.worker.start();
+  await taskWhenFinal(stack, apiKey, id);
+  return id;
+}
+
+async function taskFinalBeforeItBegan({ stack, apiKey }: Path): Promise<string> {
+  const taskId = await finalTask(stack, apiKey, 'x');
+  const workflowId = `${taskId}-again`;
+  await stack.temporal.workflow.execute('mediaTask', {
+    workflowId,
+    taskQueue: TASK_QUEUES.media,
+    args: [{ taskId, deadlineAt: new Date(Date.now() + TIMEOUT_MS).toISOString() }],
+  });
+  return workflowId;
+}
+
+type AnswerReceiver = (response: ServerResponse, number: number) => unknown;
+
+/** A task whose event one endpoint wants; ends when the event has arrived. */
+async function taskWithWebhook({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
+  const receiver = await startRecordingReceiver(answer);
+  try {
+    await createWebhookClient(stack, apiKey).create(receiver.url);
+    const taskId = await finalTask(stack, apiKey, 'x');
+    await receiver.received(1);
+    return taskId;
+  } finally {
+    await receiver.close();
+  }
+}
+
+/** A delivery that ends as the answers of its receiver have it. */
+async function delivery({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
+  const receiver = await startRecordingReceiver(answer);
+  try {
+    const webhooks = createWebhookClient(stack, apiKey);
+    const endpoint = await webhooks.create(receiver.url);
+    const { id } = await webhooks.test(endpoint.id);
+    await webhooks.deliveryWhen(endpoint.id, id, ({ status }) => status !== 'pending');
+    return id;
+  } finally {
+    await receiver.close();
+  }
+}
+
+/** Started by the task's workflow, not by the relay. */
+async function deliveryOfATask(path: Path): Promise<string> {
+  const taskId = await taskWithWebhook(path, (response) => response.end());
+  const { id } = await path.stack.database('deliveries').where({ task_id: taskId }).first('id');
+  return id;
+}
+
+/** To an endpoint that is left alone for a while, because it did not answer in time. */
+async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
+  const { id } = await createWebhookClient(stack, apiKey).create('https://hooks.example.com/');
+  const pausedUntil = new Date(Date.now() + 3_600_000);
+  await stack.database('webhook_endpoints').where({ id }).update({ timeouts: 9, paused_until: pausedUntil });
+  const taskId = await finalTask(stack, apiKey, 'x');
+  return waitUntil(
+    async () => {
+      const waiting = await stack
+        .database('deliveries')
+        .where({ task_id: taskId, next_attempt_at: pausedUntil })
+        .first();
+      if (!waiting) throw new Error('the delivery does not wait yet');
+      return waiting.id;
+    },
+    { timeoutMs: TIMEOUT_MS },
+  );
+}
+
+/** Asked for again while it still waits for its next attempt. */
+async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
+  const receiver = await startRecordingReceiver((response, number) =>
+    response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end(),
+  );
+  try {
+    const webhooks = createWebhookClient(stack, apiKey);
+    const endpoint = await webhooks.create(receiver.url);
+    const { id } = await webhooks.test(endpoint.id);
+    await webhooks.deliveryWhen(endpoint.id, id, ({ attempts }) => attempts.length === 1);
+    await webhooks.redeliver(endpoint.id, id);
+    await webhooks.deliveryWhen(endpoint.id, id, ({ status }) => status === 'delivered');
+    return id;
+  } finally {
+    await receiver.close();
+  }
+}

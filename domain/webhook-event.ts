@@ -1,0 +1,29 @@
+/** The body of a webhook delivery: what happened, when, and the task as polling would show it at that moment. */
+import { presentTask, type TaskObject } from './task-object.ts';
+import type { Task } from './task.ts';
+
+export interface EventObject {
+  readonly id: string;
+  readonly object: 'event';
+  readonly type: string;
+  /** Unix seconds. */
+  readonly created_at: number;
+  readonly data: TaskObject;
+}
+
+/**
+ * Writes the exact bytes that every attempt of every delivery of this event carries.
+ *
+ * @param task as it stands after its ending
+ */
+export function renderEvent({ id, type, task }: { id: string; type: string; task: Task }): string {
+  const createdAt = task.completedAt ?? task.updatedAt;
+  const event: EventObject = {
+    id,
+    object: 'event',
+    type,
+    created_at: Math.floor(createdAt.getTime() / 1000),
+    data: presentTask(task),
+  };
+  return JSON.stringify(event);
+}

@@ -1,0 +1,96 @@
+/**
+ * Starts the workflows of webhook deliveries that no task's workflow has started, or that waited for their turn: redeliveries,
+ * test events, those whose endpoint was busy, and those whose task's workflow died between its end and its children.
+ */
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import type { Logger } from 'pino';
+import type { Database } from '../db/database.ts';
+import { claimDeliveriesToStart, type DeliveryToStart, markDeliveriesStarted } from '../db/queries/deliveries.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
+import type { webhookDelivery } from '../workflows/webhook-delivery.ts';
+
+export interface DeliveryStarter {
+  /** Starts deliveries that are due; one that cannot be started comes up again. @returns how many were due */
+  startDue(): Promise<number>;
+}
+
+const BATCH_SIZE = 32;
+/** A server that needs longer is in trouble; the next pass comes back to the delivery. */
+const START_DEADLINE_MS = 5_000;
+/** When a delivery that was claimed and not started is due again. */
+const RETRY_AFTER_SECONDS = 10;
+
+const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
+const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
+
+export function createDeliveryStarter({
+  client,
+  database,
+  log,
+}: {
+  client: Client;
+  database: Database;
+  log: Logger;
+}): DeliveryStarter {
+  async function start(delivery: DeliveryToStart): Promise<boolean> {
+    try {
+      return await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () =>
+        startOrSignal(client, delivery),
+      );
+    } catch (error) {
+      log.warn({ err: error, delivery_id: delivery.id }, 'the delivery could not be started yet');
+      return false;
+    }
+  }
+
+  return {
+    async startDue() {
+      const due = await claimDeliveriesToStart(database, {
+        limit: BATCH_SIZE,
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      });
+      if (due.length === 0) return 0;
+      const started: string[] = [];
+      const failed: string[] = [];
+      await Promise.all(
+        due.map(async (delivery) => void ((await start(delivery)) ? started : failed).push(delivery.id)),
+      );
+      await markDeliveriesStarted(database, { started, failed });
+      return due.length;
+    },
+  };
+}
+
+/**
+ * A delivery has one workflow at a time; a redelivery that finds the last one still open goes to that one.
+ *
+ * @returns false when the workflow that was found open makes the first attempt, or is about to end without one
+ */
+async function startOrSignal(
+  client: Client,
+  { id, accountId, eventType, firstAttempt }: DeliveryToStart,
+): Promise<boolean> {
+  const isTest = eventType === 'endpoint.test';
+  const isAgain = firstAttempt > 1;
+  try {
+    await client.workflow.start<typeof webhookDelivery>('webhookDelivery', {
+      workflowId: id,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE,
+      taskQueue: TASK_QUEUES.webhooks,
+      priority: shareOf(accountId, { isExtra: isTest || isAgain }),
+      args: [{ deliveryId: id, firstAttempt, ...(isTest && { attemptQueue: TASK_QUEUES.webhookTests }) }],
+      staticSummary: `Deliver ${eventType} to a webhook endpoint${isAgain ? ' again' : ''}`,
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: ACCOUNT, value: accountId },
+        { key: KIND, value: eventType },
+      ]),
+    });
+  } catch (error) {
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    if (!isAgain) return false;
+    await client.workflow.getHandle<typeof webhookDelivery>(id).signal('redeliver');
+  }
+  return true;
+}

@@ -1,0 +1,147 @@
+/** Starts the workflow of a task, once, however many processes try. */
+import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
+import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import type { Logger } from 'pino';
+import { createBatcher } from '../db/batcher.ts';
+import type { Database } from '../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
+import { findTakenUp, markWorkflowsStarted, type TaskToStart } from '../db/queries/tasks.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
+import type { mediaTask } from '../workflows/media-task.ts';
+import { createStartRoom } from './start-room.ts';
+
+export interface TaskStarter {
+  /**
+   * Whether this process starts a task that is about to be created. If not, it is left to the relay, at once: there is no
+   * room, or others wait already, whom it must not overtake.
+   */
+  takesNext(taskId: string): boolean;
+  /** The task that was taken came to nothing. */
+  forget(taskId: string): void;
+  /** Starts, after its creation, a task that was taken. Returns at once. */
+  startSoon(task: TaskToStart): void;
+  /** Tells that a task waits for the relay. */
+  leave(): void;
+  /** Resolves as soon as a task waits for the relay. */
+  whenLeft(): Promise<void>;
+  /** How many tasks of those that wait may be started now. */
+  room(): Promise<number>;
+  /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
+  start(task: TaskToStart): Promise<boolean>;
+  /** @param left whether there are more tasks that wait than there was room for */
+  served(left: boolean): void;
+  /** Resolves when no start is under way. */
+  stop(): Promise<void>;
+}
+
+/** A server that needs longer is in trouble; the relay comes back to the task. */
+const START_DEADLINE_MS = 5_000;
+/** From the creation of a task on that this process starts; then the relay of any process takes it up. */
+export const OWN_START_MS = 3_000;
+
+const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
+const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
+const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
+
+export function createTaskStarter({
+  client,
+  database,
+  metrics,
+  log,
+  clock = MACHINE_CLOCK,
+}: {
+  client: Client;
+  database: Database;
+  metrics: Metrics;
+  log: Logger;
+  clock?: Clock;
+}): TaskStarter {
+  const inFlight = new Set<Promise<boolean>>();
+  const room = createStartRoom(() => clock.nowMs());
+  const line = createLine();
+  const started = createBatcher<string, null>(
+    async (taskIds) => {
+      await markWorkflowsStarted(database, taskIds);
+      return taskIds.map(() => null);
+    },
+    { maxItems: 100, onFlush: (items) => metrics.batchFlushed('task_starts', items) },
+  );
+
+  async function start(task: TaskToStart): Promise<boolean> {
+    room.enter(task.id);
+    try {
+      await client.connection.withDeadline(Date.now() + START_DEADLINE_MS, () => startWorkflow(client, task));
+      await started.add(task.id);
+      return true;
+    } catch (error) {
+      room.leave(task.id);
+      log.warn({ err: error, task_id: task.id }, 'the workflow could not be started yet');
+      return false;
+    }
+  }
+
+  function tracked(task: TaskToStart): Promise<boolean> {
+    const attempt = start(task).finally(() => inFlight.delete(attempt));
+    inFlight.add(attempt);
+    return attempt;
+  }
+
+  return {
+    takesNext: (taskId) => {
+      if (line.waits() || room.free() === 0) return false;
+      room.enter(taskId);
+      return true;
+    },
+    forget: (taskId) => room.leave(taskId),
+    startSoon: (task) => void tracked(task),
+    leave: () => line.set(true),
+    whenLeft: () => line.whenSet(),
+    room: async () => {
+      const taskIds = room.entered();
+      if (taskIds.length > 0) room.takenUp(await findTakenUp(database, taskIds));
+      return room.free();
+    },
+    start: tracked,
+    served: (left) => line.set(left),
+    stop: async () => void (await Promise.all(inFlight)),
+  };
+}
+
+/** Whether tasks wait for the relay. */
+function createLine() {
+  let waits = false;
+  let tell: (() => void) | undefined;
+  return {
+    waits: () => waits,
+    set: (left: boolean) => {
+      waits = left;
+      if (left) tell?.();
+    },
+    whenSet: () => (waits ? Promise.resolve() : new Promise<void>((resolve) => (tell = resolve))),
+  };
+}
+
+async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
+  try {
+    await client.workflow.start<typeof mediaTask>('mediaTask', {
+      workflowId: task.id,
+      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      taskQueue: TASK_QUEUES.media,
+      priority: shareOf(task.accountId),
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+      staticSummary: `Render a${task.kind === 'image' ? 'n image' : ' video'} with ${task.model}`,
+      staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,
+      memo: { task_id: task.id, account_id: task.accountId, request_id: task.requestId },
+      typedSearchAttributes: new TypedSearchAttributes([
+        { key: ACCOUNT, value: task.accountId },
+        { key: MODEL, value: task.model },
+        { key: KIND, value: task.kind },
+      ]),
+    });
+  } catch (error) {
+    // Somebody's earlier start arrived although its answer did not.
+    if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+  }
+}

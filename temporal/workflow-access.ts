@@ -1,0 +1,109 @@
+/** What operators and probes ask of Temporal. Every call ends within seconds, also when Temporal is down. */
+import {
+  type Client,
+  type WorkflowExecutionDescription,
+  type WorkflowExecutionStatusName,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import { ServiceError } from '../domain/errors.ts';
+import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
+
+/** How the latest run of a workflow stands. */
+export interface WorkflowState {
+  readonly runId: string;
+  readonly status: WorkflowExecutionStatusName;
+  readonly startedAt: Date;
+  /** Null while it runs. */
+  readonly closedAt: Date | null;
+  readonly historyEvents: number;
+}
+
+/** A workflow with its story. */
+export interface WorkflowStory {
+  readonly state: WorkflowState;
+  readonly steps: readonly HistoryStep[];
+  /** What it is at now. */
+  readonly pending: readonly string[];
+}
+
+export interface WorkflowAccess {
+  isReachable(): Promise<boolean>;
+  /**
+   * Null when Temporal knows no workflow of that id.
+   *
+   * @throws ServiceError `processing_unavailable` when Temporal does not answer
+   */
+  describe(workflowId: string): Promise<WorkflowState | null>;
+  /** As {@link describe}, with all that happened. */
+  read(workflowId: string): Promise<WorkflowStory | null>;
+  /**
+   * Asks a workflow to give up what it does and to clean up behind itself.
+   *
+   * @returns whether there is one that still runs
+   * @throws ServiceError `processing_unavailable` when Temporal does not answer
+   */
+  cancel(workflowId: string): Promise<boolean>;
+}
+
+/** A server that needs longer is in trouble. */
+const DEADLINE_MS = 3_000;
+
+export function createWorkflowAccess(client: Client): WorkflowAccess {
+  const soon = <Result>(call: () => Promise<Result>): Promise<Result> =>
+    client.connection.withDeadline(Date.now() + DEADLINE_MS, call);
+
+  /** @returns undefined when there is no such workflow */
+  async function ifKnown<Result>(call: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await soon(call);
+    } catch (error) {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw new ServiceError('processing_unavailable', 'Temporal does not answer. Try again.', { cause: error });
+    }
+  }
+
+  async function describe(workflowId: string): Promise<WorkflowState | null> {
+    const found = await ifKnown(() => client.workflow.getHandle(workflowId).describe());
+    return found ? toState(found) : null;
+  }
+
+  return {
+    isReachable: () =>
+      soon(() => client.workflowService.getSystemInfo({})).then(
+        () => true,
+        () => false,
+      ),
+    describe,
+    read: async (workflowId) => {
+      const handle = client.workflow.getHandle(workflowId);
+      const found = await ifKnown(() => Promise.all([handle.describe(), handle.fetchHistory()]));
+      if (!found) return null;
+      const [description, history] = found;
+      return {
+        state: toState(description),
+        steps: readHistorySteps(history),
+        pending: pendingOf(description).map((activity) => describePending(history, activity)),
+      };
+    },
+    cancel: async (workflowId) => {
+      const accepted = await ifKnown(() => client.workflow.getHandle(workflowId).cancel());
+      // Temporal accepts it for some workflows that have closed, too.
+      return accepted !== undefined && (await describe(workflowId))?.status === 'RUNNING';
+    },
+  };
+}
+
+function toState({ runId, status, startTime, closeTime, historyLength }: WorkflowExecutionDescription): WorkflowState {
+  return {
+    runId,
+    status: status.name,
+    startedAt: startTime,
+    closedAt: closeTime ?? null,
+    historyEvents: historyLength,
+  };
+}
+
+/** A workflow that was cancelled can close before an activity that it gave up has noticed. */
+function pendingOf({ closeTime, raw }: WorkflowExecutionDescription) {
+  return closeTime ? [] : (raw.pendingActivities ?? []);
+}

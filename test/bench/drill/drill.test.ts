@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { runDrill } from '../../../bench/drill/drill.ts';
+import { type FaultName } from '../../../bench/drill/faults/kinds.ts';
+import { describeChecks } from '../../../bench/drill/report.ts';
+import { testWorkflowBundle } from '../../support/services.ts';
+
+/** Those that are over soon. */
+const KINDS: readonly FaultName[] = [
+  'api',
+  'text',
+  'worker',
+  'temporal',
+  'postgres',
+  'silence',
+  'cut',
+  'lost',
+  'store',
+];
+
+/** A short version of `npm run drill`. */
+describe('a drill', function () {
+  this.timeout(400_000);
+  let home: string;
+
+  before(async () => {
+    home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
+  });
+  after(() => rm(home, { recursive: true, force: true }));
+
+  it('bears every kind of kill, and other harm, under load, and finds nothing lost, doubled or left over', async () => {
+    const lines: string[] = [];
+    const results = await runDrill(
+      {
+        durationMs: 8_000,
+        seed: 20_261_001,
+        faults: KINDS.length,
+        kinds: KINDS,
+        copies: 1,
+        createsPerSecond: 2,
+        textRequestsPerSecond: 4,
+        taskDeadlineMs: 30_000,
+        quietMs: 120_000,
+      },
+      { home, workflowBundle: await testWorkflowBundle(), print: (line) => lines.push(line) },
+    );
+    const failed = results.filter(({ failures }) => failures.length > 0);
+    expect(describeChecks(failed), lines.join('\n')).to.deep.equal([]);
+    expect(lines.filter((line) => /^\d\d:\d\d /.test(line))).to.have.length(KINDS.length);
+  });
+});

@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { parse } from 'yaml';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, taskWhenFinal } from '../support/tasks.ts';
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly annotations: { readonly summary: string; readonly runbook: string };
+}
+
+const root = join(import.meta.dirname, '../..');
+const WAIT_MS = 30_000;
+
+function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8');
+}
+
+const rules: readonly Rule[] = parse(read('telemetry/alerts.yaml')).groups.flatMap(
+  ({ rules }: { rules: Rule[] }) => rules,
+);
+const panels: readonly { targets: { expr: string }[] }[] = JSON.parse(read('telemetry/grafana-dashboard.json')).panels;
+const expressions = [
+  ...rules.map(({ expr }) => expr),
+  ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+];
+
+/** The metrics that an expression is about. A histogram is read by its parts. */
+function metricsIn(expression: string): string[] {
+  const withoutTexts = expression.replaceAll(/"[^"]*"/g, '""');
+  return (withoutTexts.match(/\b(genway|temporal|nodejs|process)_\w+/g) ?? []).map((name) =>
+    name.replace(/_(bucket|sum|count)$/, ''),
+  );
+}
+
+describe('what watches Genway', function () {
+  this.timeout(120_000);
+  let stack: TestStack;
+  let workerUrl: string;
+
+  before(async () => {
+    const workerPort = await findFreePort();
+    workerUrl = `http://127.0.0.1:${workerPort}`;
+    stack = await startTestStack({ env: { GENWAY_WORKER_PORT: String(workerPort) } });
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+  });
+  after(() => stack.stop());
+
+  async function scrape(url: string): Promise<string> {
+    const answer = await fetch(`${url}/metrics`, { headers: { authorization: `Bearer ${stack.adminToken}` } });
+    if (!answer.ok) throw new Error(`${url} answers ${answer.status}`);
+    return answer.text();
+  }
+
+  it('finds every metric that alerts and dashboard name on the api and worker processes', async () => {
+    const { apiKey } = await stack.createAccount();
+    await taskWhenFinal(stack, apiKey, (await createTask(stack, apiKey, 'x')).id);
+    // A workflow that the workers do not know: what a worker with the wrong code meets.
+    const unknown = await stack.temporal.workflow.start('unknown', {
+      workflowId: 'unknown',
+      taskQueue: TASK_QUEUES.media,
+    });
+    const named = new Set(expressions.flatMap(metricsIn));
+    expect(named.size).to.be.greaterThan(15);
+    await waitUntil(
+      async () => {
+        const scraped = `${await scrape(stack.baseUrl)}\n${await scrape(workerUrl)}`;
+        const known = new Set([...scraped.matchAll(/^# TYPE (\w+) /gm)].map(([, name = '']) => name));
+        expect([...named].filter((name) => !known.has(name))).to.deep.equal([]);
+      },
+      { timeoutMs: WAIT_MS },
+    );
+    await unknown.terminate();
+  });
+
+  it('counts on the worker what became of a task', async () => {
+    await waitUntil(
+      async () =>
+        expect(await scrape(workerUrl)).to.include(
+          'genway_tasks_ended_total{model="vidone-3.0",outcome="succeeded"} 1',
+        ),
+      { timeoutMs: WAIT_MS },
+    );
+  });
+
+  it('is told by the worker that it is ready', async () => {
+    const { status, body } = await call(`${workerUrl}/readyz`);
+    expect(status).to.equal(200);
+    expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });
+  });
+
+  it('leads from each alert to a page of the handbook', () => {
+    const headings = read('docs/operations.md').match(/^#+ .+$/gm) ?? [];
+    const anchors = headings.map((heading) =>
+      heading
+        .replace(/^#+ /, '')
+        .toLowerCase()
+        .replaceAll(/[^\w -]/g, '')
+        .replaceAll(' ', '-'),
+    );
+    for (const { alert, annotations } of rules) {
+      const [file, anchor] = annotations.runbook.split('#');
+      expect(file, alert).to.equal('docs/operations.md');
+      expect(anchors, alert).to.include(anchor);
+    }
+  });
+});

@@ -1,0 +1,83 @@
+import { Client, Connection } from '@temporalio/client';
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { createDeliveryRepair } from '../../temporal/delivery-repair.ts';
+import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
+import { claimDeliveriesToStart, insertTestDelivery } from '../../db/queries/deliveries.ts';
+import { newId } from '../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAccount } from '../support/factories.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
+
+describe('the repair of abandoned deliveries', function () {
+  this.timeout(60_000);
+  let testDatabase: TestDatabase;
+  let connection: Connection;
+  let client: Client;
+  let endpoint: { id: string; accountId: string };
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    connection = await Connection.connect({ address: await testTemporalAddress() });
+    client = new Client({ connection, namespace: claimTestNamespace() });
+    const accountId = (await createAccount(testDatabase.database)).id;
+    endpoint = { id: newId('webhookEndpoint'), accountId };
+    await testDatabase.database('webhook_endpoints').insert({
+      id: endpoint.id,
+      account_id: accountId,
+      url: 'https://hooks.example.com/',
+      events: ['task.failed'],
+      sealed_secret: Buffer.from('sealed'),
+      created_at: new Date(),
+      updated_at: new Date(),
+    });
+  });
+  after(() => Promise.all([testDatabase.drop(), connection.close()]));
+
+  /** A delivery whose workflow was started, and whose next attempt should have been made long ago. */
+  async function overdueDelivery(): Promise<string> {
+    const { database } = testDatabase;
+    const event = { id: newId('event'), payload: '{}', createdAt: new Date() };
+    const { id } = await insertTestDelivery(database, endpoint, event);
+    const longAgo = new Date(Date.now() - 3_600_000);
+    await database('deliveries').where({ id }).update({ workflow_started_at: longAgo, next_attempt_at: longAgo });
+    return id;
+  }
+
+  /** No worker takes it, so it runs until somebody ends it. */
+  async function startWorkflow(id: string): Promise<void> {
+    await client.workflow.start('webhookDelivery', { workflowId: id, taskQueue: 'nobody' });
+  }
+
+  const repair = (temporal = client) =>
+    createDeliveryRepair({
+      database: testDatabase.database,
+      workflows: createWorkflowAccess(temporal),
+      log: pino({ level: 'silent' }),
+    }).repairSome();
+
+  const toStart = async (): Promise<string[]> => {
+    const due = await claimDeliveriesToStart(testDatabase.database, { limit: 10, retryAfterSeconds: 3600 });
+    return due.map(({ id }) => id);
+  };
+
+  it('starts one again whose workflow was terminated, or is missing, and leaves one alone whose workflow runs', async () => {
+    const [terminated, missing, running] = [await overdueDelivery(), await overdueDelivery(), await overdueDelivery()];
+    await Promise.all([terminated, running].map(startWorkflow));
+    await client.workflow.getHandle(terminated).terminate();
+    await repair();
+    expect(await toStart()).to.have.members([terminated, missing]);
+  });
+
+  it('judges nothing while Temporal does not answer', async () => {
+    await overdueDelivery();
+    const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
+    expect(await rejectionOf(repair(new Client({ connection: nowhere })))).to.have.property(
+      'code',
+      'processing_unavailable',
+    );
+    await nowhere.close();
+    expect(await toStart()).to.deep.equal([]);
+  });
+});

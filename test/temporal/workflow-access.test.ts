@@ -1,0 +1,61 @@
+import { Client, Connection } from '@temporalio/client';
+import { expect } from 'chai';
+import { createWorkflowAccess, type WorkflowAccess } from '../../temporal/workflow-access.ts';
+import { rejectionOf } from '../support/rejection.ts';
+import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
+
+describe('access to workflows', function () {
+  this.timeout(60_000);
+  let connection: Connection;
+  let nowhere: Connection;
+  let client: Client;
+  let access: WorkflowAccess;
+  let accessToNothing: WorkflowAccess;
+
+  before(async () => {
+    connection = await Connection.connect({ address: await testTemporalAddress() });
+    nowhere = Connection.lazy({ address: '127.0.0.1:9' });
+    client = new Client({ connection, namespace: claimTestNamespace() });
+    access = createWorkflowAccess(client);
+    accessToNothing = createWorkflowAccess(new Client({ connection: nowhere }));
+  });
+  after(() => Promise.all([connection.close(), nowhere.close()]));
+
+  /** No worker takes it, so it runs until somebody ends it. */
+  async function startWorkflow(workflowId: string): Promise<void> {
+    await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
+  }
+
+  it('tells whether Temporal answers', async () => {
+    expect(await access.isReachable()).to.equal(true);
+    expect(await accessToNothing.isReachable()).to.equal(false);
+  });
+
+  it('tells how a workflow stands', async () => {
+    await startWorkflow('described');
+    expect(await access.describe('described')).to.include({ status: 'RUNNING', closedAt: null, historyEvents: 2 });
+    await client.workflow.getHandle('described').terminate();
+    const closed = await access.describe('described');
+    expect(closed?.status).to.equal('TERMINATED');
+    expect(closed?.closedAt).to.be.instanceOf(Date);
+  });
+
+  it('cancels a workflow that runs, and tells of one that does not', async () => {
+    await startWorkflow('cancelled');
+    expect(await access.cancel('cancelled')).to.equal(true);
+    expect(await access.cancel('cancelled')).to.equal(true);
+    await client.workflow.getHandle('cancelled').terminate();
+    expect(await access.cancel('cancelled')).to.equal(false);
+  });
+
+  it('knows nothing of a workflow that never was', async () => {
+    expect(await access.describe('missing')).to.equal(null);
+    expect(await access.cancel('missing')).to.equal(false);
+  });
+
+  it('says so when Temporal does not answer', async () => {
+    for (const call of [accessToNothing.describe('any'), accessToNothing.cancel('any')]) {
+      expect(await rejectionOf(call)).to.include({ code: 'processing_unavailable', status: 503 });
+    }
+  });
+});
