@@ -46,7 +46,7 @@ const NODE_ROLES = {
 
 type NodeRole = keyof typeof NODE_ROLES;
 
-const ROOT = join(import.meta.dirname, '..');
+const ROOT = join(import.meta.dirname, '../..');
 const TSX = import.meta.resolve('tsx');
 const STOP_GRACE_MS = 20_000;
 const READY_TIMEOUT_MS = 90_000;

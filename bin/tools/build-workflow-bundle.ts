@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { bundleWorkflows } from '../parts/workflow-bundle.ts';
 
-const root = join(import.meta.dirname, '..');
+const root = join(import.meta.dirname, '../..');
 const file = resolve(process.argv[2] ?? join(root, 'dist/workflow-bundle.js'));
 
 const { code } = await bundleWorkflows();

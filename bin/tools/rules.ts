@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { startProcess } from '../stack/child-process.ts';
 
-const ROOT = resolve(import.meta.dirname, '..');
+const ROOT = resolve(import.meta.dirname, '../..');
 const PAGE = join(ROOT, 'docs/rules.md');
 const MOCHA = join(ROOT, 'node_modules/mocha/bin/mocha.js');
 

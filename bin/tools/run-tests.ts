@@ -16,7 +16,7 @@ const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
 /** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
 const LONG_TESTS = ['test/source', 'test/workflows/', 'test/bin/stack/', 'test/api/', 'test/db/', 'test/storage/'];
-const mocha = join(import.meta.dirname, '../node_modules/mocha/bin/mocha.js');
+const mocha = join(import.meta.dirname, '../../node_modules/mocha/bin/mocha.js');
 
 const services = createServices(console.log);
 let child: RunningProcess | undefined;

@@ -16,7 +16,7 @@ import { startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
 import { createWebhookClient, startRecordingReceiver } from '../../test/support/webhooks.ts';
 
-const root = resolve(import.meta.dirname, '..');
+const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'test/histories');
 const TIMEOUT_MS = 60_000;
 /** Four quick attempts, so that also the end of the schedule is reached. */

@@ -51,5 +51,5 @@ async function listen(server: Server, urlOf: (port: number) => string): Promise<
 }
 
 function readFixture(name: string): string {
-  return readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
+  return readFileSync(new URL(`../net/fixtures/${name}`, import.meta.url), 'utf8');
 }
