@@ -8,9 +8,9 @@
 import { randomUUID } from 'node:crypto';
 import { cpus } from 'node:os';
 import { pino } from 'pino';
-import { createTextBilling } from '../api/text/create-billing.ts';
+import { createTextBilling } from '../db/text-money/create-billing.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
-import type { TextOutcome } from '../api/text/billing.ts';
+import type { TextOutcome } from '../db/text-money/billing.ts';
 import { loadCatalogue } from '../catalogue/load.ts';
 import { findTextModel } from '../catalogue/types.ts';
 import { type Caller, findCallers } from '../db/queries/api-keys.ts';

@@ -4,7 +4,7 @@
  */
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
-import type { TextPricing } from '../domain/pricing.ts';
+import type { TextTerms } from '../domain/text-price.ts';
 
 export interface Catalogue {
   /** Names this edition of the prices; kept with every charge, so that it can be recomputed. */
@@ -87,17 +87,11 @@ export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const;
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
 /** Specification section 2.6. */
-export interface TextModel {
+export interface TextModel extends TextTerms {
   readonly id: string;
   readonly family: string;
   /** Null when no number is published. */
-  readonly contextTokens: number | null;
   readonly maxOutputTokens: number | null;
-  /** The bounds that requests are held and charged within: what is published, and else what the operator assumes. */
-  readonly mostInputTokens: number;
-  readonly mostOutputTokens: number;
-  /** Output tokens to hold the price of, where it fits easily, when a request sets no bound of its own. */
-  readonly assumedOutputTokens: number;
   /** The most tokens that one image, document, sound or video of a prompt takes. */
   readonly mediaTokens: Readonly<Record<MediaKind, number>>;
   /** Whether the model may think before it answers. */
@@ -110,7 +104,6 @@ export interface TextModel {
   readonly formats: readonly TextFormat[];
   /** In the order in which they are tried; never empty. */
   readonly routes: readonly [TextRoute, ...TextRoute[]];
-  readonly pricing: TextPricing;
   /** No cost per token; its own rate limit (specification section 8). */
   readonly free: boolean;
   /** Signup credit does not pay for it. */

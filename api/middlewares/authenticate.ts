@@ -4,6 +4,7 @@ import { createBatcher } from '../../db/batcher.ts';
 import type { Database } from '../../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
+import { assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
 import type { Middleware } from '../state.ts';
@@ -42,7 +43,7 @@ export function authenticate(
   return async (context, next) => {
     const key = credentialOf(context.headers, headers);
     const caller = key.length <= MAX_KEY_LENGTH ? await callers.add(digestApiKey(key, keyPepper)) : null;
-    if (!caller) throw wrongKey();
+    if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, new Date(clock.nowMs()));
     if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));
     context.state.caller = caller;
@@ -67,52 +68,6 @@ export function credentialOf(
   const credential = inHeaders(names.before) ?? bearer ?? inHeaders(names.after) ?? otherwise.trim();
   if (credential !== '') return credential;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
-}
-
-export function wrongKey(): ServiceError {
-  return new ServiceError('invalid_api_key', 'The API key is wrong. Check it, or create a new one.');
-}
-
-/** @throws ServiceError 401 `invalid_api_key`, with a message that says what is wrong with the key */
-export function assertUsable(key: ApiKey, now: Date): void {
-  if (key.disabledAt) throw new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.');
-  if (key.expiresAt && key.expiresAt <= now) {
-    throw new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.');
-  }
-}
-
-/**
- * Requires that something is left of the key's usage limit. Asked of what spends money only: what a spent key has paid for
- * can still be read. Money that is only reserved may come back, and does not exhaust a key.
- *
- * @throws ServiceError 401 `invalid_api_key`
- */
-export function assertNotExhausted({ usageLimit, used, reserved }: ApiKey): void {
-  if (usageLimit !== null && used - reserved >= usageLimit) throw exhaustedKey();
-}
-
-export function exhaustedKey(): ServiceError {
-  return new ServiceError(
-    'invalid_api_key',
-    'The API key is exhausted: its usage limit is spent. Raise the limit; what it paid for can still be read.',
-  );
-}
-
-/** Whether the key's group has the model. */
-export function isAllowedModel(key: ApiKey, model: string): boolean {
-  return key.models === null || key.models.includes(model);
-}
-
-/** @throws ServiceError 403 `forbidden` */
-export function assertAllowedModel(key: ApiKey, model: string): void {
-  if (!isAllowedModel(key, model)) {
-    throw new ServiceError('forbidden', modelRefusal(model));
-  }
-}
-
-/** What is said of a model outside the key's group, whatever the code. */
-export function modelRefusal(model: string): string {
-  return `The API key may not call the model ${model}. Use a key of another group.`;
 }
 
 /** Whether the key's allowlist, if it has one, holds the address. */

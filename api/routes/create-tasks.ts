@@ -1,6 +1,6 @@
 /** `POST /v1/videos/tasks` and `POST /v1/images/tasks`: specification sections 4.1 to 4.3. */
 import type Router from '@koa/router';
-import { assertAllowedModel, assertNotExhausted } from '../middlewares/authenticate.ts';
+import { assertAllowedModel, assertNotExhausted } from '../../domain/api-key.ts';
 import type { MediaRequestContext } from '../media-request.ts';
 import { idempotently } from '../services/idempotency.ts';
 import { assertToppedUp } from '../services/create-task.ts';

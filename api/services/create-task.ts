@@ -7,14 +7,15 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { withPartitions } from '../../db/partitions.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { type CreateOutcome, createTasks, findTaskRefusal, type NewTask } from '../../db/queries/tasks.ts';
+import { refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
+import { neverToppedUp } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { ValidatedMediaRequest } from '../media-request.ts';
-import { exhaustedKey } from '../middlewares/authenticate.ts';
 import { claimLost, type CreatedResponse, type IdempotencyClaim } from './idempotency.ts';
 import { OWN_START_MS, type TaskStarter } from '../../temporal/task-starter.ts';
 import { uploadsIn } from './uploads.ts';
@@ -128,11 +129,6 @@ export function assertToppedUp({ account }: Caller, model: string): void {
   if (account.toppedUpAt === null) throw neverToppedUp(model);
 }
 
-function neverToppedUp(model: string): ServiceError {
-  const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
-  return new ServiceError('forbidden', message);
-}
-
 type NewTaskWithoutClaim = Omit<NewTask, 'idempotency' | 'uploadIds' | 'nextStartAt'>;
 
 function newTask(
@@ -180,10 +176,10 @@ type Refusal = Exclude<CreateOutcome, 'created'>;
 
 const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>) => ServiceError>> = {
   claim_lost: claimLost,
-  key_deleted: () => new ServiceError('invalid_api_key', 'The API key was deleted. Use another.'),
-  key_disabled: () => new ServiceError('invalid_api_key', 'The API key is disabled. Enable it, or use another.'),
-  key_expired: () => new ServiceError('invalid_api_key', 'The API key has expired. Create a new one.'),
-  key_exhausted: exhaustedKey,
+  key_deleted: () => refusedKey('key_deleted'),
+  key_disabled: () => refusedKey('key_disabled'),
+  key_expired: () => refusedKey('key_expired'),
+  key_exhausted: () => refusedKey('key_exhausted'),
   key_limit: ({ price }) =>
     new ServiceError(
       'insufficient_credits',

@@ -2,19 +2,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { readObject } from '../../text/read.ts';
-import {
-  addressRefusal,
-  assertNotExhausted,
-  assertUsable,
-  credentialOf,
-  isAllowedAddress,
-  MAX_KEY_LENGTH,
-  wrongKey,
-} from '../middlewares/authenticate.ts';
+import { addressRefusal, credentialOf, isAllowedAddress, MAX_KEY_LENGTH } from '../middlewares/authenticate.ts';
 import { readJsonBody, type BodyLimits } from '../middlewares/json-body.ts';
-import type { TextHold } from './billing.ts';
+import type { TextHold } from '../../db/text-money/billing.ts';
 import { mostInputTokens } from './bound-input.ts';
 import { checkEarly } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
@@ -87,7 +80,7 @@ async function authenticate({ target, request }: TextCall, services: TextService
   const inQuery = credentialParameter === null ? '' : (queryOf(request).get(credentialParameter) ?? '');
   const apiKey = credentialOf(request.headers, credentialHeaders, inQuery);
   const caller = apiKey.length <= MAX_KEY_LENGTH ? await services.findCaller(apiKey) : null;
-  if (caller === null) throw wrongKey();
+  if (caller === null) throw refusedKey('key_unknown');
   assertUsable(caller.key, new Date());
   assertNotExhausted(caller.key);
   const address = clientAddress(request, services.settings.trustedProxies);

@@ -4,7 +4,7 @@ import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { JsonObject, TextRequest } from '../../text/canonical.ts';
 import type { WireFormatName } from '../../text/wire-format.ts';
-import { isAllowedModel, modelRefusal } from '../middlewares/authenticate.ts';
+import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 
 /** Fields that only some families take on the responses format: specification section 4.8.2. */
 const FIELDS_OF_SOME = ['reasoning', 'text'];

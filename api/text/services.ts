@@ -6,7 +6,7 @@ import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { CountRequest } from '../middlewares/limit-requests.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import type { TextBilling } from './billing.ts';
+import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
   readonly catalogue: Catalogue;

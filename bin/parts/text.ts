@@ -3,7 +3,7 @@ import type { AppDependencies } from '../../api/app.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey } from '../../api/services/api-key-digest.ts';
 import { cached } from '../../api/services/cached.ts';
-import { createTextBilling, type TextBillingService } from '../../api/text/create-billing.ts';
+import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { createTextHandler, type TextHandler } from '../../api/text/text-handler.ts';
 import type { Config } from '../../config.ts';
 import { againIfLost } from '../../db/connections.ts';

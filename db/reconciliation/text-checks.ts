@@ -1,8 +1,8 @@
 /** Do the usage of text requests, its prices and the ledger say the same? */
 import { priceText } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
-import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../queries/abandoned-text.ts';
-import { IS_UNAWAITED } from '../queries/processes.ts';
+import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../text-money/abandoned.ts';
+import { IS_UNAWAITED } from '../text-money/processes.ts';
 import { listRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 

@@ -2,7 +2,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
-import { createTextLedger, type NewTextHold, type TextLedger, type TextSettlement } from '../../db/text-ledger.ts';
+import {
+  createTextLedger,
+  type NewTextHold,
+  type TextLedger,
+  type TextSettlement,
+} from '../../db/text-money/ledger.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 
 export const CATALOGUE_VERSION = 'test';

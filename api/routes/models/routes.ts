@@ -2,7 +2,7 @@
 import type Router from '@koa/router';
 import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { isAllowedModel } from '../../middlewares/authenticate.ts';
+import { isAllowedModel } from '../../../domain/api-key.ts';
 import { callerOf, type Middleware, type RequestState } from '../../state.ts';
 import { presentModel } from './present.ts';
 

@@ -5,7 +5,7 @@ import type { Database } from '../../../db/database.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { Finding, ResultLookup, WorkflowLookup } from '../../../db/reconciliation/check.ts';
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
-import type { NewTextHold } from '../../../db/text-ledger.ts';
+import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

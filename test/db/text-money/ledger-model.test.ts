@@ -5,14 +5,14 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
 import { array, assert, asyncProperty, bigInt, boolean, constantFrom, nat, oneof, record } from 'fast-check';
-import { type Database, picoUsd } from '../../db/database.ts';
-import { releaseAbandonedText } from '../../db/queries/abandoned-text.ts';
-import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
-import type { NewTextHold, TextLedger } from '../../db/text-ledger.ts';
-import { newId } from '../../domain/ids.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createAccount, createKey, type TestKey } from '../support/factories.ts';
-import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+import { type Database, picoUsd } from '../../../db/database.ts';
+import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
+import { grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
+import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createKey, type TestKey } from '../../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
 
 const RUNS = 15;
 const MAX_STEPS = 25;

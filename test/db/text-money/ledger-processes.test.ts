@@ -2,10 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { releaseAbandonedText } from '../../db/queries/abandoned-text.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createFundedKey, reloadAccount } from '../support/factories.ts';
-import { openTextLedger } from '../support/text-money.ts';
+import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createFundedKey, reloadAccount } from '../../support/factories.ts';
+import { openTextLedger } from '../../support/text-money.ts';
 
 const PROCESSES = 16;
 /** So many are killed while they hold money. */
@@ -47,7 +47,7 @@ describe('many processes on one account', () => {
 
 /** Resolves when it has ended, on its own or because it was killed once it held something. */
 async function runProcess(args: readonly string[], isKilled: boolean): Promise<void> {
-  const script = join(import.meta.dirname, 'text-ledger-process.ts');
+  const script = join(import.meta.dirname, 'ledger-process.ts');
   const child = spawn(process.execPath, ['--import', 'tsx', script, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   child.stdout.once('data', () => {

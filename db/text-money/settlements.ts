@@ -1,8 +1,8 @@
 /** Writes settlements, many at a time, and each until it is written. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createBatcher, type Turns } from '../../db/batcher.ts';
-import type { TextLedger, TextSettlement } from '../../db/text-ledger.ts';
+import { createBatcher, type Turns } from '../batcher.ts';
+import type { TextLedger, TextSettlement } from './ledger.ts';
 
 export interface Settlements {
   /**

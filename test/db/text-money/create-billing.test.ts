@@ -1,13 +1,13 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import pino from 'pino';
-import type { TextCharge, TextOutcome } from '../../../api/text/billing.ts';
-import { createTextBilling, type TextBillingService } from '../../../api/text/create-billing.ts';
+import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
+import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
 import type { Database } from '../../../db/database.ts';
-import { releaseAbandonedText } from '../../../db/queries/abandoned-text.ts';
+import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
 import { deleteApiKey, findCaller } from '../../../db/queries/api-keys.ts';
 import { RateCardChangedError } from '../../../db/queries/rate-cards.ts';
 import { ServiceError } from '../../../domain/errors.ts';

@@ -1,7 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { IS_UNAWAITED } from './processes.ts';
-import { connectionName, type TextLedger, type TextSettlement } from '../text-ledger.ts';
+import { connectionName, type TextLedger, type TextSettlement } from './ledger.ts';
 
 /** A process that has not been heard of for so long is dead, unless it still has connections: then it is stalled. */
 export const PROCESS_DEAD_AFTER_SECONDS = 30;

@@ -1,37 +1,30 @@
 /** Billing of text requests on PostgreSQL: {@link TextBilling} over the text ledger. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { Catalogue } from '../../catalogue/types.ts';
-import { createBatcher, createTurns } from '../../db/batcher.ts';
-import { isConnectionLost, SERVING_LIMITS } from '../../db/connections.ts';
-import type { Database } from '../../db/database.ts';
-import { withPartitions } from '../../db/partitions.ts';
-import { recordRateCards } from '../../db/queries/rate-cards.ts';
-import {
-  createTextLedger,
-  type HeldText,
-  type NewTextHold,
-  type RefusedHold,
-  type TextLedger,
-  type TextSettlement,
-} from '../../db/text-ledger.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
-import type { TextBilling, TextCharge, TextHold, TextOutcome } from './billing.ts';
-import { boundOf, priceBeforehand } from './price-beforehand.ts';
+import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
+import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
+import { createBatcher, createTurns } from '../batcher.ts';
+import { isConnectionLost, SERVING_LIMITS } from '../connections.ts';
+import type { Database } from '../database.ts';
+import { withPartitions } from '../partitions.ts';
+import { recordRateCards } from '../queries/rate-cards.ts';
+import type { BilledModel, TextBilling, TextCharge, TextHold, TextOutcome } from './billing.ts';
+import { createTextLedger, type HeldText, type NewTextHold, type TextLedger, type TextSettlement } from './ledger.ts';
 import { keepProcessKnown } from './presence.ts';
-import { priceOutcome } from './price-outcome.ts';
-import { toServiceError } from './refusals.ts';
 import { createSettlements } from './settlements.ts';
 
 export interface TextBillingDependencies {
   readonly database: Database;
   /** The same database; holds and settlements have connections of their own to it. */
   readonly databaseUrl: string;
-  readonly catalogue: Catalogue;
+  readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
-  readonly metrics: Pick<Metrics, 'usageClamped'>;
+  readonly metrics: {
+    /** @param upstream that reported more tokens than it can have used */
+    usageClamped(upstream: string): void;
+  };
 }
 
 export interface TextBillingService extends TextBilling {
@@ -167,7 +160,7 @@ export function createTextBilling({
         if (!isConnectionLost(error)) throw error;
         return holdFor(charge);
       });
-      if (decision.refusal !== null) throw toServiceError(hold, decision);
+      if (decision.refusal !== null) throw refusedHold(hold, decision);
       const bound = boundOf(charge, decision.amount);
       return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
     },
@@ -199,7 +192,7 @@ function newHold(charge: TextCharge): NewTextHold {
     reservationId: newId('transfer'),
     accountId: caller.account.id,
     apiKeyId: caller.key.id,
-    ...priceBeforehand(charge),
+    ...holdAmounts(charge),
     free: model.free,
     fundedOnly: model.fundedOnly,
     needsTopUp: !model.free || model.requiresTopUp,
@@ -235,7 +228,7 @@ function toSettlement(
     absorbedId: newId('transfer'),
     outcome: outcome.status,
     errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
-    ...priceOutcome(charge, bound, outcome),
+    ...priceConsumption(charge, bound, outcome),
     upstream: outcome.upstream,
     latencyMs: outcome.latencyMs,
     firstByteMs: outcome.firstByteMs,

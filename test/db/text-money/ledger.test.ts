@@ -1,11 +1,12 @@
 import { expect } from 'chai';
-import type { Database } from '../../db/database.ts';
-import { deleteApiKey, updateApiKey } from '../../db/queries/api-keys.ts';
-import type { HoldRefusal, NewTextHold, RefusedHold, TextLedger } from '../../db/text-ledger.ts';
-import { newId } from '../../domain/ids.ts';
-import { parseUsd } from '../../domain/money.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createAccount, createKey, reloadAccount, type TestKey } from '../support/factories.ts';
+import type { Database } from '../../../db/database.ts';
+import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
+import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
+import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
+import { newId } from '../../../domain/ids.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createKey, reloadAccount, type TestKey } from '../../support/factories.ts';
 import {
   failureOf,
   type HoldSettings,
@@ -15,7 +16,7 @@ import {
   settlementOf,
   transfersOf,
   usageOf,
-} from '../support/text-money.ts';
+} from '../../support/text-money.ts';
 
 const USD = parseUsd(1);
 

@@ -3,9 +3,11 @@
  * without a query builder, because every text request passes here twice.
  */
 import { Pool } from 'pg';
-import type { PicoUsd } from '../domain/money.ts';
-import type { AppliedModifier } from '../domain/pricing.ts';
-import { connectionConfig, SERVING_LIMITS, watchConnection } from './connections.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { AppliedModifier } from '../../domain/pricing.ts';
+import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
+import type { HoldRefusal, RefusedHold } from '../../domain/text-refusal.ts';
+import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
 
 /** What is known of a request from its beginning on. */
 export interface TextRequestRow {
@@ -24,36 +26,12 @@ export interface TextRequestRow {
 }
 
 /** What is to be held before a model is called. */
-export interface NewTextHold extends TextRequestRow {
+export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly reservationId: string;
-  /** What has to fit, what is held where it fits easily, and what is held where there is plenty: 0 for a free model. */
-  readonly leastAmount: PicoUsd;
-  readonly usualAmount: PicoUsd;
-  readonly mostAmount: PicoUsd;
   /** Takes one of the account's slots for free models. */
   readonly free: boolean;
   /** Refused on an account that never topped up. */
   readonly needsTopUp: boolean;
-}
-
-export type HoldRefusal =
-  | 'key_deleted'
-  | 'key_disabled'
-  | 'key_expired'
-  | 'key_exhausted'
-  | 'key_limit'
-  | 'never_topped_up'
-  | 'insufficient_credits'
-  | 'insufficient_funds'
-  | 'free_limit';
-
-/** Why a request is not held. */
-export interface RefusedHold {
-  readonly refusal: HoldRefusal;
-  /** What the key's limit or the balance had left for it, where that was too little. */
-  readonly remaining: PicoUsd | null;
-  /** On `free_limit`. */
-  readonly retryAfterSeconds: number | null;
 }
 
 /** What is held for a request. */
@@ -63,7 +41,7 @@ export interface HeldText {
 }
 
 /** How a request ended, and what it costs. */
-export interface TextSettlement {
+export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly hold: TextRequestRow;
   /** Of the settlement or the refund. */
   readonly resolutionId: string;
@@ -73,15 +51,6 @@ export interface TextSettlement {
   readonly outcome: 'succeeded' | 'disconnected' | 'failed' | 'abandoned';
   /** On `failed`. */
   readonly errorCode: string | null;
-  readonly charge: PicoUsd;
-  readonly modifiers: readonly AppliedModifier[];
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number | null;
-  /** Whether a count is the gateway's own. */
-  readonly estimated: boolean;
   readonly upstream: { readonly provider: string; readonly format: string } | null;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
@@ -109,7 +78,7 @@ export interface TextLedgerOptions {
   /** A PostgreSQL connection URL. */
   readonly url: string;
   readonly poolSize: number;
-  /** Of the process that holds: see `db/queries/processes.ts`. */
+  /** Of the process that holds: see `db/text-money/processes.ts`. */
   readonly processId: string;
   /** Names the prices, and is kept with every request. */
   readonly catalogueVersion: string;

@@ -4,10 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Database } from '../../db/database.ts';
-import { releaseAbandonedText } from '../../db/queries/abandoned-text.ts';
-import { recordHeartbeat, removeProcess } from '../../db/queries/processes.ts';
-import type { TextLedger } from '../../db/text-ledger.ts';
+import type { Database } from '../database.ts';
+import { releaseAbandonedText } from './abandoned.ts';
+import { recordHeartbeat, removeProcess } from './processes.ts';
+import type { TextLedger } from './ledger.ts';
 
 export interface Presence {
   /** Makes the process known, and keeps it so. */

@@ -1,9 +1,9 @@
 /**
- * A process of its own that holds and settles as fast as it can, until nothing fits any more. Run by text-ledger-processes.test.ts
+ * A process of its own that holds and settles as fast as it can, until nothing fits any more. Run by ledger-processes.test.ts
  * with the database, the account and the key; says "held" once it holds something.
  */
 import { argv, exit, stdout } from 'node:process';
-import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
 
 const [url = '', accountId = '', keyId = ''] = argv.slice(2);
 const AT_ONCE = 4;

@@ -1,0 +1,68 @@
+/** When an API key may be used, and what its owner reads when it may not: specification section 5. Pure. */
+import { ServiceError } from './errors.ts';
+import type { PicoUsd } from './money.ts';
+
+/** What decides whether a key may be used. */
+export interface KeyState {
+  readonly disabledAt: Date | null;
+  readonly expiresAt: Date | null;
+  /** What the key may spend in all; null: as much as its account. */
+  readonly usageLimit: PicoUsd | null;
+  /** Charged and reserved so far. */
+  readonly used: PicoUsd;
+  /** The part of it that is only reserved. */
+  readonly reserved: PicoUsd;
+}
+
+/** Why a key may not be used. PostgreSQL decides by the same names where money is held (`key_refusal`). */
+export type KeyRefusal = keyof typeof SENTENCES;
+
+const SENTENCES = {
+  key_unknown: 'The API key is wrong. Check it, or create a new one.',
+  key_deleted: 'The API key was deleted. Use another.',
+  key_disabled: 'The API key is disabled. Enable it, or use another.',
+  key_expired: 'The API key has expired. Create a new one.',
+  key_exhausted:
+    'The API key is exhausted: its usage limit is spent. Raise the limit; what it paid for can still be read.',
+};
+
+/** 401 `invalid_api_key`, with a message that says what is wrong with the key. */
+export function refusedKey(refusal: KeyRefusal): ServiceError {
+  return new ServiceError('invalid_api_key', SENTENCES[refusal]);
+}
+
+/** @throws ServiceError 401 `invalid_api_key` when the key is disabled or has expired */
+export function assertUsable({ disabledAt, expiresAt }: KeyState, now: Date): void {
+  if (disabledAt) throw refusedKey('key_disabled');
+  if (expiresAt && expiresAt <= now) throw refusedKey('key_expired');
+}
+
+/**
+ * Requires that something is left of the key's usage limit. Asked of what spends money only: what a spent key has paid for
+ * can still be read. Money that is only reserved may come back, and does not exhaust a key.
+ *
+ * @throws ServiceError 401 `invalid_api_key`
+ */
+export function assertNotExhausted({ usageLimit, used, reserved }: KeyState): void {
+  if (usageLimit !== null && used - reserved >= usageLimit) throw refusedKey('key_exhausted');
+}
+
+/** The models that a key's group has; null means all. */
+export interface KeyGroup {
+  readonly models: readonly string[] | null;
+}
+
+/** Whether the key's group has the model. */
+export function isAllowedModel({ models }: KeyGroup, model: string): boolean {
+  return models === null || models.includes(model);
+}
+
+/** @throws ServiceError 403 `forbidden` */
+export function assertAllowedModel(key: KeyGroup, model: string): void {
+  if (!isAllowedModel(key, model)) throw new ServiceError('forbidden', modelRefusal(model));
+}
+
+/** What is said of a model outside the key's group, whatever the code. */
+export function modelRefusal(model: string): string {
+  return `The API key may not call the model ${model}. Use a key of another group.`;
+}

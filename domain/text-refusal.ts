@@ -1,0 +1,72 @@
+/** Why nothing is held for a text request, and what its client reads then: specification sections 5 and 7.2. Pure. */
+import { type KeyRefusal, refusedKey } from './api-key.ts';
+import { ServiceError } from './errors.ts';
+import { formatUsd, type PicoUsd } from './money.ts';
+
+/** As PostgreSQL names them (`hold_text`). */
+export type HoldRefusal =
+  | Exclude<KeyRefusal, 'key_unknown'>
+  | 'key_limit'
+  | 'never_topped_up'
+  | 'insufficient_credits'
+  | 'insufficient_funds'
+  | 'free_limit';
+
+/** Why a request is not held. */
+export interface RefusedHold {
+  readonly refusal: HoldRefusal;
+  /** What the key's limit or the balance had left for it, where that was too little. */
+  readonly remaining: PicoUsd | null;
+  /** On `free_limit`. */
+  readonly retryAfterSeconds: number | null;
+}
+
+/** What was to be held. */
+interface WantedHold {
+  readonly model: string;
+  /** What has to fit, and what is held where there is plenty. */
+  readonly leastAmount: PicoUsd;
+  readonly mostAmount: PicoUsd;
+}
+
+const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHold) => ServiceError>> = {
+  key_deleted: () => refusedKey('key_deleted'),
+  key_disabled: () => refusedKey('key_disabled'),
+  key_expired: () => refusedKey('key_expired'),
+  key_exhausted: () => refusedKey('key_exhausted'),
+  never_topped_up: ({ model }) => neverToppedUp(model),
+  key_limit: (hold, refused) => tooDear(hold, `the key's usage limit leaves ${left(refused)}`, 'raise the limit'),
+  insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${left(refused)}`, 'top up'),
+  insufficient_funds: (hold, refused) =>
+    tooDear(hold, `the funded balance, which alone pays for ${hold.model}, is ${left(refused)}`, 'top up'),
+  free_limit: (_hold, { retryAfterSeconds }) =>
+    new ServiceError(
+      'rate_limit_exceeded',
+      `The account has made all its requests to free models in this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
+      { retryAfterSeconds: retryAfterSeconds ?? undefined },
+    ),
+};
+
+/** 401, 402, 403 or 429, with a message that says what to change. */
+export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceError {
+  return ERRORS[refused.refusal](hold, refused);
+}
+
+/** What an account that never topped up reads where signup credit does not pay. */
+export function neverToppedUp(model: string): ServiceError {
+  const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
+  return new ServiceError('forbidden', message);
+}
+
+function tooDear({ leastAmount, mostAmount }: WantedHold, shortage: string, remedy: string): ServiceError {
+  const usd = formatUsd(leastAmount);
+  const message =
+    leastAmount === mostAmount
+      ? `This request may cost up to ${usd} USD, but ${shortage}. Ask for fewer output tokens, or ${remedy}.`
+      : `This request needs at least ${usd} USD, but ${shortage}. Ask for fewer output tokens, send less, or ${remedy}.`;
+  return new ServiceError('insufficient_credits', message);
+}
+
+function left({ remaining }: RefusedHold): string {
+  return `${formatUsd(remaining ?? 0n)} USD`;
+}
