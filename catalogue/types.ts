@@ -13,7 +13,7 @@ export interface Catalogue {
   readonly videoModels: ReadonlyMap<string, VideoModel>;
   readonly imageModels: ReadonlyMap<string, ImageModel>;
   readonly textModels: ReadonlyMap<string, TextModel>;
-  /** Ids that start so belong to a family that the responses format does not answer (specification section 4.8). */
+  /** Ids that start so belong to a family that the responses format does not answer (contract 4.8). */
   readonly claudeStylePrefixes: readonly string[];
 }
 
@@ -35,7 +35,7 @@ interface MediaModelBase {
   readonly unsupportedFields: ReadonlySet<string>;
 }
 
-/** Specification sections 2.5 and 4.2. */
+/** Contract 2.5 and 4.2. */
 export interface VideoModel extends MediaModelBase {
   readonly kind: 'video';
   /** Code points. */
@@ -49,7 +49,7 @@ export interface VideoModel extends MediaModelBase {
   readonly defaultResolution: string;
 }
 
-/** Specification sections 2.5 and 4.3. */
+/** Contract 2.5 and 4.3. */
 export interface ImageModel extends MediaModelBase {
   readonly kind: 'image';
   readonly backgrounds: readonly string[];
@@ -86,7 +86,7 @@ export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
 export const MEDIA_KINDS = ['image', 'document', 'audio', 'video'] as const;
 export type MediaKind = (typeof MEDIA_KINDS)[number];
 
-/** Specification section 2.6. */
+/** Contract 2.6. */
 export interface TextModel extends TextTerms {
   readonly id: string;
   readonly family: string;
@@ -104,13 +104,13 @@ export interface TextModel extends TextTerms {
   readonly formats: readonly TextFormat[];
   /** In the order in which they are tried; never empty. */
   readonly routes: readonly [TextRoute, ...TextRoute[]];
-  /** No cost per token; its own rate limit (specification section 8). */
+  /** No cost per token; its own rate limit (contract 8.1). */
   readonly free: boolean;
   /** Signup credit does not pay for it. */
   readonly fundedOnly: boolean;
   /** Refused on an account that never topped up. */
   readonly requiresTopUp: boolean;
-  /** An older id that still works (specification section 9). */
+  /** An older id that still works (contract 9). */
   readonly legacy: boolean;
 }
 
@@ -131,7 +131,7 @@ export function findTextModel(catalogue: Catalogue, id: string): TextModel | und
   return catalogue.textModels.get(id);
 }
 
-/** Whether the responses format refuses the id with 400, in the catalogue or not (specification section 4.8). */
+/** Whether the responses format refuses the id with 400, in the catalogue or not (contract 4.8). */
 export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
   return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));
 }

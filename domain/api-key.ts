@@ -1,4 +1,4 @@
-/** When an API key may be used, and what its owner reads when it may not: specification section 5. Pure. */
+/** When an API key may be used, and what its owner reads when it may not: contract 5. Pure. */
 import { ServiceError } from './errors.ts';
 import type { PicoUsd } from './money.ts';
 

@@ -1,5 +1,5 @@
 /**
- * The errors a client can see: specification section 7.2. Every refusal in the code is a {@link ServiceError}; it becomes
+ * The errors a client can see: contract 7.2. Every refusal in the code is a {@link ServiceError}; it becomes
  * HTTP in one place (`api/middlewares/errors.ts` and the text formats' envelopes).
  */
 
@@ -10,7 +10,7 @@ interface ErrorKind {
   readonly retryable: boolean;
 }
 
-/** Specification section 7.2, complete and in its order. */
+/** Contract 7.2, complete and in its order. */
 export const ERRORS = {
   bad_request: { status: 400, retryable: false },
   content_policy_violation: { status: 400, retryable: false },
@@ -40,7 +40,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The codes a task that ended in `failed` can carry: specification section 3. */
+/** The codes a task that ended in `failed` can carry: contract 3. */
 export const TASK_ERROR_CODES = [
   'content_policy_violation',
   'bad_request',

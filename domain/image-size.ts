@@ -1,4 +1,4 @@
-/** Pixel sizes and billing tiers of images: specification sections 4.3 and 8. */
+/** Pixel sizes and billing tiers of images: contract 4.3. */
 import { greatestCommonDivisor } from './rational.ts';
 
 /** Billing tiers, smallest first; also the values of `resolution`. */

@@ -2,8 +2,7 @@
  * What things cost. Pure and exact: amounts are pico-USD (see `domain/money.ts`), factors are rational numbers, and a result
  * that would need a fraction of a pico-USD is impossible because {@link assertExactPricing} refuses such numbers at start.
  *
- * Media is priced by what was asked for (specification section 8, "Billing of media"), text by the tokens that were used
- * (section 2.6).
+ * Media is priced by what was asked for (contract 8.5), text by the tokens that were used (contract 2.6).
  */
 import type { ImageTier } from './image-size.ts';
 import { type PicoUsd, parseUsd } from './money.ts';

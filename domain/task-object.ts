@@ -1,4 +1,4 @@
-/** The task object as clients see it, in polling and in webhook payloads: specification sections 2.1 and 2.2. */
+/** The task object as clients see it, in polling and in webhook payloads: contract 2.1 and 2.2. */
 import { ERRORS } from './errors.ts';
 import { toUsdNumber } from './money.ts';
 import { type GeneratedMedia, type Task, isFinal, POLL_AFTER_SECONDS } from './task.ts';

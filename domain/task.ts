@@ -1,6 +1,6 @@
 /**
- * Media tasks: their states and the only ways between them (specification section 3), and what each kind of task tells a
- * client that polls it (sections 2.1 and 4.4).
+ * Media tasks: their states and the only ways between them (contract 3), and what a client that polls a task
+ * reads (contract 2.1 and 4.4).
  */
 
 import type { TaskErrorCode } from './errors.ts';
@@ -33,7 +33,7 @@ export function isFinal(status: TaskStatus): boolean {
 /** How long a client should wait between two polls of a running task. */
 export const POLL_AFTER_SECONDS: Readonly<Record<TaskKind, number>> = { image: 5, video: 8 };
 
-/** One generated file, as stored with the task and shown as `output.media[]` (specification section 2.2). */
+/** One generated file, as stored with the task and shown as `output.media[]` (contract 2.2). */
 export interface GeneratedMedia {
   readonly type: TaskKind;
   readonly url: string;

@@ -1,4 +1,4 @@
-/** Why nothing is held for a text request, and what its client reads then: specification sections 5 and 7.2. Pure. */
+/** Why nothing is held for a text request, and what its client reads then: contract 5 and 7.2. Pure. */
 import { type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';

@@ -1,4 +1,4 @@
-/** Pixel sizes of videos: the resolutions and aspect ratios of specification section 4.2. */
+/** Pixel sizes of videos: the resolutions and aspect ratios of contract 4.2. */
 import { type PixelSize, parseAspectRatio } from './image-size.ts';
 
 /** Video codecs store colour for blocks of 2 by 2 pixels. */

@@ -1,5 +1,5 @@
 /**
- * Signatures of webhook deliveries: the service's own (specification section 6) and, beside it, that of Standard Webhooks
+ * Signatures of webhook deliveries: the service's own (contract 6) and, beside it, that of Standard Webhooks
  * (https://www.standardwebhooks.com), so that receivers may use either.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -7,7 +7,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
 
-/** Receivers refuse deliveries whose timestamp is further away than this: specification sections 6 and 8. */
+/** Receivers refuse deliveries whose timestamp is further away than this: contract 6. */
 export const TIMESTAMP_TOLERANCE_SECONDS = 300;
 
 /** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */

@@ -1,6 +1,6 @@
 /**
- * The file types that Genway stores, told by content: the ten upload types of specification section 4.5 (`jpg` and `jpeg`
- * are one) with their sizes of section 8, where MB is 2²⁰ bytes.
+ * The file types that Genway stores, told by content: the ten upload types of contract 4.5 (`jpg` and `jpeg`
+ * are one) with their largest sizes, where a MB is 2²⁰ bytes.
  */
 
 export type FileKind = 'image' | 'audio' | 'video';

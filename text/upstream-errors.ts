@@ -1,5 +1,5 @@
 /**
- * From an upstream's failure to the code a client gets: specification section 7.2. What the upstream wrote stays inside:
+ * From an upstream's failure to the code a client gets: contract 7.2. What the upstream wrote stays inside:
  * its words may name addresses and accounts that clients have no business with.
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
@@ -56,7 +56,7 @@ const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   529: UNAVAILABLE,
 };
 
-/** Clients are always told how long to wait before they send fewer requests: specification section 2.3. */
+/** Clients are always told how long to wait before they send fewer requests: contract 2.3. */
 const DEFAULT_WAIT_SECONDS = 5;
 
 /** The codes and types by which upstreams name a failure more closely than by its status. */

@@ -41,7 +41,7 @@ export interface ClientFormat {
   renderResult(result: TextResult, context: RenderContext): JsonObject;
   /** The stage from legal events to the text of server-sent events, the ending of the stream included. */
   renderStream(context: RenderContext): Stage<StreamEvent, string>;
-  /** The body of an error: specification section 7.1. */
+  /** The body of an error: contract 7.1. */
   renderError(error: ServiceError, requestId: string): JsonObject;
   /**
    * The frame for an error after the first byte, after which the stream ends; null: break the connection off instead.
@@ -119,7 +119,7 @@ export interface UpstreamFormat {
   parseResult(body: unknown): Iterable<StreamEvent>;
   /** The stage from an upstream's server-sent events to events to be normalized. It throws on an error event. */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
-  /** Absent where answers are passed on whatever they hold: specification section 4.8.2. */
+  /** Absent where answers are passed on whatever they hold: contract 4.8.2. */
   readonly mender?: Mender;
   /**
    * The error that a client gets for an upstream's answer without success.
@@ -135,7 +135,7 @@ export interface WireFormat {
   readonly upstream: UpstreamFormat;
 }
 
-/** An error's sentence with the request id at its end: specification section 7.1. */
+/** An error's sentence with the request id at its end: contract 7.1. */
 export function messageWithRequestId(error: ServiceError, requestId: string): string {
   return `${error.message} (request id: ${requestId})`;
 }

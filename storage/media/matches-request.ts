@@ -38,7 +38,7 @@ function imageDifference(facts: MediaFacts, { width, height, background }: Rende
 }
 
 function videoDifference(facts: MediaFacts, request: RenderInputs): string | null {
-  // Specification section 2.2: the videos that are delivered are MP4.
+  // Contract 2.2: the videos that are delivered are MP4.
   if (facts.mimeType !== 'video/mp4') return `asked for video/mp4, got ${facts.mimeType}`;
   const { resolution, aspectRatio, durationSeconds } = request;
   const got = `got ${facts.width}x${facts.height}`;

@@ -1,4 +1,4 @@
-/** The error envelope that chat completions and responses share: specification section 7.1. */
+/** The error envelope that chat completions and responses share: contract 7.1. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';

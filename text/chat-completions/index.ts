@@ -1,4 +1,4 @@
-/** The chat-completions format: specification section 4.8.1. */
+/** The chat-completions format: contract 4.8.1. */
 import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';

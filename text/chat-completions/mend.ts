@@ -1,4 +1,4 @@
-/** What is mended of chat completions that are passed on: specification section 4.8.1. */
+/** What is mended of chat completions that are passed on: contract 4.8.1. */
 import type { JsonObject, StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
 import { isObject } from '../read.ts';

@@ -1,4 +1,4 @@
-/** A chat-completions body as a canonical request: specification section 4.8.1. */
+/** A chat-completions body as a canonical request: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
 import {
   REASONING_EFFORTS,

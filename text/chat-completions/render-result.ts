@@ -1,4 +1,4 @@
-/** A canonical answer as a chat.completion object: specification section 4.8.1. */
+/** A canonical answer as a chat.completion object: contract 4.8.1. */
 import type { AnswerPart, Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';

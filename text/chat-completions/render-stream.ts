@@ -1,4 +1,4 @@
-/** Canonical events as chat.completion.chunk frames: specification section 4.8.1. */
+/** Canonical events as chat.completion.chunk frames: contract 4.8.1. */
 import { UNREPORTED_USAGE, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';

@@ -1,7 +1,7 @@
 /** The wire shapes of chat completions that the gateway writes, and the tables of the fields that it reads. */
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Specification section 4.8.1 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** Contract 4.8.1 and the format's other standard fields, of which the unmapped ones have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   messages: 'mapped',

@@ -1,4 +1,4 @@
-/** The native format: specification section 4.8.4. */
+/** The native format: contract 4.8.4. */
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';

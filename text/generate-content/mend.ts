@@ -1,4 +1,4 @@
-/** What is mended of native answers that are passed on: specification section 4.8.4. */
+/** What is mended of native answers that are passed on: contract 4.8.4. */
 import type { JsonObject } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';

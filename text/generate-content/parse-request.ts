@@ -1,4 +1,4 @@
-/** A native body as a canonical request: specification section 4.8.4. */
+/** A native body as a canonical request: contract 4.8.4. */
 import type { JsonObject, Sampling, TextRequest, Tool } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
 import {

@@ -1,4 +1,4 @@
-/** A canonical answer as a native response: specification section 4.8.4. Thinking text is not returned. */
+/** A canonical answer as a native response: contract 4.8.4. Thinking text is not returned. */
 import type { Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact, isObject } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';

@@ -1,4 +1,4 @@
-/** Canonical events as the events of a native stream: specification section 4.8.4. */
+/** Canonical events as the events of a native stream: contract 4.8.4. */
 import { UNREPORTED_USAGE, type StreamEvent, type ToolCallPart, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../canonical.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Specification section 4.8.4. Fields may come in snake_case too; the tables name them in camelCase. */
+/** Contract 4.8.4. Fields may come in snake_case too; the tables name them in camelCase. */
 export const REQUEST_FIELDS: FieldTable = {
   contents: 'mapped',
   systemInstruction: 'mapped',

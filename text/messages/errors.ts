@@ -1,4 +1,4 @@
-/** The error envelope of the messages format: specification section 7.1. */
+/** The error envelope of the messages format: contract 7.1. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';

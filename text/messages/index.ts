@@ -1,4 +1,4 @@
-/** The messages format: specification section 4.8.3. Its version header is the business of the routes. */
+/** The messages format: contract 4.8.3. Its version header is the business of the routes. */
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';

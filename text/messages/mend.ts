@@ -1,4 +1,4 @@
-/** What is mended of messages that are passed on: specification section 4.8.3. */
+/** What is mended of messages that are passed on: contract 4.8.3. */
 import type { JsonObject, StreamEvent } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';

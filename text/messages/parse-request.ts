@@ -1,4 +1,4 @@
-/** A messages body as a canonical request: specification section 4.8.3. */
+/** A messages body as a canonical request: contract 4.8.3. */
 import { badRequest } from '../../domain/errors.ts';
 import type {
   AnswerPart,

@@ -1,4 +1,4 @@
-/** A canonical answer as a message: specification section 4.8.3. */
+/** A canonical answer as a message: contract 4.8.3. */
 import type { Choice, Finish, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact, isObject } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';

@@ -1,4 +1,4 @@
-/** Canonical events as the events of a messages stream: specification section 4.8.3. */
+/** Canonical events as the events of a messages stream: contract 4.8.3. */
 import { UNREPORTED_USAGE, mergeUsage, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';

@@ -2,7 +2,7 @@
 import type { JsonObject } from '../canonical.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Specification section 4.8.3 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** Contract 4.8.3 and the format's other standard fields, of which the unmapped ones have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   max_tokens: 'mapped',

@@ -1,4 +1,4 @@
-/** The responses format: specification section 4.8.2. */
+/** The responses format: contract 4.8.2. */
 import { renderError } from '../chat-completions/errors.ts';
 import { parseError } from '../chat-completions/upstream.ts';
 import { COMMENT_FRAME } from '../sse.ts';

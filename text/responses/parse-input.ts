@@ -1,4 +1,4 @@
-/** The input of a responses request, a string or a list of items, as canonical turns: specification section 4.8.2. */
+/** The input of a responses request, a string or a list of items, as canonical turns: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
 import type {
   FilePart,

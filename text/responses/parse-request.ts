@@ -1,4 +1,4 @@
-/** A responses body as a canonical request: specification section 4.8.2. */
+/** A responses body as a canonical request: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
 import {
   REASONING_EFFORTS,

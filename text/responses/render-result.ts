@@ -1,4 +1,4 @@
-/** A canonical answer as a response object: specification section 4.8.2. */
+/** A canonical answer as a response object: contract 4.8.2. */
 import type { AnswerPart, Finish, FinishReason, JsonObject, TextPart, TextResult, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';

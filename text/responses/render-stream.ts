@@ -1,5 +1,5 @@
 /**
- * Canonical events as the events of a response stream: specification section 4.8.2. The section names four of them; the
+ * Canonical events as the events of a response stream: contract 4.8.2. The section names four of them; the
  * accumulators of the format's clients need the whole sequence, in which every item and every part of one is announced,
  * filled and concluded, all under one numbering.
  */

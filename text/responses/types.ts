@@ -2,12 +2,12 @@
 import type { AnswerPart } from '../canonical.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Specification section 4.8.2: the most output tokens that a request may ask for. */
+/** Contract 4.8.2: the most output tokens that a request may ask for. */
 export const MAXIMUM_OUTPUT_TOKENS = 1_073_741_823;
 
 const STATELESS = 'answers are not stored; send the whole conversation in "input"';
 
-/** Specification section 4.8.2 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** Contract 4.8.2 and the format's other standard fields, of which the unmapped ones have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   input: 'mapped',

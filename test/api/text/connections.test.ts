@@ -1,4 +1,4 @@
-/** Clients that leave, clients that are slow, answers that take long: specification section 8, and what is settled then. */
+/** Clients that leave, clients that are slow, answers that take long: contract 8.3, and what is settled then. */
 import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';

@@ -1,4 +1,4 @@
-/** What clients are told when an upstream refuses, fails, breaks off or falls silent: specification sections 7.1 and 7.2. */
+/** What clients are told when an upstream refuses, fails, breaks off or falls silent: contract 7.1 and 7.2. */
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import type { JsonObject } from '../../../text/canonical.ts';

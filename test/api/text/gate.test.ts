@@ -1,4 +1,4 @@
-/** What a text request meets before its model is called: specification sections 4.8, 5, 7.1, 8 and 9. */
+/** What a text request meets before its model is called: contract 4.8, 5, 7.1 and 8. */
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';

@@ -19,7 +19,7 @@ const vidtwo = (overrides: object = {}): object => ({
   ...overrides,
 });
 
-/** Every sentence of specification section 4.2, and those about what it leaves open: other models, and text that nobody keeps. */
+/** Every sentence of contract 4.2, and those about what it leaves open: other models, and text that nobody keeps. */
 const SENTENCE = new RegExp(
   `^(?:${[
     'accepted',
