@@ -4,7 +4,7 @@ import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
 import { watchBacklog } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/tracing.ts';
-import { listen } from './parts/http-server.ts';
+import { listen } from '../net/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
 import { watchDatabase } from './parts/watch-database.ts';

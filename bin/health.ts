@@ -8,6 +8,7 @@ import { Connection } from '@temporalio/client';
 import { loadConfig, loadStackConfig } from '../config.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import { connectionOptions } from '../temporal/connection.ts';
+import { listPollers } from '../temporal/pollers.ts';
 
 const TIMEOUT_MS = 5_000;
 
@@ -39,11 +40,10 @@ async function answers(port: number): Promise<boolean> {
 async function asksForWork(): Promise<boolean> {
   const { temporal } = loadConfig();
   const connection = await Connection.connect({ ...connectionOptions(temporal), connectTimeout: TIMEOUT_MS });
-  const { pollers } = await connection.withDeadline(Date.now() + TIMEOUT_MS, () =>
-    connection.workflowService.describeTaskQueue({
-      namespace: temporal.namespace,
-      taskQueue: { name: TASK_QUEUES.media },
-    }),
-  );
-  return pollers?.some(({ identity }) => identity?.endsWith(`@${hostname()}`)) ?? false;
+  const pollers = await listPollers(connection, {
+    namespace: temporal.namespace,
+    taskQueue: TASK_QUEUES.media,
+    timeoutMs: TIMEOUT_MS,
+  });
+  return pollers.some((identity) => identity.endsWith(`@${hostname()}`));
 }

@@ -18,6 +18,7 @@ export interface KeyState {
 export type KeyRefusal = keyof typeof SENTENCES;
 
 const SENTENCES = {
+  key_missing: 'No API key was sent. Send "Authorization: Bearer <API_KEY>".',
   key_unknown: 'The API key is wrong. Check it, or create a new one.',
   key_deleted: 'The API key was deleted. Use another.',
   key_disabled: 'The API key is disabled. Enable it, or use another.',
@@ -26,9 +27,9 @@ const SENTENCES = {
     'The API key is exhausted: its usage limit is spent. Raise the limit; what it paid for can still be read.',
 };
 
-/** 401 `invalid_api_key`, with a message that says what is wrong with the key. */
+/** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong with the key. */
 export function refusedKey(refusal: KeyRefusal): ServiceError {
-  return new ServiceError('invalid_api_key', SENTENCES[refusal]);
+  return new ServiceError(refusal === 'key_missing' ? 'missing_api_key' : 'invalid_api_key', SENTENCES[refusal]);
 }
 
 /** @throws ServiceError 401 `invalid_api_key` when the key is disabled or has expired */

@@ -97,3 +97,23 @@ export function badRequest(message: string): ServiceError {
   const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
   return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`);
 }
+
+/** @param allowed the methods that the path has, separated by commas */
+export function methodNotAllowed(method: string, path: string, allowed: string): ServiceError {
+  return new ServiceError('bad_request', `${method} is not allowed on ${path}; allowed: ${allowed}.`, {
+    status: 405,
+    headers: { Allow: allowed },
+  });
+}
+
+/** The error as a client may see it. */
+export function toServiceError(error: unknown): ServiceError {
+  if (error instanceof ServiceError) return error;
+  return new ServiceError(
+    'internal_error',
+    'Something went wrong on our side. Retry once; if it persists, quote the request id.',
+    {
+      cause: error,
+    },
+  );
+}

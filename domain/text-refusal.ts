@@ -5,7 +5,7 @@ import { formatUsd, type PicoUsd } from './money.ts';
 
 /** As PostgreSQL names them (`hold_text`). */
 export type HoldRefusal =
-  | Exclude<KeyRefusal, 'key_unknown'>
+  | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'
   | 'never_topped_up'
   | 'insufficient_credits'

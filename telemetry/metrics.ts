@@ -39,6 +39,10 @@ const ITEMS_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 /** What https://prometheus.io/docs/instrumenting/exposition_formats/ calls the text-based format. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
+/** What whoever asks for them with another token reads. */
+export const METRICS_REFUSAL =
+  'The metrics token is wrong. It is the value of GENWAY_METRICS_TOKEN, or else of GENWAY_ADMIN_TOKEN.';
+
 /** Metrics of their own, so that several can live in one process. */
 export function createMetrics(): Metrics {
   const registry = new Registry();

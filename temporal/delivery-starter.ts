@@ -3,7 +3,7 @@
  * test events, those whose endpoint was busy, and those whose task's workflow died between its end and its children.
  */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import { TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { claimDeliveriesToStart, type DeliveryToStart, markDeliveriesStarted } from '../db/queries/deliveries.ts';
@@ -21,9 +21,6 @@ const BATCH_SIZE = 32;
 const START_DEADLINE_MS = 5_000;
 /** When a delivery that was claimed and not started is due again. */
 const RETRY_AFTER_SECONDS = 10;
-
-const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
-const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 
 export function createDeliveryStarter({
   client,
@@ -83,8 +80,8 @@ async function startOrSignal(
       args: [{ deliveryId: id, firstAttempt, ...(isTest && { attemptQueue: TASK_QUEUES.webhookTests }) }],
       staticSummary: `Deliver ${eventType} to a webhook endpoint${isAgain ? ' again' : ''}`,
       typedSearchAttributes: new TypedSearchAttributes([
-        { key: ACCOUNT, value: accountId },
-        { key: KIND, value: eventType },
+        { key: SEARCH_ATTRIBUTES.account, value: accountId },
+        { key: SEARCH_ATTRIBUTES.kind, value: eventType },
       ]),
     });
   } catch (error) {

@@ -1,6 +1,6 @@
 /** Starts the workflow of a task, once, however many processes try. */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { defineSearchAttributeKey, TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
+import { TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import type { Logger } from 'pino';
 import { createBatcher } from '../db/batcher.ts';
 import type { Database } from '../db/database.ts';
@@ -40,10 +40,6 @@ export interface TaskStarter {
 const START_DEADLINE_MS = 5_000;
 /** From the creation of a task on that this process starts; then the relay of any process takes it up. */
 export const OWN_START_MS = 3_000;
-
-const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
-const MODEL = defineSearchAttributeKey(SEARCH_ATTRIBUTES.model, 'KEYWORD');
-const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 
 export function createTaskStarter({
   client,
@@ -135,9 +131,9 @@ async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
       staticDetails: `Task \`${task.id}\` of account \`${task.accountId}\`, created by request \`${task.requestId}\`.`,
       memo: { task_id: task.id, account_id: task.accountId, request_id: task.requestId },
       typedSearchAttributes: new TypedSearchAttributes([
-        { key: ACCOUNT, value: task.accountId },
-        { key: MODEL, value: task.model },
-        { key: KIND, value: task.kind },
+        { key: SEARCH_ATTRIBUTES.account, value: task.accountId },
+        { key: SEARCH_ATTRIBUTES.model, value: task.model },
+        { key: SEARCH_ATTRIBUTES.kind, value: task.kind },
       ]),
     });
   } catch (error) {

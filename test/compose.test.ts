@@ -5,7 +5,7 @@ import formats from 'ajv-formats';
 import { expect } from 'chai';
 import { parse } from 'yaml';
 import { VARIABLE_GROUPS, type Variable } from '../config-variables.ts';
-import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from '../domain/search-attributes.ts';
 
 const root = join(import.meta.dirname, '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -93,7 +93,7 @@ describe('docker-compose.temporal.yml', () => {
 
   it('adds exactly the search attributes that workflows carry', () => {
     const named = new Set(text.match(/\bGenway[A-Z]\w+/g));
-    expect([...named]).to.have.members(Object.values(SEARCH_ATTRIBUTES));
+    expect([...named]).to.have.members(SEARCH_ATTRIBUTE_NAMES);
   });
 });
 

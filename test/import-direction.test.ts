@@ -93,6 +93,18 @@ describe('the direction of imports', () => {
     expect(offenders.map(show)).to.deep.equal([]);
   });
 
+  it('keeps the api out of the worker', () => {
+    const reached = new Set(['bin/worker.ts']);
+    for (const file of reached) {
+      if (!/\.(ts|mts|mjs|js)$/.test(file)) continue;
+      for (const { from, typeOnly } of importsOf(file)) {
+        if (from.startsWith('.') && !typeOnly) reached.add(relative(root, resolve(root, dirname(file), from)));
+      }
+    }
+    expect([...reached].filter((file) => file.startsWith('api/'))).to.deep.equal([]);
+    expect(reached).to.include('domain/money.ts');
+  });
+
   it('sees imports in every form', () => {
     const found = importsOf(relative(root, import.meta.filename)).map(({ from }) => from);
     expect(found).to.deep.equal(['node:fs', 'node:path', 'chai']);

@@ -21,7 +21,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import { defineSearchAttributeKey, WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
 import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
 import {
@@ -54,10 +54,6 @@ export interface MediaTaskOutcome {
 
 /** Sent when the provider announces the end of the job, so that nobody waits for the next poll. */
 export const jobEnded = defineSignal('jobEnded');
-
-const ACCOUNT = defineSearchAttributeKey(SEARCH_ATTRIBUTES.account, 'KEYWORD');
-const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
-const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',
@@ -92,7 +88,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
-    upsertSearchAttributes([{ key: OUTCOME, value: outcomeOf(ending) }]);
+    upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, queue).catch(() => undefined);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
@@ -209,7 +205,7 @@ async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
 }
 
 async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
-  const account = workflowInfo().typedSearchAttributes.get(ACCOUNT);
+  const account = workflowInfo().typedSearchAttributes.get(SEARCH_ATTRIBUTES.account);
   const eventType = `task.${ending.status}`;
   for (const deliveryId of deliveryIds) {
     try {
@@ -221,8 +217,8 @@ async function startDeliveries(taskId: string, ending: Ending, deliveryIds: read
         staticSummary: `Deliver ${eventType} to a webhook endpoint`,
         memo: { task_id: taskId },
         typedSearchAttributes: [
-          ...(account === undefined ? [] : [{ key: ACCOUNT, value: account }]),
-          { key: KIND, value: eventType },
+          ...(account === undefined ? [] : [{ key: SEARCH_ATTRIBUTES.account, value: account }]),
+          { key: SEARCH_ATTRIBUTES.kind, value: eventType },
         ],
       });
     } catch (error) {

@@ -1,6 +1,5 @@
 /** Compares the books with each other and with Temporal, on a schedule and on demand. What it finds is a report, not an error. */
 import { log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ReconciliationActivities, ReconciliationSummary } from '../activities/reconciliation.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 
@@ -8,9 +7,6 @@ export interface ReconciliationInput {
   /** Of the one that an operator asked for; null on the schedule. */
   readonly reconciliationId: string | null;
 }
-
-const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
-const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
 const { beginReconciliation } = proxyActivities<ReconciliationActivities>({
   startToCloseTimeout: '30 seconds',
@@ -25,12 +21,12 @@ const { compareBooks } = proxyActivities<ReconciliationActivities>({
 });
 
 export async function reconciliation({ reconciliationId }: ReconciliationInput): Promise<ReconciliationSummary> {
-  upsertSearchAttributes([{ key: KIND, value: 'reconciliation' }]);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.kind, value: 'reconciliation' }]);
   const id = await beginReconciliation(reconciliationId);
   setCurrentDetails(`Making the checks of ${id}. Which one is in the heartbeat of the pending activity.`);
   const summary = await compareBooks(id);
   const outcome = summary.findings === 0 ? 'clean' : 'findings';
-  upsertSearchAttributes([{ key: OUTCOME, value: outcome }]);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcome }]);
   setCurrentDetails(`Ended with ${summary.findings} findings. Read them with GET /admin/v1/reconciliations/${id}.`);
   if (summary.findings > 0) log.error('the books do not agree', { ...summary });
   return summary;

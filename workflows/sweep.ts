@@ -1,10 +1,7 @@
 /** Removes what nobody asks for any more, on a schedule, so that no table grows for ever. */
 import { proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import type { SweepActivities } from '../activities/sweep.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
-
-const KIND = defineSearchAttributeKey(SEARCH_ATTRIBUTES.kind, 'KEYWORD');
 
 const { sweepTables } = proxyActivities<SweepActivities>({
   startToCloseTimeout: '30 minutes',
@@ -16,7 +13,7 @@ const { sweepTables } = proxyActivities<SweepActivities>({
 
 /** @returns how many rows were removed, by what they were */
 export async function sweep(): Promise<Readonly<Record<string, number>>> {
-  upsertSearchAttributes([{ key: KIND, value: 'sweep' }]);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.kind, value: 'sweep' }]);
   const removed = await sweepTables();
   setCurrentDetails(`Removed: ${JSON.stringify(removed)}.`);
   return removed;

@@ -10,7 +10,6 @@ import {
   setHandler,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import { defineSearchAttributeKey } from '@temporalio/common';
 import type { AttemptResult, WebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 
@@ -30,8 +29,6 @@ export interface WebhookDeliveryOutcome {
 
 /** Asks for an attempt at once and, should it fail, for the schedule from its beginning. */
 export const redeliver = defineSignal('redeliver');
-
-const OUTCOME = defineSearchAttributeKey(SEARCH_ATTRIBUTES.outcome, 'KEYWORD');
 
 export async function webhookDelivery({
   deliveryId,
@@ -69,7 +66,7 @@ async function waitForNext({ attempts, delayMs, detail }: AttemptResult, asked: 
 }
 
 function end({ status, attempts, detail }: AttemptResult): WebhookDeliveryOutcome {
-  upsertSearchAttributes([{ key: OUTCOME, value: status }]);
+  upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: status }]);
   setCurrentDetails(`Ended: ${status} after ${attempts} attempt${attempts === 1 ? '' : 's'}; the last: ${detail}.`);
   return { status, attempts };
 }

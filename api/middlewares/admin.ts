@@ -1,5 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { ServiceError } from '../../domain/errors.ts';
+import { createTokenCheck } from '../../net/bearer-token.ts';
 import type { Middleware } from '../state.ts';
 import { credentialOf } from './authenticate.ts';
 
@@ -10,12 +10,9 @@ export function requireAdmin(adminToken: string): Middleware {
 
 /** Requires a bearer token, compared in constant time. @param refusal says to anybody else which one */
 export function requireToken(token: string, refusal: string): Middleware {
-  const expected = createHash('sha256').update(token).digest();
+  const isToken = createTokenCheck(token);
   return async (context, next) => {
-    const given = createHash('sha256').update(credentialOf(context.headers)).digest();
-    if (!timingSafeEqual(given, expected)) {
-      throw new ServiceError('invalid_api_key', refusal);
-    }
+    if (!isToken(credentialOf(context.headers))) throw new ServiceError('invalid_api_key', refusal);
     await next();
   };
 }

@@ -6,6 +6,7 @@ import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
 import { assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import { bearerTokenOf } from '../../net/bearer-token.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
 import type { Middleware } from '../state.ts';
 
@@ -64,10 +65,9 @@ export function credentialOf(
 ): string {
   const inHeaders = (some: readonly string[]): string | undefined =>
     some.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
-  const bearer = /^Bearer +(\S+)\s*$/i.exec(headers.authorization ?? '')?.[1];
-  const credential = inHeaders(names.before) ?? bearer ?? inHeaders(names.after) ?? otherwise.trim();
+  const credential = inHeaders(names.before) ?? bearerTokenOf(headers) ?? inHeaders(names.after) ?? otherwise.trim();
   if (credential !== '') return credential;
-  throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
+  throw refusedKey('key_missing');
 }
 
 /** Whether the key's allowlist, if it has one, holds the address. */

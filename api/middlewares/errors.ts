@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { isUnavailable } from '../../db/connections.ts';
-import { ServiceError } from '../../domain/errors.ts';
-import { errorHeaders, presentError } from '../present-error.ts';
+import { ServiceError, toServiceError } from '../../domain/errors.ts';
+import { errorHeaders, presentError } from '../../domain/error-envelope.ts';
 import type { AppContext } from '../state.ts';
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
@@ -23,19 +23,7 @@ export function errors(log: Logger) {
   };
 }
 
-/** The error as a client may see it. */
-export function toServiceError(error: unknown): ServiceError {
-  if (error instanceof ServiceError) return error;
-  return new ServiceError(
-    'internal_error',
-    'Something went wrong on our side. Retry once; if it persists, quote the request id.',
-    {
-      cause: error,
-    },
-  );
-}
-
-/** The same of a request that has not got further than the gateway itself, which depends on its database first of all. */
+/** The error as a client may see it, of a request that has not got further than the gateway itself, which depends on its database first of all. */
 export function toGateError(error: unknown): ServiceError {
   if (error instanceof ServiceError || !isUnavailable(error)) return toServiceError(error);
   return new ServiceError(

@@ -1,5 +1,5 @@
 import type { RouterInstance } from '@koa/router';
-import { ServiceError } from '../../domain/errors.ts';
+import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
 /** Answers what no route took: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
@@ -17,12 +17,4 @@ export function unmatched(router: RouterInstance) {
     }
     throw methodNotAllowed(context.method, context.path, allowed);
   };
-}
-
-/** @param allowed the methods that the path has, separated by commas */
-export function methodNotAllowed(method: string, path: string, allowed: string): ServiceError {
-  return new ServiceError('bad_request', `${method} is not allowed on ${path}; allowed: ${allowed}.`, {
-    status: 405,
-    headers: { Allow: allowed },
-  });
 }

@@ -1,7 +1,7 @@
 /** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import { DEFAULT_LIMIT, MAX_LIMIT } from '../pagination.ts';
-import type { ErrorEnvelope } from '../present-error.ts';
+import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
 import {
   arrayOf,
   boolean,

@@ -7,7 +7,7 @@ import type { Answered } from '../../providers/text/text-upstreams.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
-import { toServiceError } from '../middlewares/errors.ts';
+import { toServiceError } from '../../domain/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import type { ReportedUsage } from '../../domain/text-price.ts';

@@ -1,7 +1,7 @@
 /** What serving text asks of plain HTTP: it does without Koa, which would take half of the time of a request. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { ServiceError } from '../../domain/errors.ts';
-import { errorHeaders } from '../present-error.ts';
+import { errorHeaders } from '../../domain/error-envelope.ts';
 
 /** The path of a request, without its query. */
 export function pathOf({ url = '' }: IncomingMessage): string {

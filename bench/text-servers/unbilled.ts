@@ -1,7 +1,7 @@
 /** The text process with its billing taken out: what is left is what everything else costs. */
 import { createTextApp } from '../../api/app.ts';
 import type { TextBillingService } from '../../db/text-money/create-billing.ts';
-import { listen } from '../../bin/parts/http-server.ts';
+import { listen } from '../../net/http-server.ts';
 import { createLog, stopOnSignal } from '../../bin/parts/process.ts';
 import { openText } from '../../bin/parts/text.ts';
 import { openWeb } from '../../bin/parts/web.ts';

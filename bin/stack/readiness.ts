@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { request } from 'undici';
+import { listPollers } from '../../temporal/pollers.ts';
 import { waitUntil } from './wait-until.ts';
 
 const TIMEOUT_MS = 60_000;
@@ -25,11 +26,8 @@ export async function waitForWorker(address: string, namespace: string, taskQueu
   const deadline = performance.now() + TIMEOUT_MS;
   try {
     for (;;) {
-      const { pollers } = await connection.workflowService.describeTaskQueue({
-        namespace,
-        taskQueue: { name: taskQueue },
-      });
-      if (pollers && pollers.length > 0) return;
+      const pollers = await listPollers(connection, { namespace, taskQueue, timeoutMs: TIMEOUT_MS });
+      if (pollers.length > 0) return;
       if (performance.now() > deadline) throw new Error(`no worker asks for work of ${taskQueue}; see the log above`);
       await sleep(200);
     }

@@ -1,6 +1,6 @@
 /** A Temporal development server, for development and tests. */
 import { Connection } from '@temporalio/client';
-import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
+import { SEARCH_ATTRIBUTE_NAMES } from '../../domain/search-attributes.ts';
 import { startProcess, type RunningProcess } from './child-process.ts';
 import { logTail } from './log-tail.ts';
 import { waitUntil } from './wait-until.ts';
@@ -70,7 +70,7 @@ export async function startTemporalServer(options: TemporalServerOptions): Promi
       'start-dev',
       ...Object.entries(flags).map(([name, value]) => `--${name}=${value}`),
       ...DYNAMIC_CONFIG.map((setting) => `--dynamic-config-value=${setting}`),
-      ...Object.values(SEARCH_ATTRIBUTES).map((name) => `--search-attribute=${name}=Keyword`),
+      ...SEARCH_ATTRIBUTE_NAMES.map((name) => `--search-attribute=${name}=Keyword`),
       ...(options.moreNamespaces ?? []).map((name) => `--namespace=${name}`),
       ...(uiPort ? [] : ['--headless']),
     ],
@@ -142,5 +142,5 @@ export async function addSearchAttributes(address: string, namespace: string): P
 
 async function missingAttributes(connection: Connection, namespace: string): Promise<string[]> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-  return Object.values(SEARCH_ATTRIBUTES).filter((name) => !(name in customAttributes));
+  return SEARCH_ATTRIBUTE_NAMES.filter((name) => !(name in customAttributes));
 }

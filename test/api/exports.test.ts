@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import Koa from 'koa';
 import { type Export, NDJSON, sendAll } from '../../api/exports.ts';
 import type { RequestState } from '../../api/state.ts';
-import { listen } from '../../bin/parts/http-server.ts';
+import { listen } from '../../net/http-server.ts';
 
 interface Row {
   readonly name: string | null;

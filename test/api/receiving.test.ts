@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { createReceiving, type Receiving } from '../../api/receiving.ts';
-import { toServiceError } from '../../api/middlewares/errors.ts';
-import { listen, type RunningServer } from '../../bin/parts/http-server.ts';
+import { toServiceError } from '../../domain/errors.ts';
+import { listen, type RunningServer } from '../../net/http-server.ts';
 import type { ServiceError } from '../../domain/errors.ts';
 
 const MAX_BYTES = 1_000_000;

@@ -6,7 +6,7 @@ import { Router } from '@koa/router';
 import pino from 'pino';
 import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
-import { listen, type RunningServer } from '../../bin/parts/http-server.ts';
+import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';

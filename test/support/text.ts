@@ -9,7 +9,7 @@ import type { TextServices, TextSettings } from '../../api/text/services.ts';
 import { createTextHandler } from '../../api/text/text-handler.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
-import { listen } from '../../bin/parts/http-server.ts';
+import { listen } from '../../net/http-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import {

@@ -1,46 +1,10 @@
 /** For load balancers and orchestrators: whether this process lives, and whether it should get requests. */
 import type Router from '@koa/router';
-import type { Database } from '../../../db/database.ts';
-import { createDatabaseClock, type DatabaseClock } from '../../../db/database-clock.ts';
-import { pendingMigrations } from '../../../db/migrate.ts';
-import { ensurePartitions, lacksPartitions } from '../../../db/partitions.ts';
+import { createHealthCheck, type HealthDependencies } from '../../../telemetry/health.ts';
 import type { RequestState } from '../../state.ts';
 
-export interface HealthDependencies {
-  readonly database: Database;
-  /** One of its own when absent. */
-  readonly clock?: DatabaseClock | undefined;
-  /** Each makes a round trip over one more pool that serves. */
-  readonly pings?: readonly (() => Promise<unknown>)[];
-  readonly isTemporalReachable: () => Promise<boolean>;
-}
-
-type DatabaseHealth = 'ok' | 'unreachable' | 'migrations_pending' | 'partitions_missing' | 'clocks_differ';
-
-/** What the process plans and signs would be wrong by as much, should the next measurement fail. */
-const MAX_CLOCK_DIFFERENCE_MS = 30_000;
-
-/** A probe that has to wait longer gives up. */
-const DATABASE_TIMEOUT_MS = 3_000;
-
-export function healthRoutes(
-  router: Router<RequestState>,
-  { database, clock = createDatabaseClock(database), pings = [], isTemporalReachable }: HealthDependencies,
-): void {
-  let isMigrated = false;
-
-  async function checkDatabase(): Promise<DatabaseHealth> {
-    // Migrations are never taken back under a running process, so one look that finds none missing is enough.
-    if (!isMigrated) isMigrated = (await pendingMigrations(database)).length === 0;
-    if (!isMigrated) return 'migrations_pending';
-    const [lacks] = await Promise.all([lacksPartitions(database), clock.measure(), ...pings.map((ping) => ping())]);
-    if (lacks) {
-      // Nobody else may come to do it, while nothing is sent here.
-      ensurePartitions(database).catch(() => undefined);
-      return 'partitions_missing';
-    }
-    return Math.abs(clock.aheadMs()) > MAX_CLOCK_DIFFERENCE_MS ? 'clocks_differ' : 'ok';
-  }
+export function healthRoutes(router: Router<RequestState>, dependencies: HealthDependencies): void {
+  const checkHealth = createHealthCheck(dependencies);
 
   /** The process runs and answers. Depends on nothing else: what is wrong elsewhere is not healed by a restart. */
   router.get('/healthz', (context) => {
@@ -48,31 +12,10 @@ export function healthRoutes(
     context.body = { status: 'ok' };
   });
 
-  /** Without Temporal tasks are still created, and start when it is back; so that makes the process no less ready. */
   router.get('/readyz', async (context) => {
-    const [databaseHealth, isReachable] = await Promise.all([
-      withinTime(checkDatabase(), DATABASE_TIMEOUT_MS).catch((): DatabaseHealth => 'unreachable'),
-      isTemporalReachable(),
-    ]);
-    const isReady = databaseHealth === 'ok';
+    const health = await checkHealth();
     context.set('Cache-Control', 'no-store');
-    context.status = isReady ? 200 : 503;
-    context.body = {
-      status: !isReady ? 'not_ready' : isReachable ? 'ready' : 'degraded',
-      database: databaseHealth,
-      temporal: isReachable ? 'ok' : 'unreachable',
-    };
+    context.status = health.status === 'not_ready' ? 503 : 200;
+    context.body = health;
   });
-}
-
-async function withinTime<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${timeoutMs} ms`)), timeoutMs);
-  });
-  try {
-    return await Promise.race([promise, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

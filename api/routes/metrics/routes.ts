@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type Metrics, METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
+import { type Metrics, METRICS_CONTENT_TYPE, METRICS_REFUSAL } from '../../../telemetry/metrics.ts';
 import { requireToken } from '../../middlewares/admin.ts';
 import type { RequestState } from '../../state.ts';
 
@@ -9,11 +9,9 @@ export interface MetricsDependencies {
   readonly metricsToken: string;
 }
 
-const REFUSAL = 'The metrics token is wrong. It is the value of GENWAY_METRICS_TOKEN, or else of GENWAY_ADMIN_TOKEN.';
-
 /** For Prometheus, which sends the token: what it reads is nothing for the clients of a public address. */
 export function metricsRoutes(router: Router<RequestState>, { metrics, metricsToken }: MetricsDependencies): void {
-  router.get('/metrics', requireToken(metricsToken, REFUSAL), async (context) => {
+  router.get('/metrics', requireToken(metricsToken, METRICS_REFUSAL), async (context) => {
     context.set('Content-Type', METRICS_CONTENT_TYPE);
     context.body = await metrics.render();
   });

@@ -1,9 +1,9 @@
 /** An HTTP server that no client can hold on to for ever. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ServiceError } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
-import { presentError } from '../../api/present-error.ts';
+import { ServiceError } from '../domain/errors.ts';
+import { newId } from '../domain/ids.ts';
+import { presentError } from '../domain/error-envelope.ts';
 
 export interface RunningServer {
   readonly port: number;

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
-import { createStatusApp } from '../../../../api/status-app.ts';
-import { listen, type RunningServer } from '../../../../bin/parts/http-server.ts';
-import { createDatabase, type Database } from '../../../../db/database.ts';
-import { createMetrics } from '../../../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../../../support/database.ts';
-import { call } from '../../../support/stack.ts';
+import { createStatusApp } from '../../../bin/parts/status-app.ts';
+import { listen, type RunningServer } from '../../../net/http-server.ts';
+import { createDatabase, type Database } from '../../../db/database.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { call } from '../../support/stack.ts';
 
 describe('health checks', () => {
   let testDatabase: TestDatabase;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { CONNECTION_LIMITS, listen, type RunningServer } from '../../../bin/parts/http-server.ts';
-import { rejectionOf } from '../../support/rejection.ts';
+import { CONNECTION_LIMITS, listen, type RunningServer } from '../../net/http-server.ts';
+import { rejectionOf } from '../support/rejection.ts';
 
 /** Far longer than a test may take, so that whatever ends in time ended by itself. */
 const GRACE_MS = 600_000;

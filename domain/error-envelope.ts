@@ -1,5 +1,5 @@
 /** The common error envelope: specification section 2.3. */
-import type { ServiceError } from '../domain/errors.ts';
+import type { ServiceError } from './errors.ts';
 
 export interface ErrorEnvelope {
   readonly error: {
