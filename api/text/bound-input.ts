@@ -137,8 +137,8 @@ const TOKENS_BY_UNIT = Float32Array.from({ length: 0x10000 }, (_, unit) =>
 /** Some vocabularies have single digits only. Control characters are escaped where text is told within JSON. */
 function tokensOfAscii(character: string): number {
   if (character < ' ' && !'\t\r\n'.includes(character)) return 4;
-  if (/[a-z ]/.test(character)) return 0.55;
-  return /[A-Z\t\n\r!-/:-@[-`{-~]/.test(character) ? 0.75 : 1;
+  if (/[a-z ]/.test(character)) return 0.6;
+  return /[A-Z\t\n\r!-/:-@[-`{-~]/.test(character) ? 0.8 : 1;
 }
 
 /**
