@@ -157,8 +157,8 @@ describe('a webhook delivery', function () {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const first = await webhooks.deliveryWhen(id, (await webhooks.test(id)).id, isDelivered);
-    expect(await webhooks.redeliver(id, first.id)).to.include({ status: 'pending' });
-    const second = await webhooks.deliveryWhen(id, first.id, isDelivered);
+    await webhooks.redeliver(id, first.id);
+    const second = await webhooks.deliveryWhen(id, first.id, hasAttempts(2));
     expect(second.attempts.map(({ number }) => number)).to.deep.equal([1, 2]);
     expect(hook.requests.map(({ headers }) => headers['webhook-id'])).to.deep.equal([first.event_id, first.event_id]);
   });
