@@ -1,7 +1,7 @@
 /**
  * `npm test`: starts PostgreSQL and Temporal, runs the tests of the files and folders that are named, or all of them, in
- * several processes of mocha's, and stops the servers again however the run ends. The last line of the output is
- * `N passed, N failed`.
+ * several mocha processes, and stops the servers again however the run ends. The last line of the output is
+ * `N passed, N failed`; `test-results/rules.md` lists every rule that was checked.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -16,7 +16,9 @@ const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
 /** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
 const LONG_TESTS = ['test/source', 'test/workflows/', 'test/bin/stack/', 'test/api/', 'test/db/', 'test/storage/'];
-const mocha = join(import.meta.dirname, '../../node_modules/mocha/bin/mocha.js');
+const root = join(import.meta.dirname, '../..');
+const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
+const rulesPage = join(root, 'test-results/rules.md');
 
 const services = createServices(console.log);
 let child: RunningProcess | undefined;
@@ -65,6 +67,7 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
       `--jobs=${jobs}`,
       // Something that is still open after the last test must not keep the run from ending.
       '--exit',
+      `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
       ...mochaArguments(process.argv.slice(2)),
     ],
