@@ -10,19 +10,29 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { startProcess } from '../bin/stack/child-process.ts';
 import { childEnvironment } from '../config.ts';
-import { startOwnStack, STOP_GRACE_MS } from './own-stack.ts';
+import { openAccount } from './stack/accounts.ts';
+import { startStack } from './stack/stack.ts';
 
 const VERSION = '4.32.5';
 const PYTHON = join(homedir(), '.cache/genway/schemathesis');
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
 /** Schemathesis goes on until then, or until it has nothing new to try. */
 const MAX_SECONDS = 240;
+const STOP_GRACE_MS = 30_000;
+const FUNDS_USD = 1_000;
 
-/** Of what a stack tells about itself, what is needed to call it. */
-interface Stack {
+/** Of what a stack says about itself in `demo.json`, what is needed to call it. */
+interface Demo {
   readonly base_url: string;
   readonly admin_token: string;
   readonly accounts: { readonly funded: { readonly api_key: string } };
+}
+
+/** The API that is tried. */
+interface Tried {
+  readonly apiUrl: string;
+  readonly adminToken: string;
+  readonly apiKey: string;
 }
 
 const [flag, demoFile, ...rest] = process.argv.slice(2);
@@ -34,7 +44,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 
 try {
   await installSchemathesis();
-  process.exitCode = await tryApi(isGiven ? await readStack(demoFile) : await startStack());
+  process.exitCode = await tryApi(isGiven ? await readDemo(demoFile) : await startOwn());
 } finally {
   await cleanUp();
 }
@@ -81,25 +91,29 @@ async function run(
   return typeof exit === 'number' ? exit : 1;
 }
 
-async function startStack(): Promise<Stack> {
-  const { description, stop } = await startOwnStack();
-  cleanUps.push(stop);
-  return description;
+async function startOwn(): Promise<Tried> {
+  const stack = await startStack({ processes: { api: 1, text: 1, worker: 1 } });
+  cleanUps.push(() => stack.stop());
+  const { adminToken } = stack;
+  const [apiUrl = ''] = stack.apiUrls;
+  const { apiKey } = await openAccount({ apiUrl, adminToken }, FUNDS_USD);
+  return { apiUrl, adminToken, apiKey };
 }
 
-/** @param demo the file in which a stack tells its addresses and keys */
-async function readStack(demo: string): Promise<Stack> {
-  return JSON.parse(await readFile(demo, 'utf8'));
+/** @param demo the file in which a stack says how it is reached */
+async function readDemo(demo: string): Promise<Tried> {
+  const { base_url, admin_token, accounts }: Demo = JSON.parse(await readFile(demo, 'utf8'));
+  return { apiUrl: base_url, adminToken: admin_token, apiKey: accounts.funded.api_key };
 }
 
 /** @returns the exit code of Schemathesis */
-async function tryApi({ base_url, admin_token, accounts }: Stack): Promise<number> {
-  const env = { ...childEnvironment({ GENWAY_ADMIN_TOKEN: admin_token }), GENWAY_API_KEY: accounts.funded.api_key };
+async function tryApi({ apiUrl, adminToken, apiKey }: Tried): Promise<number> {
+  const env = { ...childEnvironment({ GENWAY_ADMIN_TOKEN: adminToken }), GENWAY_API_KEY: apiKey };
   const args = [
     '--config-file',
     CONFIGURATION,
     'run',
-    `${base_url}/openapi.json`,
+    `${apiUrl}/openapi.json`,
     `--max-time=${MAX_SECONDS}`,
     ...options,
   ];

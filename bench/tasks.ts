@@ -3,17 +3,15 @@
  * empty activities on the same server, in the same run. Prints one JSON line. Everything runs on this machine: the clients,
  * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory).
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { cpus } from 'node:os';
+import { Client, Connection } from '@temporalio/client';
 import { Agent, request } from 'undici';
-import { startProcess } from '../bin/stack/child-process.ts';
-import { findFreePort } from '../bin/stack/ports.ts';
-import { startPostgres } from '../bin/stack/postgres.ts';
-import { findTemporalServer, startTemporalServer } from '../bin/stack/temporal-server.ts';
-import { loadStackConfig } from '../config.ts';
-import { startTestStack, type TestStack } from '../test/support/stack.ts';
+import { childEnvironment } from '../config.ts';
+import { createDatabase } from '../db/database.ts';
+import { openAccount } from './stack/accounts.ts';
+import { startNode } from './stack/node-process.ts';
+import { startStack } from './stack/stack.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 
 const CLIENTS = 32;
@@ -27,26 +25,17 @@ const TIMEOUT_MS = 180_000;
 // What is cut short must not leave its servers behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 
-const folder = await mkdtemp(join(tmpdir(), 'genway-bench-'));
-const postgres = await startPostgres({
-  dataDir: join(folder, 'postgres'),
-  port: await findFreePort(),
-  password: 'bench',
+const stack = await startStack({
+  processes: { api: 1, text: 0, worker: 1 },
+  settings: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '2000' },
 });
-const temporal = await startTemporalServer({
-  binary: await findTemporalServer({ cacheFolder: loadStackConfig().cacheFolder, report: console.error }),
-  port: await findFreePort(),
-  logFile: join(folder, 'temporal.log'),
-});
-process.env['GENWAY_TEST_DATABASE_URL'] = postgres.url;
-const stack = await startTestStack({
-  temporalAddress: temporal.address,
-  env: { GENWAY_MAX_CONCURRENT_TASKS: '1000000', GENWAY_POLL_MS: '2000' },
-});
+const [apiUrl = ''] = stack.apiUrls;
+const database = createDatabase(stack.databaseUrl, 2);
+const connection = await Connection.connect({ address: stack.temporalAddress });
+const temporal = new Client({ connection });
 const agent = new Agent({ connections: CLIENTS });
 try {
-  await Promise.all([stack.api.start(), stack.worker.start()]);
-  const { apiKey } = await stack.createAccount({ fundedUsd: 10_000 });
+  const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, 10_000);
   await createTasks(apiKey, 20);
   await allFinal();
   const rounds = [];
@@ -57,10 +46,9 @@ try {
   report(rounds);
 } finally {
   await agent.close();
+  await connection.close();
+  await database.destroy();
   await stack.stop();
-  await temporal.stop();
-  await postgres.stop();
-  await rm(folder, { recursive: true, force: true });
 }
 
 interface Round {
@@ -86,11 +74,11 @@ async function createTasks(apiKey: string, count: number): Promise<number[]> {
     while (left > 0) {
       left -= 1;
       const startedAt = performance.now();
-      const { statusCode, body } = await request(`${stack.baseUrl}/v1/videos/tasks`, {
+      const { statusCode, body } = await request(`${apiUrl}/v1/videos/tasks`, {
         method: 'POST',
         dispatcher: agent,
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse', duration: 2 }),
+        body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse [sim:render_ms=100]', duration: 2 }),
       });
       const text = await body.text();
       if (statusCode !== 201) throw new Error(`a create call was refused: ${text}`);
@@ -103,42 +91,34 @@ async function createTasks(apiKey: string, count: number): Promise<number[]> {
 
 async function allFinal(): Promise<void> {
   await until(async () => {
-    const rows = await stack.database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
+    const rows = await database('tasks').whereIn('status', ['queued', 'processing']).count('* as running');
     return Number(rows[0]?.['running']) === 0;
   });
 }
 
 async function measureCeiling(): Promise<number> {
-  const namespace = stack.temporal.options.namespace;
-  const worker = await startProcess({
-    command: process.execPath,
-    args: [
-      '--import',
-      'tsx',
-      fileURLToPath(new URL('./ceiling/worker.ts', import.meta.url)),
-      temporal.address,
-      namespace,
-      CEILING_QUEUE,
-    ],
-    output: join(folder, 'ceiling.log'),
+  const { namespace } = temporal.options;
+  const worker = await startNode('bench/ceiling/worker.ts', [stack.temporalAddress, namespace, CEILING_QUEUE], {
+    env: childEnvironment({}),
+    logFile: join(stack.home, 'ceiling.log'),
   });
   try {
-    await runBare(stack, 10);
+    await runBare(10);
     const startedAt = performance.now();
-    await runBare(stack, BARE_WORKFLOWS);
+    await runBare(BARE_WORKFLOWS);
     return BARE_WORKFLOWS / seconds(startedAt);
   } finally {
     await worker.stop(10_000);
   }
 }
 
-async function runBare({ temporal: client }: TestStack, count: number): Promise<void> {
+async function runBare(count: number): Promise<void> {
   const started: Promise<unknown>[] = [];
   let left = count;
   const starter = async (): Promise<void> => {
     while (left > 0) {
       left -= 1;
-      const handle = await client.workflow.start('bare', {
+      const handle = await temporal.workflow.start('bare', {
         workflowId: `bare-${crypto.randomUUID()}`,
         taskQueue: CEILING_QUEUE,
       });

@@ -3,28 +3,24 @@
  * front of it, the text process in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Agent, type Dispatcher, request } from 'undici';
 import { digestApiKey, newApiKey } from '../api/services/api-key-digest.ts';
-import { type RunningProcess, startProcess } from '../bin/stack/child-process.ts';
+import type { RunningProcess } from '../bin/stack/child-process.ts';
 import { findFreePort } from '../bin/stack/ports.ts';
-import { startPostgres } from '../bin/stack/postgres.ts';
-import { waitUntil } from '../bin/stack/wait-until.ts';
-import type { Database } from '../db/database.ts';
+import { childEnvironment } from '../config.ts';
+import { createDatabase, type Database } from '../db/database.ts';
 import { insertApiKey } from '../db/queries/api-keys.ts';
 import { newId } from '../domain/ids.ts';
-import { createTestDatabase } from '../test/support/database.ts';
 import { createAccount } from '../test/support/factories.ts';
+import { startServer } from './stack/node-process.ts';
+import { startStack } from './stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';
 
 const MAX_CONNECTIONS = 500;
-const READY_TIMEOUT_MS = 60_000;
+const DATABASE_CONNECTIONS = 10;
 const STOP_GRACE_MS = 20_000;
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 /** Where requests go, and as whom. */
 export interface Target {
@@ -53,31 +49,25 @@ export interface TextStack {
 }
 
 export async function startTextStack(): Promise<TextStack> {
-  const folder = await mkdtemp(join(tmpdir(), 'genway-bench-'));
-  const postgres = await startPostgres({
-    dataDir: join(folder, 'postgres'),
-    port: await findFreePort(),
-    password: 'bench',
-  });
-  process.env['GENWAY_TEST_DATABASE_URL'] = postgres.url;
-  const testDatabase = await createTestDatabase();
-  const { url: databaseUrl, database } = testDatabase;
-  const agent = new Agent({ connections: MAX_CONNECTIONS });
-  const started: RunningProcess[] = [];
   const keyPepper = randomBytes(32).toString('hex');
+  const upstreamPort = await findFreePort();
+  const stack = await startStack({
+    processes: { api: 0, text: 1, worker: 0 },
+    upstreams: () => ({ text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }] }),
+    settings: { GENWAY_KEY_PEPPER: keyPepper, GENWAY_RATE_LIMIT_RPM: '10000000' },
+  });
+  const database = createDatabase(stack.databaseUrl, DATABASE_CONNECTIONS);
+  const agent = new Agent({ connections: MAX_CONNECTIONS });
+  const servers: RunningProcess[] = [];
 
-  /** Starts a server of the given file. */
-  async function start(file: string, port: number, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const child = await startProcess({
-      command: process.execPath,
-      args: ['--import', 'tsx', join(ROOT, file), String(port), ...args],
-      env: { ...process.env, ...env },
-      output: join(folder, 'servers.log'),
-    });
-    started.push(child);
-    const url = `http://127.0.0.1:${port}`;
-    await waitUntil(async () => (await request(url)).body.dump(), { timeoutMs: READY_TIMEOUT_MS });
-    return { url, pid: child.pid };
+  async function serve(file: string, port: number, args: readonly string[]): Promise<string> {
+    const options = { env: childEnvironment({}), logFile: join(stack.home, 'servers.log'), url: urlOf(port) };
+    servers.push(await startServer(file, [String(port), ...args], options));
+    return options.url;
+  }
+
+  function digest(apiKey: string): Buffer {
+    return digestApiKey(apiKey, Buffer.from(keyPepper));
   }
 
   async function createApiKey(): Promise<string> {
@@ -93,56 +83,33 @@ export async function startTextStack(): Promise<TextStack> {
     return apiKey;
   }
 
-  function digest(apiKey: string): Buffer {
-    return digestApiKey(apiKey, Buffer.from(keyPepper));
-  }
-
-  const upstream = await start('bench/text-servers/upstream.ts', await findFreePort(), []);
-  const proxy = await start('bench/text-servers/proxy.ts', await findFreePort(), [upstream.url]);
-  const upstreams = join(folder, 'upstreams.yaml');
-  await writeFile(
-    upstreams,
-    JSON.stringify({ text: [{ name: 'simulator', base_url: `${upstream.url}/v1`, api_key: 'none' }] }),
-  );
-
-  async function startTextProcess(file: string) {
-    const port = await findFreePort();
-    return start(file, port, [], {
-      DATABASE_URL: databaseUrl,
-      GENWAY_HOME: folder,
-      GENWAY_TEXT_PORT: String(port),
-      GENWAY_PROVIDERS: upstreams,
-      GENWAY_ADMIN_TOKEN: randomBytes(32).toString('hex'),
-      GENWAY_KEY_PEPPER: keyPepper,
-      GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-      GENWAY_RATE_LIMIT_RPM: '10000000',
-      GENWAY_SHUTDOWN_GRACE_S: '10',
-    });
-  }
-
+  const upstreamUrl = await serve('bench/text-servers/upstream.ts', upstreamPort, []);
+  const proxyUrl = await serve('bench/text-servers/proxy.ts', await findFreePort(), [upstreamUrl]);
   const apiKey = await createApiKey();
-  const target = ({ url }: { url: string }): Target => ({ url: `${url}/v1/chat/completions`, apiKey });
-  const gateway = await startTextProcess('bin/text.ts');
+  const target = (url = ''): Target => ({ url: `${url}/v1/chat/completions`, apiKey });
 
   return {
     database,
-    databaseUrl,
-    upstream: target(upstream),
-    proxy: target(proxy),
-    gateway: target(gateway),
-    gatewayPid: gateway.pid,
+    databaseUrl: stack.databaseUrl,
+    upstream: target(upstreamUrl),
+    proxy: target(proxyUrl),
+    gateway: target(stack.textUrls.get('text-1')),
+    gatewayPid: stack.members.find(({ role }) => role === 'text')?.pid() ?? 0,
     createApiKey,
     digest,
-    startGateway: async (file) => target(await startTextProcess(file)),
+    startGateway: async (file) => target(await stack.join('text', file)),
     ask: (to, pauseMs) => ask(to, agent, pauseMs),
     stop: async () => {
       await agent.close();
-      await Promise.all(started.map((child) => child.stop(STOP_GRACE_MS)));
-      await testDatabase.drop();
-      await postgres.stop();
-      await rm(folder, { recursive: true, force: true });
+      await Promise.all(servers.map((server) => server.stop(STOP_GRACE_MS)));
+      await database.destroy();
+      await stack.stop();
     },
   };
+}
+
+function urlOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
 }
 
 function ask({ url, apiKey }: Target, agent: Agent, pauseMs?: number): Promise<Dispatcher.ResponseData> {

@@ -36,7 +36,8 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
   'providers/simulator': { imports: ['domain', 'text'] },
-  'bench/drill': { imports: ['bench', 'bin', 'config.ts', 'db', 'net', 'providers/simulator'] },
+  'bench/stack': { imports: ['bin', 'config.ts', 'providers/simulator'] },
+  'bench/drill': { imports: ['bench/stack', 'bin', 'config.ts', 'db', 'net', 'providers/simulator'] },
 };
 
 const importStatement = /^(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;

@@ -9,10 +9,11 @@ import type { StackDescription } from '../../bin/stack/local-stack.ts';
 import { findTextModel, type Catalogue } from '../../catalogue/types.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 import { priceText } from '../../domain/pricing.ts';
+import { openAccount as openAnAccount } from '../stack/accounts.ts';
 import type { Vendor } from './vendor.ts';
 
 export interface Victim {
-  readonly stack: StackDescription;
+  readonly stack: Pick<StackDescription, 'base_url' | 'text_base_url' | 'admin_token'>;
   readonly vendor: Vendor;
   readonly catalogue: Catalogue;
 }
@@ -42,25 +43,15 @@ const TIMEOUT_MS = 120_000;
 const SETTLED_TIMEOUT_MS = 60_000;
 const agent = new Agent({ connections: 512, headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
 
-const created = Joi.object<{ data: { id: string; api_key: string } }>({
-  data: Joi.object({ id: Joi.string().required(), api_key: Joi.string().default('') })
-    .unknown(true)
-    .required(),
-}).required();
 const shown = Joi.object<{ data: { balances: Record<string, number>; totals: Record<string, number> } }>({
   data: Joi.object({ balances: Joi.object().required(), totals: Joi.object().required() }).unknown(true).required(),
 }).required();
 
 /** @param usd topped up; 0 leaves the account as one that never paid */
-export async function openAccount(victim: Victim, usd: number, key: object = {}): Promise<Account> {
-  const make = async (path: string, body: object): Promise<{ id: string; api_key: string }> => {
-    const { status, text } = await call(victim.stack.base_url + path, victim.stack.admin_token, { body });
-    if (status !== 201) throw new Error(`POST ${path} answered ${status}: ${text}`);
-    return Joi.attempt(JSON.parse(text), created).data;
-  };
-  const { id } = await make('/admin/v1/accounts', { name: 'attacker' });
-  if (usd > 0) await make(`/admin/v1/accounts/${id}/topups`, { amount_usd: usd, reference: `attack ${id}` });
-  return { id, apiKey: (await make(`/admin/v1/accounts/${id}/keys`, key)).api_key };
+export async function openAccount({ stack }: Victim, usd: number, key: object = {}): Promise<Account> {
+  const administration = { apiUrl: stack.base_url, adminToken: stack.admin_token };
+  const { accountId, apiKey } = await openAnAccount(administration, usd, key);
+  return { id: accountId, apiKey };
 }
 
 /** @throws Error when there was no whole answer, except for a client that left */

@@ -4,50 +4,48 @@
  *
  * Usage: npm run attack [-- part of the names of cases…]
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { startOwnStack } from '../own-stack.ts';
+import { type SimulatorAccess, startStack } from '../stack/stack.ts';
 import { closeClients, type Victim } from './attacker.ts';
 import type { AttackCase } from './case.ts';
 import { MONEY_CASES } from './money.ts';
 import { STALL_CASES } from './stall.ts';
 import { startVendor } from './vendor.ts';
 
-const SIMULATOR_KEY = 'the-key-of-the-simulator';
-
 const wanted = process.argv.slice(2);
 const cases = [...MONEY_CASES, ...STALL_CASES].filter(
   ({ name }) => wanted.length === 0 || wanted.some((part) => name.includes(part)),
 );
 
-const folder = await mkdtemp(join(tmpdir(), 'genway-attack-'));
+const home = await mkdtemp(join(tmpdir(), 'genway-attack-'));
 const vendor = await startVendor();
-const simulatorPort = await findFreePort();
-const providers = join(folder, 'providers.yaml');
-await writeFile(providers, JSON.stringify(providersFile(vendor.url, simulatorPort)));
-const {
-  description: stack,
-  log,
-  stop,
-} = await startOwnStack({
-  GENWAY_PROVIDERS: providers,
-  GENWAY_SIMULATOR_PORT: String(simulatorPort),
-  GENWAY_SIMULATOR_KEY: SIMULATOR_KEY,
+const stack = await startStack({
+  home,
+  processes: { api: 1, text: 1, worker: 1 },
+  upstreams: (simulator) => upstreamsOf(vendor.url, simulator),
 });
 let passed = 0;
 try {
-  const victim: Victim = { stack, vendor, catalogue: loadCatalogue() };
+  const victim: Victim = {
+    stack: {
+      base_url: stack.apiUrls[0] ?? '',
+      text_base_url: stack.textUrls.get('text-1') ?? '',
+      admin_token: stack.adminToken,
+    },
+    vendor,
+    catalogue: loadCatalogue(),
+  };
   for (const attack of cases) passed += (await survives(attack, victim)) ? 1 : 0;
 } finally {
   await closeClients();
-  await stop();
+  await stack.stop();
   await vendor.close();
-  await rm(folder, { recursive: true, force: true });
 }
-if (passed < cases.length) console.log(`\nThe log of the stack: ${await keepLog()}`);
+if (passed < cases.length) console.log(`\nThe logs of the stack are in ${home}`);
+else await rm(home, { recursive: true, force: true });
 console.log(`\n${passed} passed, ${cases.length - passed} failed`);
 process.exitCode = passed === cases.length ? 0 : 1;
 
@@ -61,22 +59,15 @@ async function survives({ name, run }: AttackCase, victim: Victim): Promise<bool
   }
 }
 
-/** @returns where */
-async function keepLog(): Promise<string> {
-  const file = join(await mkdtemp(join(tmpdir(), 'genway-attack-log-')), 'stack.log');
-  await writeFile(file, log.join('\n'));
-  return file;
-}
-
 /** Media is rendered by the simulator as ever; all text comes from the vendor. */
-function providersFile(vendorUrl: string, simulatorPort: number): object {
+function upstreamsOf(vendorUrl: string, simulator: SimulatorAccess): object {
   return {
     media: [
       {
         name: 'simulator',
         protocol: 'http-jobs',
-        base_url: `http://127.0.0.1:${simulatorPort}`,
-        api_key: SIMULATOR_KEY,
+        base_url: simulator.url,
+        api_key: simulator.apiKey,
       },
     ],
     text: [

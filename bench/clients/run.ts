@@ -9,12 +9,14 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { startProcess } from '../../bin/stack/child-process.ts';
 import { childEnvironment } from '../../config.ts';
-import { startOwnStack } from '../own-stack.ts';
+import { openAccount } from '../stack/accounts.ts';
+import { startStack } from '../stack/stack.ts';
 
 const PYTHON_PACKAGES = ['openapi-python-client==0.29.1', 'ruff==0.17.6'];
 const TYPESCRIPT_PACKAGES = ['@hey-api/openapi-ts@0.90.0', 'typescript@5.9.3', '@types/node@20.19.0'];
 /** Where the generators are installed, once. */
 const TOOLS = join(homedir(), '.cache/genway/clients');
+const FUNDS_USD = 1_000;
 const PROGRAMS = import.meta.dirname;
 const ROOT = resolve(PROGRAMS, '../..');
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -23,19 +25,20 @@ const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 type ClientSettings = Readonly<Record<'BASE_URL' | 'API_KEY' | 'PICTURE', string>>;
 
 const folder = await mkdtemp(join(tmpdir(), 'genway-clients-'));
-const { description: stack, stop } = await startOwnStack();
+const stack = await startStack({ processes: { api: 1, text: 1, worker: 1 } });
 try {
+  const [apiUrl = ''] = stack.apiUrls;
   const description = join(folder, 'openapi.json');
-  await writeFile(description, await (await fetch(`${stack.base_url}/openapi.json`)).text());
+  await writeFile(description, await (await fetch(`${apiUrl}/openapi.json`)).text());
   const picture = join(folder, 'picture.png');
   await writeFile(picture, Buffer.from(PIXEL, 'base64'));
-  const { api_key: apiKey } = stack.accounts.funded;
-  const settings = { BASE_URL: stack.base_url, API_KEY: apiKey, PICTURE: picture };
+  const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, FUNDS_USD);
+  const settings = { BASE_URL: apiUrl, API_KEY: apiKey, PICTURE: picture };
   await tryPython(description, settings);
   await tryTypeScript(description, settings);
   console.log('clients: 2 passed, 0 failed');
 } finally {
-  await stop();
+  await stack.stop();
   await rm(folder, { recursive: true, force: true });
 }
 

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { createDatabase } from '../../db/database.ts';
 import type { CheckResult, Evidence } from './checks/check.ts';
+import { LIST_CHECKS } from './checks/lists.ts';
 import { MEDIA_CHECKS } from './checks/media.ts';
 import { MONEY_CHECKS } from './checks/money.ts';
 import { PROCESS_CHECKS } from './checks/processes.ts';
@@ -22,13 +23,24 @@ import { waitForQuiet } from './quiet.ts';
 import { createRandom, type Random } from './random.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { describeDeeds, describeWaits } from './report.ts';
-import { type DrillStack, startDrillStack } from './stack.ts';
+import { type Settings, type Stack, startStack } from '../stack/stack.ts';
 
-const CHECKS = [...MEDIA_CHECKS, ...WEBHOOK_CHECKS, ...TEXT_CHECKS, ...MONEY_CHECKS, ...PROCESS_CHECKS, ...WAIT_CHECKS];
+const CHECKS = [
+  ...MEDIA_CHECKS,
+  ...WEBHOOK_CHECKS,
+  ...LIST_CHECKS,
+  ...TEXT_CHECKS,
+  ...MONEY_CHECKS,
+  ...PROCESS_CHECKS,
+  ...WAIT_CHECKS,
+];
+
+/** Many short waits, so that a receiver that comes back hears of everything within seconds. */
+const WEBHOOK_WAITS_S = Array.from({ length: 50 }, (_, attempt) => Math.min(attempt, 5));
 
 /** What is under way during a drill. */
 interface Scene {
-  readonly stack: DrillStack;
+  readonly stack: Stack;
   readonly receiver: Receiver;
   readonly customers: readonly Customer[];
   readonly stage: Stage;
@@ -58,15 +70,20 @@ export async function runDrill(
   const receiver = await startReceiver(random.fork());
   const { copies, taskDeadlineMs } = options;
   try {
-    const stack = await startDrillStack({
+    const stack = await startStack({
       home,
-      copies,
-      taskDeadlineMs,
+      processes: { api: copies, text: copies, worker: copies },
+      isTemporalKept: true,
+      isDisturbable: true,
+      // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.
+      postgres: { fsync: 'off' },
+      settings: settingsFor(taskDeadlineMs),
       ...(workflowBundle !== undefined && { workflowBundle }),
       report: print,
     });
     try {
-      const customers = await createCustomers(stack.apiUrls[0] ?? '', stack.adminToken, receiver);
+      const administration = { apiUrl: stack.apiUrls[0] ?? '', adminToken: stack.adminToken };
+      const customers = await createCustomers(administration, receiver);
       const { members, storeFolder } = stack;
       const stage = { members, storeFolder, receiver, upstreams: { scenarios: SCENARIOS }, struck: new Set<string>() };
       const scene = { stack, receiver, customers, stage };
@@ -80,6 +97,16 @@ export async function runDrill(
   } finally {
     await receiver.close();
   }
+}
+
+function settingsFor(taskDeadlineMs: number): Settings {
+  return {
+    GENWAY_PROVIDER_CALLBACKS: 'true',
+    GENWAY_TASK_DEADLINE_S: String(taskDeadlineMs / 1000),
+    GENWAY_PROVIDER_PATIENCE_S: '10',
+    GENWAY_WEBHOOK_SCHEDULE_S: WEBHOOK_WAITS_S.join(','),
+    GENWAY_LOG_LEVEL: 'warn',
+  };
 }
 
 /** Keeps the load up for its time while `disturb` goes on, and waits until the clients have what they asked for. */

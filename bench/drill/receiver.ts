@@ -15,8 +15,9 @@ export interface ReceivedEvent {
   /** How often it was taken, and how often it was not. */
   accepted: number;
   refused: number;
-  /** When it was taken for the first time, in milliseconds since 1970; null until then. */
+  /** When it was taken for the first and the last time, in milliseconds since 1970; null until then. */
   acceptedAtMs: number | null;
+  lastAcceptedAtMs: number | null;
 }
 
 /** A time in which an endpoint answered nothing, in milliseconds since 1970. */
@@ -107,7 +108,8 @@ export async function startReceiver(random: Random): Promise<Receiver> {
       return;
     }
     event.accepted += 1;
-    event.acceptedAtMs ??= Date.now();
+    event.lastAcceptedAtMs = Date.now();
+    event.acceptedAtMs ??= event.lastAcceptedAtMs;
     response.writeHead(204).end();
   }
 
@@ -126,7 +128,7 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     const key = `${path} ${id}`;
     const known = events.get(key);
     if (known && known.body !== body) complaints.push(`${id} to ${path} came with another body than before`);
-    const event = known ?? { id, path, body, accepted: 0, refused: 0, acceptedAtMs: null };
+    const event = known ?? { id, path, body, accepted: 0, refused: 0, acceptedAtMs: null, lastAcceptedAtMs: null };
     events.set(key, event);
     return event;
   }

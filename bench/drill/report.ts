@@ -5,7 +5,7 @@ import type { TextLoad } from './load/text.ts';
 import type { Waits } from './checks/waits.ts';
 import { seconds } from './faults/fault.ts';
 import { FAULT_NAMES } from './faults/kinds.ts';
-import { lengthOf, type Period } from './period.ts';
+import { lengthOf, type Period } from '../stack/period.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Receiver } from './receiver.ts';
 

@@ -3,7 +3,7 @@ import { againIfLost, isConnectionLost, SilentConnectionError } from '../../db/c
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
-import { startTcpProxy, type TcpProxy } from '../../bench/drill/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../bench/stack/tcp-proxy.ts';
 
 const LIMITS = { statementMs: 1_000, lockMs: 500, idleInTransactionMs: 500, silenceMs: 1_500 };
 const CONNECTIONS = 5;

@@ -4,12 +4,12 @@ import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
 import type { MediaOrder } from '../load/media.ts';
 import type { TextAnswer } from '../load/text.ts';
-import type { Period } from '../period.ts';
-import type { DrillStack } from '../stack.ts';
+import type { Period } from '../../stack/period.ts';
+import type { Stack } from '../../stack/stack.ts';
 import type { Receiver } from '../receiver.ts';
 
 export interface Evidence {
-  readonly stack: DrillStack;
+  readonly stack: Stack;
   readonly customers: readonly Customer[];
   /** When there was load. */
   readonly load: Period;

@@ -1,6 +1,6 @@
 /** Was every answer paid for once, and nothing else? */
 import type { TextAnswer } from '../load/text.ts';
-import type { Member } from '../member.ts';
+import type { Member } from '../../stack/member.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 
 interface UsageRow {

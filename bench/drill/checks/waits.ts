@@ -1,7 +1,7 @@
 /** How long did clients go without an answer, and endpoints without an event? */
 import Joi from 'joi';
-import type { Member } from '../member.ts';
-import { coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../period.ts';
+import type { Member } from '../../stack/member.ts';
+import { coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
 import type { Check, CheckResult, Evidence } from './check.ts';
 
 /** Twice what is promised after a silence: the machine is busy with its own drill. */

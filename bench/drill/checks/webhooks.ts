@@ -1,5 +1,6 @@
 /** Did every event that was due arrive, and none that was not? */
 import Joi from 'joi';
+import type { Role } from '../../stack/member.ts';
 import type { ReceivedEvent } from '../receiver.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 
@@ -71,10 +72,26 @@ async function checkSignatures({ receiver }: Evidence): Promise<CheckResult> {
   return { promise: 'every delivery was signed, and repeats were the same to the byte', failures: receiver.complaints };
 }
 
+/** Whoever records attempts, and what the records go through. */
+const RECORDERS: readonly Role[] = ['worker', 'temporal', 'postgres'];
+
+/** An attempt that was made and could not be recorded is made again. */
+async function checkRepeats({ receiver, stack }: Evidence): Promise<CheckResult> {
+  const disturbed = stack.members
+    .filter(({ role }) => RECORDERS.includes(role))
+    .flatMap(({ outages, troubles }) => [...outages, ...troubles]);
+  const failures = [...receiver.events.values()].flatMap(({ id, path, accepted, acceptedAtMs, lastAcceptedAtMs }) => {
+    if (accepted < 2 || acceptedAtMs === null || lastAcceptedAtMs === null) return [];
+    const hadReason = disturbed.some(({ fromMs, untilMs }) => fromMs < lastAcceptedAtMs && acceptedAtMs < untilMs);
+    return hadReason ? [] : [`${id} was taken ${accepted} times at ${path}`];
+  });
+  return { promise: 'no event was sent again that had been taken, unless its record was disturbed', failures };
+}
+
 const checkDeliveries = sqlCheck(
   'every delivery is on record as delivered',
   /* sql */ `
   SELECT format('%s is %s after %s attempts', id, status, attempts) AS failure FROM deliveries WHERE status <> 'delivered'`,
 );
 
-export const WEBHOOK_CHECKS: readonly Check[] = [checkDue, checkNotDue, checkSignatures, checkDeliveries];
+export const WEBHOOK_CHECKS: readonly Check[] = [checkDue, checkNotDue, checkSignatures, checkRepeats, checkDeliveries];

@@ -1,7 +1,7 @@
 /** What a kind of fault is made of, and what it can be done to. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Scenario } from '../load/scenarios.ts';
-import type { Member } from '../member.ts';
+import type { Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Receiver } from '../receiver.ts';
 

@@ -1,6 +1,6 @@
 /** SIGSTOP, and SIGCONT after a while: the process is there, and does nothing. */
 import { type FaultKind, seconds, strikeOne } from './fault.ts';
-import type { Role } from '../member.ts';
+import type { Role } from '../../stack/member.ts';
 
 const ROLES: readonly Role[] = ['api', 'text', 'worker'];
 

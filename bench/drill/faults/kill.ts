@@ -1,5 +1,5 @@
 /** SIGKILL. */
-import type { Role } from '../member.ts';
+import type { Role } from '../../stack/member.ts';
 import { type FaultKind, seconds, strikeOne } from './fault.ts';
 
 const LONGEST_DOWN_MS = 4_000;

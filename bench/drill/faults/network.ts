@@ -1,8 +1,8 @@
 /** What networks do to the connections of a process to PostgreSQL and Temporal. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Link, Member } from '../member.ts';
+import type { Link, Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
-import type { TcpProxy } from '../tcp-proxy.ts';
+import type { TcpProxy } from '../../stack/tcp-proxy.ts';
 import { type FaultKind, seconds, type Stage, strikeOne } from './fault.ts';
 
 /** Of a round trip; opening a connection takes several. */

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { startTcpProxy, type TcpProxy } from '../../../bench/drill/tcp-proxy.ts';
+import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
 
 describe('the TCP proxy of drills', () => {
   let echo: Server;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { startProcess } from '../../../bin/stack/child-process.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { type Killable, startMember } from '../../../bench/drill/member.ts';
+import { type Killable, startMember } from '../../../bench/stack/member.ts';
 
 const STOP_GRACE_MS = 5_000;
 
@@ -21,7 +21,7 @@ async function idle(): Promise<Killable> {
   return { ...child, stop: () => child.stop(STOP_GRACE_MS) };
 }
 
-describe('a member of the stack of a drill', () => {
+describe('a member of a stack', () => {
   it('is brought back after it was killed, and the outage is on record', async () => {
     const pids: number[] = [];
     const { member } = await startIdler(async () => {

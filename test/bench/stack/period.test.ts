@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { coveredOf, gapsBetween, lengthOf, type Period } from '../../../bench/drill/period.ts';
+import { coveredOf, gapsBetween, lengthOf, type Period } from '../../../bench/stack/period.ts';
 
 const period = fc
   .tuple(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 30 }))

@@ -1,4 +1,4 @@
-/** One process of the drill's stack: killed now and then, and always brought back. */
+/** One process of a stack: killed now and then, perhaps, and always brought back. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
@@ -27,6 +27,8 @@ export interface Member {
   readonly name: string;
   /** Over which its connections lead. */
   readonly links: Readonly<Partial<Record<Link, TcpProxy>>>;
+  /** That it has now. */
+  pid(): number;
   isUp(): boolean;
   /** SIGKILL; brought back after `downMs`. Resolves when it does its work again. */
   kill(downMs: number): Promise<Period>;
@@ -100,6 +102,7 @@ export async function startMember({
     links,
     outages,
     troubles,
+    pid: () => current.pid,
     isUp: () => isUp,
     unexpectedEnds: () => unexpectedEnds,
     kill: async (downMs) => {

@@ -1,0 +1,62 @@
+/** Accounts of a stack, made over its API as operators and clients make them. */
+import Joi from 'joi';
+import { request } from 'undici';
+
+/** Where accounts are made. */
+export interface Administration {
+  readonly apiUrl: string;
+  readonly adminToken: string;
+}
+
+export interface OpenedAccount {
+  readonly accountId: string;
+  readonly apiKey: string;
+}
+
+/** What a call that makes something answers; fields that only other calls answer are empty. */
+interface Made {
+  readonly id: string;
+  readonly api_key: string;
+  readonly secret: string;
+}
+
+const answered = Joi.object<{ data: Made }>({
+  data: Joi.object({
+    id: Joi.string().required(),
+    api_key: Joi.string().default(''),
+    secret: Joi.string().default(''),
+  })
+    .unknown(true)
+    .required(),
+}).required();
+
+/**
+ * Opens an account with one key.
+ *
+ * @param usd topped up; with 0 the account is one that never paid
+ * @param key settings of the key
+ * @throws Error when a call is refused
+ */
+export async function openAccount(
+  { apiUrl, adminToken }: Administration,
+  usd: number,
+  key: object = {},
+): Promise<OpenedAccount> {
+  const accounts = `${apiUrl}/admin/v1/accounts`;
+  const { id } = await make(accounts, adminToken, { name: 'account of a bench' });
+  if (usd > 0) await make(`${accounts}/${id}/topups`, adminToken, { amount_usd: usd, reference: `first of ${id}` });
+  const { api_key: apiKey } = await make(`${accounts}/${id}/keys`, adminToken, key);
+  return { accountId: id, apiKey };
+}
+
+/** A POST that is answered 201. @throws Error for any other answer */
+export async function make(url: string, token: string, body: object): Promise<Made> {
+  const answer = await request(url, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.body.text();
+  if (answer.statusCode !== 201) throw new Error(`POST ${url} was answered ${answer.statusCode}: ${text}`);
+  return Joi.attempt(JSON.parse(text), answered).data;
+}

@@ -1,0 +1,62 @@
+/** Programs of this repository, run by Node as children of this process. */
+import { join } from 'node:path';
+import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
+import { logTail } from '../../bin/stack/log-tail.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+
+export interface NodeOptions {
+  readonly env: NodeJS.ProcessEnv;
+  /** The file to which the output is appended. */
+  readonly logFile: string;
+}
+
+const ROOT = join(import.meta.dirname, '../..');
+const TSX = import.meta.resolve('tsx');
+const READY_TIMEOUT_MS = 90_000;
+
+/** Starts a file, which is named from the root of the project. */
+export async function startNode(
+  file: string,
+  args: readonly string[],
+  { env, logFile }: NodeOptions,
+): Promise<RunningProcess> {
+  return startProcess({
+    command: process.execPath,
+    args: ['--import', TSX, join(ROOT, file), ...args],
+    env,
+    output: logFile,
+  });
+}
+
+/** Runs a file to its end. @throws Error with the end of its log when it fails */
+export async function runNode(file: string, args: readonly string[], options: NodeOptions): Promise<void> {
+  const child = await startNode(file, args, options);
+  if ((await child.exited) !== 0) throw new Error(`${file} failed:\n${await logTail(options.logFile)}`);
+}
+
+/**
+ * Starts a file that serves HTTP, and waits until it answers.
+ *
+ * @param url of anything that it answers, whatever the answer is
+ * @throws Error with the end of its log when it does not; it runs no more then
+ */
+export async function startServer(
+  file: string,
+  args: readonly string[],
+  { url, ...options }: NodeOptions & { readonly url: string },
+): Promise<RunningProcess> {
+  const child = await startNode(file, args, options);
+  let hasEnded = false;
+  void child.exited.then(() => (hasEnded = true));
+  await waitUntil(() => fetch(url), {
+    timeoutMs: READY_TIMEOUT_MS,
+    pauseMs: 100,
+    abandoned: () => (hasEnded ? new Error(`${file} ended while it started`) : undefined),
+  }).catch(async (error: unknown) => {
+    await child.kill();
+    throw new Error(`${file} does not answer at ${url}; its log ends:\n${await logTail(options.logFile)}`, {
+      cause: error,
+    });
+  });
+  return child;
+}
