@@ -4,7 +4,7 @@
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import type { JsonObject } from './canonical.ts';
-import { JsonSizer } from './json-size.ts';
+import { JsonSizer } from './json/size.ts';
 import { isObject } from './read.ts';
 import type { ServerSentEvent } from './sse.ts';
 

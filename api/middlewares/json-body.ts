@@ -1,7 +1,8 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { badRequest } from '../../domain/errors.ts';
-import { JsonSizer, type JsonLimits } from '../../text/json-size.ts';
-import { parseJson } from '../json-parser.ts';
+import { parseJson } from '../../text/json/parse.ts';
+import { JsonSizer, type JsonLimits } from '../../text/json/size.ts';
 import { receiving } from '../receiving.ts';
 import type { Middleware } from '../state.ts';
 
@@ -42,7 +43,7 @@ export async function readJsonBody(
     if (byteLength === 0) return { value: undefined, byteLength };
     requirePlainJson(request);
     await mayBeParsed(sizer, byteLength);
-    return { value: await parseJson(bytes), byteLength };
+    return { value: await parse(bytes), byteLength };
   } finally {
     release();
   }
@@ -63,7 +64,20 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
 /** Parses a body that was read with {@link readBody}. @throws ServiceError 400 for what is no JSON, or too large as such */
 export async function readJson(bytes: Buffer<ArrayBuffer>, limits: JsonLimits): Promise<unknown> {
   new JsonSizer(limits).push(bytes);
-  return parseJson(bytes);
+  return parse(bytes);
+}
+
+async function parse(bytes: Uint8Array): Promise<unknown> {
+  if (!isUtf8(bytes)) throw notJson();
+  try {
+    return await parseJson(bytes);
+  } catch (error) {
+    throw error instanceof SyntaxError ? notJson() : error;
+  }
+}
+
+function notJson(): Error {
+  return badRequest('The body is not valid JSON.');
 }
 
 function requirePlainJson({ headers }: IncomingMessage): void {

@@ -1,9 +1,10 @@
 /** An address at which an upstream serves one wire format: sends requests, and tells failures as a client may read them. */
+import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
+import { byteLengthOf, writeJson } from '../../text/json/write.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
 import { Answer, codeOf, silenceOf } from './answer.ts';
-import { encodeJson } from './encode-json.ts';
 import { Health } from './health.ts';
 
 export interface TextEndpoint {
@@ -53,7 +54,7 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
     apiKey: settings.apiKey,
     health: new Health(),
     send: async ({ path, headers, body }, signal) => {
-      const encoded = await encodeJson(body);
+      const written = await writeJson(body);
       const startedAtMs = performance.now();
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
       const answer = new Answer(signal);
@@ -61,8 +62,12 @@ export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSet
         {
           method: 'POST',
           path: basePath + path,
-          headers: { ...headers, 'content-type': 'application/json' },
-          body: encoded,
+          headers: {
+            ...headers,
+            'content-type': 'application/json',
+            'content-length': String(byteLengthOf(written)),
+          },
+          body: typeof written === 'string' ? written : Readable.from(written),
         },
         answer,
       );

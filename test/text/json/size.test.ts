@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { ServiceError } from '../../domain/errors.ts';
-import { JsonSizer } from '../../text/json-size.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { JsonSizer } from '../../../text/json/size.ts';
 
 const WIDE = { maxDepth: 1_000, maxValues: 1_000_000 };
 

@@ -2,7 +2,7 @@
  * How large a JSON document is once it is parsed, told by its bytes alone: what a few bytes of punctuation become in memory
  * costs twenty times as much and takes far longer to make than as much plain text.
  */
-import { badRequest } from '../domain/errors.ts';
+import { badRequest } from '../../domain/errors.ts';
 
 export interface JsonLimits {
   /** How many objects and arrays may stand in one another. */

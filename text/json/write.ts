@@ -1,22 +1,35 @@
-/** Writes JSON; a large value piece by piece, with a pause after each, so that meanwhile others are served. */
-import { setImmediate } from 'node:timers/promises';
+/** Writes JSON; a large value in steps, so that meanwhile others are served. */
+import { inSteps, type Steps } from './steps.ts';
 
-/** What is written without a pause, in UTF-16 units: a few milliseconds' worth. */
+/** What is written in a step, in UTF-16 units: a few milliseconds' worth. */
 const PIECE_LENGTH = 512 * 1024;
 
-/** The same text as that of `JSON.stringify`, as bytes where there is much of it. */
-export async function encodeJson(value: unknown): Promise<string | Buffer> {
-  if (lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH) return JSON.stringify(value);
-  const pieces: Buffer[] = [];
+/** Text of one piece, or the bytes of several. */
+export type WrittenJson = string | readonly Uint8Array[];
+
+/** What `JSON.stringify` writes of a value that is not undefined. */
+export async function writeJson(value: unknown): Promise<WrittenJson> {
+  return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : inSteps(writeInSteps(value));
+}
+
+/** As {@link writeJson}, always as bytes. */
+export function* writeInSteps(value: unknown): Steps<Uint8Array[]> {
+  const pieces: Uint8Array[] = [];
   let pending = '';
   for (const text of textsOf(value)) {
     pending += text;
     if (pending.length < PIECE_LENGTH) continue;
     pieces.push(Buffer.from(pending));
     pending = '';
-    await setImmediate();
+    yield;
   }
-  return Buffer.concat([...pieces, Buffer.from(pending)]);
+  return [...pieces, Buffer.from(pending)];
+}
+
+/** How many bytes were written. */
+export function byteLengthOf(written: WrittenJson): number {
+  if (typeof written === 'string') return Buffer.byteLength(written);
+  return written.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
 /** About how much text a value is; counted no further than `most`. */

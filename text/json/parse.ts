@@ -1,0 +1,236 @@
+/**
+ * Parses JSON. A large document is parsed in steps, so that meanwhile others are served: its values are made one by one, and
+ * a long text piece by piece.
+ */
+import { inSteps, type Steps } from './steps.ts';
+
+/** A document of fewer bytes is parsed in passing. */
+export const LARGE_JSON_BYTES = 128 * 1024;
+/** What is done in a step, in bytes that are read: a few milliseconds' worth. */
+const STEP_COST = 512 * 1024;
+/** A value takes as long as so many bytes of text. */
+const VALUE_COST = 64;
+/** RFC 8259, section 9, leaves the length of numbers to whoever reads them. */
+const MOST_NUMBER_BYTES = 1_024;
+
+/** It skips a byte order mark. */
+const decoder = new TextDecoder();
+
+/**
+ * The value of a document in UTF-8: the same as that of `JSON.parse`.
+ *
+ * @throws SyntaxError for what is no JSON. What is no UTF-8 becomes U+FFFD
+ */
+export async function parseJson(bytes: Uint8Array): Promise<unknown> {
+  if (bytes.byteLength < LARGE_JSON_BYTES) return JSON.parse(decoder.decode(bytes));
+  return inSteps(parseInSteps(bytes));
+}
+
+/** As {@link parseJson}. */
+export function* parseInSteps(bytes: Uint8Array): Steps<unknown> {
+  const parser = new Parser(bufferOf(bytes));
+  while (!parser.takeStep()) yield;
+  return parser.value;
+}
+
+function bufferOf({ buffer, byteOffset, byteLength }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, byteLength);
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const BACKSLASH = 0x5c;
+const CLOSE_ARRAY = 0x5d;
+const LETTER_U = 0x75;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+
+/** Tabs, line ends and spaces. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** The halves of a character in UTF-8 after its first byte. */
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80;
+}
+
+/** An array or object whose end has not come yet. */
+type Open = { readonly items: unknown[] } | { readonly fields: Record<string, unknown>; name: string };
+
+/** What may come next: `item` and `field` are the first of an array or object, or its end; `more` is what follows a value. */
+type Place = 'value' | 'item' | 'field' | 'name' | 'colon' | 'more';
+
+class Parser {
+  /** The value of the document, at its end. */
+  value: unknown;
+  readonly #bytes: Buffer;
+  readonly #open: Open[] = [];
+  #place: Place = 'value';
+  #at = 0;
+  /** What is left to do of this step. */
+  #left = 0;
+  /** The text so far inside of which the document is being read; null outside. */
+  #text: string | null = null;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+    // A byte order mark.
+    if (bytes.subarray(0, 3).equals(Buffer.of(0xef, 0xbb, 0xbf))) this.#at = 3;
+  }
+
+  /** @returns whether the document came to its end. @throws SyntaxError */
+  takeStep(): boolean {
+    this.#left = STEP_COST;
+    for (;;) {
+      if (this.#text === null) this.#skipSpace();
+      if (this.#left <= 0) return false;
+      if (this.#text !== null) this.#readText(this.#text);
+      else if (this.#at < this.#bytes.length) this.#takeByte(this.#bytes[this.#at] ?? 0);
+      else if (this.#place === 'more' && this.#open.length === 0) return true;
+      else throw notJson();
+    }
+  }
+
+  #skipSpace(): void {
+    const start = this.#at;
+    const end = start + this.#left;
+    while (this.#at < end && isSpace(this.#bytes[this.#at])) this.#at += 1;
+    this.#left -= this.#at - start;
+  }
+
+  /** Takes what begins with this byte, which is no space. */
+  #takeByte(byte: number): void {
+    this.#left -= VALUE_COST;
+    switch (this.#place) {
+      case 'more':
+        return this.#takeMore(byte);
+      case 'colon':
+        if (byte !== COLON) throw notJson();
+        return this.#goTo('value');
+      case 'field':
+      case 'name':
+        if (byte === QUOTE) return this.#beginText();
+        if (byte === CLOSE_OBJECT && this.#place === 'field') return this.#close();
+        throw notJson();
+      case 'item':
+      case 'value':
+        if (byte === CLOSE_ARRAY && this.#place === 'item') return this.#close();
+        return this.#takeValue(byte);
+    }
+  }
+
+  #goTo(place: Place): void {
+    this.#at += 1;
+    this.#place = place;
+  }
+
+  #takeMore(byte: number): void {
+    const parent = this.#open.at(-1);
+    const isArray = parent !== undefined && 'items' in parent;
+    if (byte === (isArray ? CLOSE_ARRAY : CLOSE_OBJECT)) return this.#close();
+    if (byte !== COMMA || parent === undefined) throw notJson();
+    this.#goTo(isArray ? 'value' : 'name');
+  }
+
+  #takeValue(byte: number): void {
+    if (byte === QUOTE) return this.#beginText();
+    if (byte !== OPEN_OBJECT && byte !== OPEN_ARRAY) return this.#add(this.#readScalar());
+    this.#open.push(byte === OPEN_ARRAY ? { items: [] } : { fields: {}, name: '' });
+    this.#goTo(byte === OPEN_ARRAY ? 'item' : 'field');
+  }
+
+  #close(): void {
+    const closed = this.#open.pop();
+    if (closed === undefined) throw notJson();
+    this.#at += 1;
+    this.#add('items' in closed ? closed.items : closed.fields);
+  }
+
+  /** A value is whole. */
+  #add(value: unknown): void {
+    const parent = this.#open.at(-1);
+    if (parent === undefined) this.value = value;
+    else if ('items' in parent) parent.items.push(value);
+    // An assignment would set the prototype.
+    else if (parent.name === '__proto__') {
+      Object.defineProperty(parent.fields, parent.name, {
+        value,
+        enumerable: true,
+        writable: true,
+        configurable: true,
+      });
+    } else parent.fields[parent.name] = value;
+    this.#place = 'more';
+  }
+
+  /** A number or one of the words. */
+  #readScalar(): unknown {
+    const start = this.#at;
+    const most = Math.min(start + MOST_NUMBER_BYTES, this.#bytes.length);
+    let end = start;
+    for (; end < most; end += 1) {
+      const byte = this.#bytes[end];
+      if (byte === COMMA || byte === CLOSE_ARRAY || byte === CLOSE_OBJECT || isSpace(byte)) break;
+    }
+    this.#at = end;
+    return JSON.parse(this.#bytes.toString('latin1', start, end));
+  }
+
+  #beginText(): void {
+    this.#at += 1;
+    this.#text = '';
+  }
+
+  /** Reads on in a text, to its end or to that of the step. */
+  #readText(soFar: string): void {
+    const bytes = this.#bytes;
+    const start = this.#at;
+    const most = Math.min(start + this.#left, bytes.length);
+    let end = start;
+    let isEscaped = false;
+    let isAscii = true;
+    let byte = bytes[end];
+    for (; end < most && byte !== QUOTE; byte = bytes[end]) {
+      if (byte === BACKSLASH) {
+        isEscaped = true;
+        // An escape is not cut, and no quote after a backslash ends the text.
+        end += bytes[end + 1] === LETTER_U ? 6 : 2;
+        continue;
+      }
+      if (byte === undefined || byte < 0x20) throw notJson();
+      if (byte >= 0x80) isAscii = false;
+      end += 1;
+    }
+    // Also behind an escape that the end of the document cuts.
+    end = Math.min(end, bytes.length);
+    while (isContinuation(bytes[end])) end += 1;
+    const piece = bytes.toString(isAscii ? 'latin1' : 'utf8', start, end);
+    const text = soFar + (isEscaped ? unescaped(piece) : piece);
+    this.#left -= end - start;
+    this.#at = end + 1;
+    if (bytes[end] === QUOTE) return this.#endText(text);
+    if (end >= bytes.length) throw notJson();
+    this.#at = end;
+    this.#text = text;
+  }
+
+  #endText(text: string): void {
+    this.#text = null;
+    const parent = this.#open.at(-1);
+    if (parent !== undefined && 'fields' in parent && this.#place !== 'value') {
+      parent.name = text;
+      this.#place = 'colon';
+    } else this.#add(text);
+  }
+}
+
+function unescaped(piece: string): string {
+  return String(JSON.parse(`"${piece}"`));
+}
+
+function notJson(): SyntaxError {
+  return new SyntaxError('the text is no JSON');
+}

@@ -1,0 +1,42 @@
+/** Long work in steps: between two of them the process serves others. */
+
+/** Work that pauses wherever it yields. */
+export type Steps<Result> = Generator<void, Result, undefined>;
+
+interface Work {
+  /** @returns whether it is done */
+  takeStep(): boolean;
+}
+
+const underWay: Work[] = [];
+
+/** Does the work of all callers together, no more than one step in each turn of the event loop: all of it takes turns. */
+export function inSteps<Result>(steps: Steps<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const takeStep = (): boolean => {
+      try {
+        const { done, value } = steps.next();
+        if (done === true) resolve(value);
+        return done === true;
+      } catch (error) {
+        reject(error instanceof Error ? error : new Error('a step failed', { cause: error }));
+        return true;
+      }
+    };
+    underWay.push({ takeStep });
+    if (underWay.length === 1) setImmediate(takeNextStep);
+  });
+}
+
+function takeNextStep(): void {
+  const work = underWay.shift();
+  if (work?.takeStep() === false) underWay.push(work);
+  if (underWay.length > 0) setImmediate(takeNextStep);
+}
+
+/** Does all of the work at once. */
+export function atOnce<Result>(steps: Steps<Result>): Result {
+  let step = steps.next();
+  while (step.done !== true) step = steps.next();
+  return step.value;
+}
