@@ -18,6 +18,7 @@ import type { Sealer } from '../db/sealing.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../net/address-guard.ts';
 import { delayBeforeAttemptMs, parseRetryAfter } from '../domain/retry-schedule.ts';
+import { WEBHOOKS } from '../domain/policy.ts';
 import { deliveryHeaders } from '../net/webhook-signature.ts';
 
 export interface WebhookDeliveryDependencies {
@@ -63,10 +64,6 @@ interface Answer {
 
 export type WebhookDeliveryActivities = ReturnType<typeof createWebhookDeliveryActivities>;
 
-/** For the whole exchange: connecting, sending and the first line of the answer. */
-const TIMEOUT_MS = 15_000;
-/** The longest pause of the usual schedule; a receiver cannot ask for a longer one. */
-const MAX_RETRY_AFTER_SECONDS = 86_400;
 const GONE = 410;
 
 /** Why there was no attempt. */
@@ -130,7 +127,7 @@ export function createWebhookDeliveryActivities({
         body: delivery.event.payload,
         // The status is all that counts; what else the receiver says is neither read nor kept.
         maxBytes: 0,
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs: WEBHOOKS.attemptTimeoutMs,
         redirects: 0,
         signal,
       });
@@ -168,7 +165,7 @@ export function createWebhookDeliveryActivities({
     const delayMs = delayBeforeAttemptMs(scheduled + 1, {
       scheduleSeconds,
       random: Math.random(),
-      retryAfterSeconds: parseRetryAfter(retryAfter, now, MAX_RETRY_AFTER_SECONDS),
+      retryAfterSeconds: parseRetryAfter(retryAfter, now, WEBHOOKS.maxRetryAfterSeconds),
     });
     return {
       delivered: false,
@@ -194,7 +191,7 @@ function refusalOf(status: number): string | null {
 /** Why there was no answer, in words that the endpoint's owner may read. */
 function describeFailure(error: unknown): string {
   if (error instanceof AddressRefusedError) return `address refused: ${error.message}`;
-  if (error instanceof TimeoutError) return `no answer within ${TIMEOUT_MS / 1000} s`;
+  if (error instanceof TimeoutError) return `no answer within ${WEBHOOKS.attemptTimeoutMs / 1000} s`;
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' ? `connection failed: ${code}` : 'connection failed';
 }

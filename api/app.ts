@@ -2,6 +2,7 @@
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
+import { BODIES } from '../domain/policy.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import type { Database } from '../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
@@ -102,8 +103,6 @@ export interface AppSettings {
   readonly filesFolder: string | null;
 }
 
-/** Prompts and lists of links fit many times over. */
-const BODY_LIMITS = { maxBytes: 2 ** 20, maxDepth: 32, maxValues: 20_000 };
 const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 
 /** What answers on `{base_url}`: media, administration and text. */
@@ -210,7 +209,7 @@ function createServices({
     authenticate: authenticate({ database, keyPepper: settings.keyPepper, clock }),
     requireAdmin: requireAdmin(settings.adminToken),
     limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
-    jsonBody: jsonBody(BODY_LIMITS),
+    jsonBody: jsonBody(BODIES.common),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({
       database,

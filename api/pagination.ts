@@ -1,5 +1,6 @@
 /** Lists: newest first, `limit` and an opaque `cursor`. */
 import { badRequest } from '../domain/errors.ts';
+import { PAGES } from '../domain/policy.ts';
 import type { Context } from './state.ts';
 
 export interface Page {
@@ -14,9 +15,6 @@ export interface List<Item> {
   readonly next_cursor: string | null;
 }
 
-export const DEFAULT_LIMIT = 50;
-export const MAX_LIMIT = 500;
-
 /**
  * Reads `limit` and `cursor`.
  *
@@ -24,9 +22,10 @@ export const MAX_LIMIT = 500;
  * @throws ServiceError `bad_request`
  */
 export function pageOf(context: Context, parts: number): Page {
-  const limitText = queryValue(context, 'limit') ?? String(DEFAULT_LIMIT);
+  const limitText = queryValue(context, 'limit') ?? String(PAGES.defaultLimit);
   const limit = /^\d{1,4}$/.test(limitText) ? Number(limitText) : 0;
-  if (limit < 1 || limit > MAX_LIMIT) throw badRequest(`"limit" must be a whole number from 1 to ${MAX_LIMIT}`);
+  if (limit < 1 || limit > PAGES.maxLimit)
+    throw badRequest(`"limit" must be a whole number from 1 to ${PAGES.maxLimit}`);
   const cursor = queryValue(context, 'cursor');
   return { limit, after: cursor === undefined ? undefined : decodeCursor(cursor, parts) };
 }

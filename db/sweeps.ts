@@ -3,6 +3,7 @@
  * that none holds locks for long; each may run at any time, beside itself too.
  */
 import { firstIdAt } from '../domain/ids.ts';
+import { WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
 import { deleteExpiredIdempotencyKeys } from './queries/idempotency.ts';
 import { deleteOldRequestWindows } from './queries/request-windows.ts';
@@ -11,8 +12,6 @@ import { deleteOldRequestWindows } from './queries/request-windows.ts';
 export type Sweep = (database: Database, limit: number) => Promise<number>;
 
 const DAY_MS = 86_400_000;
-/** How long a delivery and its event are shown, from its end on. */
-export const DELIVERIES_KEPT_DAYS = 30;
 /** How long the report of a reconciliation is kept: more than a year, so that two closings of the books can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
 
@@ -58,7 +57,7 @@ async function deleteOldEvents(database: Database, limit: number): Promise<numbe
     without_deliveries AS (DELETE FROM deliveries USING done WHERE deliveries.id = done.id),
     deleted AS (DELETE FROM events USING old WHERE events.id = old.id RETURNING 1)
     SELECT count(*)::int AS count FROM deleted`,
-    { days: DELIVERIES_KEPT_DAYS, before: firstIdAt('event', Date.now() - DELIVERIES_KEPT_DAYS * DAY_MS), limit },
+    { days: WEBHOOKS.keptDays, before: firstIdAt('event', Date.now() - WEBHOOKS.keptDays * DAY_MS), limit },
   );
   return rows[0]?.count ?? 0;
 }

@@ -14,7 +14,7 @@ export interface KeyState {
   readonly reserved: PicoUsd;
 }
 
-/** Why a key may not be used. PostgreSQL decides by the same names where money is held (`key_refusal`). */
+/** Why a key may not be used. PostgreSQL decides by the same names where money is held (`task_refusal`, `hold_text`). */
 export type KeyRefusal = keyof typeof SENTENCES;
 
 const SENTENCES = {

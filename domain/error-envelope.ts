@@ -1,4 +1,4 @@
-/** The common error envelope: specification section 2.3. */
+/** The common error envelope: contract 2.3. */
 import type { ServiceError } from './errors.ts';
 
 export interface ErrorEnvelope {

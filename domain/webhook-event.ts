@@ -2,6 +2,10 @@
 import { presentTask, type TaskObject } from './task-object.ts';
 import type { Task } from './task.ts';
 
+/** The task events that an endpoint can ask for. */
+export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
+export type TaskEventType = (typeof TASK_EVENTS)[number];
+
 export interface EventObject {
   readonly id: string;
   readonly object: 'event';

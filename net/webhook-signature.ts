@@ -3,12 +3,10 @@
  * (https://www.standardwebhooks.com), so that receivers may use either.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { WEBHOOKS } from '../domain/policy.ts';
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
-
-/** Receivers refuse deliveries whose timestamp is further away than this: contract 6. */
-export const TIMESTAMP_TOLERANCE_SECONDS = 300;
 
 /** A new endpoint secret: `whsec_` and the base64 of 32 random bytes. */
 export function newWebhookSecret(): string {
@@ -44,7 +42,7 @@ export function verifySignature(delivery: {
   const { secret, timestamp, signature, body, nowSeconds } = delivery;
   if (!/^\d{1,12}$/.test(timestamp)) return false;
   const timestampSeconds = Number(timestamp);
-  if (Math.abs(nowSeconds - timestampSeconds) > TIMESTAMP_TOLERANCE_SECONDS) return false;
+  if (Math.abs(nowSeconds - timestampSeconds) > WEBHOOKS.timestampToleranceSeconds) return false;
   const expected = Buffer.from(signDelivery({ secret, timestampSeconds, body }));
   const received = Buffer.from(signature);
   return received.length === expected.length && timingSafeEqual(received, expected);

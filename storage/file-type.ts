@@ -2,6 +2,7 @@
  * The file types that Genway stores, told by content: the ten upload types of contract 4.5 (`jpg` and `jpeg`
  * are one) with their largest sizes, where a MB is 2²⁰ bytes.
  */
+import { UPLOADS } from '../domain/policy.ts';
 
 export type FileKind = 'image' | 'audio' | 'video';
 
@@ -14,14 +15,8 @@ export interface FileType {
   readonly maxBytes: number;
 }
 
-const MIB = 1024 * 1024;
-const MAX_UPLOAD_BYTES = 50 * MIB;
-const MAX_VIDEO_UPLOAD_BYTES = 100 * MIB;
-
 /** As many first bytes as {@link detectFileType} wants to see; a whole file may be shorter. */
 export const FILE_TYPE_BYTES = 32;
-/** The most that any upload may have. */
-export const MAX_FILE_BYTES = MAX_VIDEO_UPLOAD_BYTES;
 
 const PNG = fileType('png', 'image/png', 'image');
 const JPEG = fileType('jpg', 'image/jpeg', 'image');
@@ -74,7 +69,7 @@ export function contentTypeOfKey(key: string): string {
 
 function detectIsoMedia(text: string): FileType | null {
   // The size of the atom, most significant byte first: prose has letters here.
-  if (text.charCodeAt(0) > MAX_FILE_BYTES >>> 24) return null;
+  if (text.charCodeAt(0) > UPLOADS.maxVideoBytes >>> 24) return null;
   const atom = text.slice(4, 8);
   if (QUICKTIME_ATOMS.includes(atom)) return MOV;
   if (atom !== 'ftyp') return null;
@@ -104,5 +99,5 @@ function detectAudioFrame(head: Uint8Array): FileType | null {
 }
 
 function fileType(extension: string, mimeType: string, kind: FileKind): FileType {
-  return { extension, mimeType, kind, maxBytes: kind === 'video' ? MAX_VIDEO_UPLOAD_BYTES : MAX_UPLOAD_BYTES };
+  return { extension, mimeType, kind, maxBytes: kind === 'video' ? UPLOADS.maxVideoBytes : UPLOADS.maxBytes };
 }

@@ -3,7 +3,7 @@ import type { presentReconciliation, presentReconciliationWithFindings } from '.
 import type { presentAdminTextUsage, presentRefund, presentStatement } from '../routes/admin/present-finance.ts';
 import type { presentBalance } from '../routes/balance/present.ts';
 import type { presentDailyUsage, presentTextUsage } from '../routes/usage/present.ts';
-import { MAX_DAYS } from '../routes/usage/routes.ts';
+import { USAGE } from '../../domain/policy.ts';
 import {
   arrayOf,
   boolean,
@@ -208,7 +208,7 @@ export const ACCOUNT_OPERATIONS: readonly Operation[] = [
     id: 'sumUsage',
     tag: 'Account',
     summary: 'Sum up what the account used, by day, model and key',
-    description: `The last 30 days where nothing else is asked for, and at most ${MAX_DAYS}. Tasks count once they are final.`,
+    description: `The last ${USAGE.defaultDays} days where nothing else is asked for, and at most ${USAGE.maxDays}. Tasks count once they are final.`,
     access: 'key',
     parameters: PERIOD,
     answers: {
@@ -286,7 +286,7 @@ export const FINANCE_OPERATIONS: readonly Operation[] = [
     id: 'sumUsageOfAccount',
     tag: 'Administration',
     summary: 'Sum up what an account used, by day, model and key',
-    description: `The last 30 days where nothing else is asked for, and at most ${MAX_DAYS}. ${EXPORTS}`,
+    description: `The last ${USAGE.defaultDays} days where nothing else is asked for, and at most ${USAGE.maxDays}. ${EXPORTS}`,
     access: 'admin',
     parameters: PERIOD,
     answers: {

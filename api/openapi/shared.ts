@@ -1,6 +1,6 @@
 /** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { DEFAULT_LIMIT, MAX_LIMIT } from '../pagination.ts';
+import { PAGES } from '../../domain/policy.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
 import {
   arrayOf,
@@ -78,7 +78,11 @@ export const IDEMPOTENCY_KEY: JsonSchema = {
 };
 
 export const PAGE: readonly JsonSchema[] = [
-  query('limit', 'Items in a page', integer(undefined, { minimum: 1, maximum: MAX_LIMIT, default: DEFAULT_LIMIT })),
+  query(
+    'limit',
+    'Items in a page',
+    integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
+  ),
   query('cursor', '`next_cursor` of the page before', text()),
 ];
 

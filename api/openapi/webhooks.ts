@@ -1,6 +1,6 @@
 /** Webhook endpoints, their deliveries and what receivers are sent: specification sections 2.4, 4.7 and 6. */
 import { DELIVERY_STATUSES } from '../../db/queries/deliveries.ts';
-import { TASK_EVENTS } from '../../db/queries/webhook-endpoints.ts';
+import { TASK_EVENTS } from '../../domain/webhook-event.ts';
 import type { EventObject } from '../../domain/webhook-event.ts';
 import type { presentAdminDelivery, presentDelivery, presentEndpoint } from '../routes/webhooks/present.ts';
 import { createEndpointSchemas, redeliverSchema } from '../routes/webhooks/schema.ts';

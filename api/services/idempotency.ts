@@ -5,6 +5,7 @@ import type { Database } from '../../db/database.ts';
 import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/idempotency.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { callerOf, type Context } from '../state.ts';
 
 /** A claim that the create call must complete in the transaction that creates what it creates. */
@@ -21,7 +22,6 @@ export interface CreatedResponse {
   readonly body: string;
 }
 
-const MAX_KEY_LENGTH = 255;
 /** Longer than any create call takes; a crashed one frees its key after this. */
 const LEASE_SECONDS = 60;
 
@@ -89,8 +89,8 @@ function idempotencyKeyOf(context: Context): string | null {
   const header = context.headers['idempotency-key'];
   if (header === undefined) return null;
   const key = Array.isArray(header) ? header.join(',') : header;
-  if (key.length === 0 || key.length > MAX_KEY_LENGTH) {
-    throw badRequest(`"Idempotency-Key" must have 1 to ${MAX_KEY_LENGTH} characters`);
+  if (key.length === 0 || key.length > IDEMPOTENCY.maxKeyLength) {
+    throw badRequest(`"Idempotency-Key" must have 1 to ${IDEMPOTENCY.maxKeyLength} characters`);
   }
   return key;
 }

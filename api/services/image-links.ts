@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { badRequest } from '../../domain/errors.ts';
+import { IMAGE_LINKS } from '../../domain/policy.ts';
 import { readImageHeader } from '../../storage/image-header.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { BodyTooLargeError, type GuardedClient } from '../../net/address-guard.ts';
@@ -10,9 +11,6 @@ import { BodyTooLargeError, type GuardedClient } from '../../net/address-guard.t
 const MAX_HEADER_BYTES = 8 * 2 ** 20;
 /** Of all links of a request together. */
 const MAX_BYTES = 32 * 2 ** 20;
-/** With the first request, a link causes three at most. */
-const MAX_REDIRECTS = 2;
-const TIMEOUT_MS = 10_000;
 /** A link that was refused is not asked again for as long; sending the same request again changes nothing before. */
 const REFUSED_FOR_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
@@ -44,7 +42,7 @@ export interface ImageLinkCheckOptions {
 export function createImageLinkCheck({
   client,
   storage,
-  timeoutMs = TIMEOUT_MS,
+  timeoutMs = IMAGE_LINKS.timeoutMs,
 }: ImageLinkCheckOptions): (urls: readonly string[]) => Promise<void> {
   const refusals = createMemory();
 
@@ -116,7 +114,7 @@ async function findProblemOfLink(
     const response = await client.request(url, {
       headers: { accept: 'image/png, image/jpeg, image/webp', range: `bytes=0-${MAX_HEADER_BYTES - 1}` },
       maxBytes: MAX_HEADER_BYTES,
-      redirects: MAX_REDIRECTS,
+      redirects: IMAGE_LINKS.maxRedirects,
       ...limits,
     });
     if (response.status !== 200 && response.status !== 206) {

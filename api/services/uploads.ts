@@ -15,6 +15,7 @@ import {
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
 import type { RenderInputs } from '../../domain/task.ts';
+import { UPLOADS } from '../../domain/policy.ts';
 import type { FileType } from '../../storage/file-type.ts';
 import type { Storage } from '../../storage/storage.ts';
 
@@ -49,7 +50,6 @@ export interface Uploads {
 
 /** A file of unknown length is given room for as much at first, and then twice what it had. */
 const FIRST_ROOM_BYTES = 2 ** 20;
-const MAX_FILENAME_LENGTH = 255;
 const BYTES_PER_MB = 2 ** 20;
 const KEY_PATTERN = /^uploads\/(file_[0-9a-z]+)\.[a-z0-9]+$/;
 
@@ -129,7 +129,7 @@ function newUpload(accountId: string, type: FileType, filename: string | null): 
 
 /** PostgreSQL takes no NUL and no half of a character, which cutting may leave. */
 function storableName(filename: string): string {
-  return filename.slice(0, MAX_FILENAME_LENGTH).replace(/[\0\p{Cs}]/gu, '');
+  return filename.slice(0, UPLOADS.maxFilenameLength).replace(/[\0\p{Cs}]/gu, '');
 }
 
 /** Asks for more room as soon as the file needs it, before that part of it is stored. */

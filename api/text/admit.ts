@@ -4,9 +4,10 @@ import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
+import { BODIES } from '../../domain/policy.ts';
 import { readObject } from '../../text/read.ts';
 import { addressRefusal, credentialOf, isAllowedAddress, MAX_KEY_LENGTH } from '../middlewares/authenticate.ts';
-import { readJsonBody, type BodyLimits } from '../middlewares/json-body.ts';
+import { readJsonBody } from '../middlewares/json-body.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';
 import { mostInputTokens } from './bound-input.ts';
 import { checkEarly } from './check-early.ts';
@@ -37,15 +38,6 @@ export interface AdmittedCall extends TextCall {
   readonly hold: TextHold;
 }
 
-const BODY_LIMITS: BodyLimits = {
-  // Images come along as base64, and prompts may fill a context window of a million tokens.
-  maxBytes: 32 * 2 ** 20,
-  // Schemas of tools and their arguments nest, within messages.
-  maxDepth: 64,
-  // A conversation of ten thousand messages.
-  maxValues: 60_000,
-};
-
 /** @throws ServiceError for every reason not to call the model */
 export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
   const { endpoint, parseContext } = call.target;
@@ -54,7 +46,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   requireVersion(endpoint, call.request);
   const announcedBytes = Number(call.request.headers['content-length'] ?? 0);
   await checkEarly(endpoint, parseContext.address?.model ?? null, announcedBytes, caller, services);
-  const { value } = await readJsonBody(call.request, BODY_LIMITS, (sizer, bytes) =>
+  const { value } = await readJsonBody(call.request, BODIES.text, (sizer, bytes) =>
     checkEarly(endpoint, parseContext.address?.model ?? sizer.model, bytes, caller, services),
   );
   const body = readObject(value, '');

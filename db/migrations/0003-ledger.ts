@@ -38,6 +38,7 @@ export async function up(knex: Knex): Promise<void> {
       PRIMARY KEY (id, opened_at),
       CONSTRAINT transfers_resolve_once UNIQUE (pending_id, opened_at),
       CONSTRAINT transfers_signup_is_a_part CHECK (signup_amount <= amount AND released_signup <= released),
+      -- The rules are in domain/ledger.ts; this keeps them against whatever writes past it.
       CONSTRAINT transfers_books CHECK ((kind, debit, credit) IN (
         ('topup', 'payments', 'available'),
         ('signup_grant', 'signup_credit', 'available'),

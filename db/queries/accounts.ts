@@ -1,5 +1,6 @@
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { CHANGE, CHARGES } from '../ledger-sql.ts';
 
 export interface Account {
   readonly id: string;
@@ -56,9 +57,9 @@ export async function sumAccountTotals(database: Database, accountId: string): P
     /* sql */ `
     SELECT coalesce(sum(amount) FILTER (WHERE kind = 'topup'), 0) AS "toppedUp",
       coalesce(sum(amount) FILTER (WHERE kind = 'signup_grant'), 0) AS "signupGranted",
-      coalesce(sum(amount) FILTER (WHERE kind IN ('settlement', 'excess')), 0) AS "charged",
+      coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS "charged",
       coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS "refunded",
-      coalesce(sum(CASE credit WHEN 'available' THEN amount ELSE -amount END) FILTER (WHERE kind = 'adjustment'), 0)
+      coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0)
         AS "adjusted"
     FROM transfers WHERE account_id = ?`,
     [accountId],

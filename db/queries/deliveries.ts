@@ -1,5 +1,6 @@
 /** Deliveries as clients, operators and the relay see them; `delivery-attempts.ts` has what the worker does with them. */
 import { isId, newId } from '../../domain/ids.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './delivery-attempts.ts';
 
@@ -72,9 +73,6 @@ interface AttemptRow {
   error: string | null;
 }
 
-/** A delivery is sent again at most until it has had so many attempts, which bounds its log and its workflow's history. */
-export const MAX_ATTEMPTS = 100;
-
 /** Deliveries with their attempts, newest first. @param before the id of the last delivery of the previous page */
 export async function listDeliveries(
   database: Database,
@@ -109,7 +107,7 @@ export async function findDelivery(
 
 /**
  * Asks for deliveries to be made again, whatever became of them: they are pending again, and the relay starts them. Leaves
- * out those whose endpoint takes nothing any more and those with {@link MAX_ATTEMPTS}.
+ * out those whose endpoint takes nothing any more and those that have had all their attempts.
  *
  * @param limit how many at most, oldest first
  * @returns how many are made again, and how many more there are
@@ -122,7 +120,7 @@ export async function requestRedeliveries(
     .join('webhook_endpoints', 'webhook_endpoints.id', 'deliveries.endpoint_id')
     .whereNull('webhook_endpoints.deleted_at')
     .whereNull('webhook_endpoints.disabled_at')
-    .where('deliveries.attempts', '<', MAX_ATTEMPTS);
+    .where('deliveries.attempts', '<', WEBHOOKS.maxAttempts);
   // Those that wait to be started would be chosen again by each call, and never those after them.
   if (filter.status === 'pending') void eligible.whereNotNull('deliveries.workflow_started_at');
   const chosen = eligible.clone().orderBy('deliveries.id').limit(filter.limit).select('deliveries.id');

@@ -1,9 +1,9 @@
 import { newId } from '../../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { taskById, type TaskRow, toTask } from './tasks.ts';
-import { MAX_WEBHOOK_ENDPOINTS } from './webhook-endpoints.ts';
 
 /** How a task ends. */
 export type TaskEnding =
@@ -47,7 +47,7 @@ export async function finishTask(
     if (isFinal(read.task.status)) return alreadyFinished(database, read.task);
     const resolutionId = newId('transfer', read.now.getTime());
     const finished = asFinished(read.task, ending, resolutionId, read.now);
-    const deliveryIds = Array.from({ length: event ? MAX_WEBHOOK_ENDPOINTS : 0 }, () =>
+    const deliveryIds = Array.from({ length: event ? WEBHOOKS.maxEndpoints : 0 }, () =>
       newId('delivery', read.now.getTime()),
     );
     const { rows } = await database.raw<{ rows: (TaskRow & { applied: boolean; delivery_ids: string[] })[] }>(

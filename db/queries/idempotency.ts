@@ -1,4 +1,5 @@
 /** Claims on idempotency keys: specification section 4.1. Completing a claim belongs to the transaction that it protects. */
+import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 
@@ -107,7 +108,7 @@ export async function completeIdempotencyKey(
     .whereNull('completed_at')
     .update({
       completed_at: transaction.fn.now(),
-      expires_at: transaction.raw(`now() + interval '24 hours'`),
+      expires_at: transaction.raw('now() + make_interval(hours => ?)', [IDEMPOTENCY.windowHours]),
       status,
       sealed_body: sealedBody,
     });

@@ -1,6 +1,7 @@
 /** What finance reads: daily statements, and the refunds of all accounts. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { CHANGE } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
 
 export interface BooksOfAccount {
@@ -45,8 +46,7 @@ export async function readStatement(
   const { rows } = await database.raw<{ rows: PeriodRow[] }>(
     /* sql */ `
     SELECT CASE WHEN created_at < :from THEN 'before' ELSE 'within' END AS period, kind, count(*) AS transfers,
-      sum(amount * ((credit = 'available')::int - (debit = 'available')::int) + released) AS available,
-      sum(amount * ((credit = 'reserved')::int - (debit = 'reserved')::int) - released) AS reserved
+      sum(${CHANGE.available}) AS available, sum(${CHANGE.reserved}) AS reserved
     FROM transfers WHERE account_id = :accountId AND created_at < :to
     GROUP BY 1, 2
     UNION ALL

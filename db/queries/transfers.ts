@@ -1,22 +1,8 @@
 /** The ledger's rows. The database moves the balances as each row is inserted; see migration 0003. */
+import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { streamPages } from '../stream-pages.ts';
-
-export type TransferKind =
-  'topup' | 'signup_grant' | 'reservation' | 'settlement' | 'refund' | 'excess' | 'absorbed_loss' | 'adjustment';
-
-/** From which book to which each kind moves money; an adjustment that takes goes the other way round. */
-const BOOKS: Readonly<Record<TransferKind, readonly [debit: string, credit: string]>> = {
-  topup: ['payments', 'available'],
-  signup_grant: ['signup_credit', 'available'],
-  reservation: ['available', 'reserved'],
-  settlement: ['reserved', 'revenue'],
-  refund: ['reserved', 'available'],
-  excess: ['available', 'revenue'],
-  absorbed_loss: ['absorbed_loss', 'revenue'],
-  adjustment: ['adjustments', 'available'],
-};
 
 export interface NewTransfer {
   readonly id: string;
@@ -43,9 +29,9 @@ export interface Transfer {
   readonly id: string;
   readonly openedAt: Date;
   readonly createdAt: Date;
-  readonly kind: string;
-  readonly debit: string;
-  readonly credit: string;
+  readonly kind: TransferKind;
+  readonly debit: Book;
+  readonly credit: Book;
   readonly amount: PicoUsd;
   readonly signupAmount: PicoUsd;
   readonly released: PicoUsd;
@@ -63,9 +49,9 @@ interface TransferRow {
   id: string;
   opened_at: Date;
   created_at: Date;
-  kind: string;
-  debit: string;
-  credit: string;
+  kind: TransferKind;
+  debit: Book;
+  credit: Book;
   amount: string;
   signup_amount: string;
   released: string;
@@ -81,8 +67,7 @@ interface TransferRow {
 
 /** Writes one row and, by the database's trigger, moves the balances. */
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
-  const [from, to] = BOOKS[transfer.kind];
-  const [debit, credit] = transfer.taken ? [to, from] : [from, to];
+  const { debit, credit } = moveOf(transfer.kind, transfer.taken);
   const createdAt = transfer.createdAt ?? database.fn.now();
   await database('transfers').insert({
     id: transfer.id,

@@ -1,13 +1,6 @@
 import { isId } from '../../domain/ids.ts';
+import type { TaskEventType } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
-
-/** So many an account may have; more receivers than that are better served by one that passes events on. */
-export const MAX_WEBHOOK_ENDPOINTS = 20;
-
-/** The task events that an endpoint can ask for. */
-export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
-
-export type TaskEvent = (typeof TASK_EVENTS)[number];
 
 /** Where an account wants its events. The secret is kept apart: nothing that is shown twice carries it. */
 export interface WebhookEndpoint {
@@ -15,7 +8,7 @@ export interface WebhookEndpoint {
   readonly accountId: string;
   readonly url: string;
   readonly description: string | null;
-  readonly events: readonly TaskEvent[];
+  readonly events: readonly TaskEventType[];
   readonly disabledAt: Date | null;
   /** Why nothing is delivered; null while enabled. */
   readonly disabledReason: string | null;
@@ -30,7 +23,7 @@ interface EndpointRow {
   account_id: string;
   url: string;
   description: string | null;
-  events: TaskEvent[];
+  events: TaskEventType[];
   disabled_at: Date | null;
   disabled_reason: string | null;
   failing_since: Date | null;
@@ -46,7 +39,7 @@ export interface NewWebhookEndpoint {
   readonly accountId: string;
   readonly url: string;
   readonly description: string | null;
-  readonly events: readonly TaskEvent[];
+  readonly events: readonly TaskEventType[];
   readonly sealedSecret: Buffer;
   readonly createdAt: Date;
 }
@@ -55,7 +48,7 @@ export interface NewWebhookEndpoint {
 export interface WebhookEndpointChanges {
   readonly url?: string | undefined;
   readonly description?: string | null | undefined;
-  readonly events?: readonly TaskEvent[] | undefined;
+  readonly events?: readonly TaskEventType[] | undefined;
   /** True also forgets past failures. */
   readonly enabled?: boolean | undefined;
 }

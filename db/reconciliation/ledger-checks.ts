@@ -1,4 +1,5 @@
 /** Do the ledger, the balances beside it and the tasks say the same? */
+import { CHANGE, CHARGES, signOf } from '../ledger-sql.ts';
 import { sqlCheck } from './check.ts';
 
 /** Storing a result may go on for a while after the deadline. */
@@ -13,8 +14,7 @@ export const LEDGER_CHECKS = [
     sql: /* sql */ `
       WITH signed AS (
         SELECT *, amount - signup_amount AS funded_amount, released - released_signup AS released_funded,
-          (credit = 'available')::int - (debit = 'available')::int AS to_available,
-          (credit = 'reserved')::int - (debit = 'reserved')::int AS to_reserved
+          ${signOf('available')} AS to_available, ${signOf('reserved')} AS to_reserved
         FROM transfers
       ), movements AS (
         SELECT account_id,
@@ -58,10 +58,8 @@ export const LEDGER_CHECKS = [
     remedy: 'The transfers are right. Set what the key has used and reserved to the sums.',
     sql: /* sql */ `
       WITH movements AS (
-        SELECT api_key_id, CASE kind WHEN 'reservation' THEN amount WHEN 'excess' THEN amount
-          WHEN 'settlement' THEN -released WHEN 'refund' THEN -amount ELSE 0 END AS used,
-          CASE kind WHEN 'reservation' THEN amount WHEN 'settlement' THEN -(amount + released)
-          WHEN 'refund' THEN -amount ELSE 0 END AS reserved
+        SELECT api_key_id, ${CHANGE.reserved} + CASE WHEN kind IN ${CHARGES} THEN amount ELSE 0 END AS used,
+          ${CHANGE.reserved} AS reserved
         FROM transfers WHERE api_key_id IS NOT NULL
         UNION ALL
         -- Nothing of a month that was detached is still reserved.

@@ -9,7 +9,7 @@ import type { Caller } from '../queries/api-keys.ts';
 /** What money has to know of a text model. */
 export interface BilledModel extends TextTerms {
   readonly id: string;
-  /** No cost per token; its own rate limit (specification section 8). */
+  /** No cost per token; its own rate limit (contract 8.3). */
   readonly free: boolean;
   /** Signup credit does not pay for it. */
   readonly fundedOnly: boolean;

@@ -5,6 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { newId } from '../../domain/ids.ts';
 import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
 import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
+import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
 import { createBatcher, createTurns } from '../batcher.ts';
 import { isConnectionLost, SERVING_LIMITS } from '../connections.ts';
 import type { Database } from '../database.ts';
@@ -40,8 +41,6 @@ export interface TextBillingService extends TextBilling {
   close(): Promise<void>;
 }
 
-/** Successful requests to free models that an account has in a minute: specification section 8. */
-const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 const MAX_HELD_AT_ONCE = 250;
 /** One for holds, one for settlements, one for what is out of the ordinary. */
 const CONNECTIONS = 3;

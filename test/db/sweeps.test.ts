@@ -1,13 +1,14 @@
 import { expect } from 'chai';
 import type { Database } from '../../db/database.ts';
 import { PARTITIONED_TABLES } from '../../db/partitions.ts';
-import { DELIVERIES_KEPT_DAYS, SWEEPS } from '../../db/sweeps.ts';
+import { SWEEPS } from '../../db/sweeps.ts';
 import { newId } from '../../domain/ids.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { createAccount } from '../support/factories.ts';
 
 const DAY_MS = 86_400_000;
-const LONG_AGO = new Date(Date.now() - (DELIVERIES_KEPT_DAYS + 1) * DAY_MS);
+const LONG_AGO = new Date(Date.now() - (WEBHOOKS.keptDays + 1) * DAY_MS);
 
 /** Why each table that is not partitioned by month does not grow for ever: the sweep that bounds it, or what lives with it. */
 const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly because: string }>> = {

@@ -1,10 +1,11 @@
 /** What operators do to single tasks, and the story of one. */
 import type Router from '@koa/router';
-import { MAX_ATTEMPTS, requestRedeliveries } from '../../../db/queries/deliveries.ts';
+import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
 import { type OperatorAction, recordOperatorAction } from '../../../db/queries/operator-actions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import type { Task } from '../../../domain/task.ts';
+import { WEBHOOKS } from '../../../domain/policy.ts';
 import { cancelTask } from '../../services/cancel-task.ts';
 import { explainTask, renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
 import type { ApiServices } from '../../services/services.ts';
@@ -81,7 +82,7 @@ export function operatorActionRoutes(router: Router<RequestState>, services: Api
 function nothingToSend(): ServiceError {
   return badRequest(
     'The task has no delivery that can be sent again: no endpoint wanted its event, they are disabled or deleted by now, ' +
-      `or each delivery has had ${MAX_ATTEMPTS} attempts.`,
+      `or each delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
   );
 }
 

@@ -4,7 +4,8 @@ import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import busboy from 'busboy';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES, MAX_FILE_BYTES } from '../../../storage/file-type.ts';
+import { UPLOADS } from '../../../domain/policy.ts';
+import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../../../storage/file-type.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
@@ -14,7 +15,7 @@ import type { ArrivingFile } from '../../services/uploads.ts';
 const FILE_PART = 'file';
 /** What may stand around the file: boundaries, headers of parts, and small fields that some clients send beside it. */
 const MAX_BYTES_AROUND_FILE = 2 ** 20;
-const MAX_FORM_BYTES = MAX_FILE_BYTES + MAX_BYTES_AROUND_FILE;
+const MAX_FORM_BYTES = UPLOADS.maxVideoBytes + MAX_BYTES_AROUND_FILE;
 const BYTES_PER_MB = 2 ** 20;
 
 const NO_FILE = 'Send the file as the part "file" of a form, with a filename.';
@@ -34,7 +35,7 @@ export async function receiveUpload<Stored>(
 ): Promise<Stored> {
   const announced = request.headers['content-length'];
   const announcedBytes = announced === undefined ? null : Number(announced);
-  if ((announcedBytes ?? 0) > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+  if ((announcedBytes ?? 0) > MAX_FORM_BYTES) throw tooLarge(UPLOADS.maxVideoBytes);
   const form = openForm(request);
   try {
     const { content, filename } = await form.file;
@@ -122,7 +123,7 @@ async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
       if (done === true) return;
       if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
       bytes += chunk.byteLength;
-      if (bytes > MAX_FORM_BYTES) throw tooLarge(MAX_FILE_BYTES);
+      if (bytes > MAX_FORM_BYTES) throw tooLarge(UPLOADS.maxVideoBytes);
       yield chunk;
     }
   } finally {

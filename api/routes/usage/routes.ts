@@ -2,6 +2,7 @@
 import type Router from '@koa/router';
 import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
 import { badRequest } from '../../../domain/errors.ts';
+import { USAGE } from '../../../domain/policy.ts';
 import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { callerOf, type Context, type RequestState } from '../../state.ts';
@@ -9,8 +10,6 @@ import { idCursor, queryId } from '../webhooks/query.ts';
 import { presentDailyUsage, presentTextUsage } from './present.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
-const DEFAULT_DAYS = 30;
-export const MAX_DAYS = 92;
 
 export function usageRoutes(router: Router<RequestState>, { reports, authenticate, limitRequests }: ApiServices): void {
   router.get('/v1/usage', authenticate, limitRequests, async (context) => {
@@ -37,10 +36,10 @@ export function usageRoutes(router: Router<RequestState>, { reports, authenticat
 /** The last days, today included, where nothing else is asked for. @throws ServiceError `bad_request` */
 export function usagePeriodOf(context: Context): { from: Date; to: Date } {
   const to = queryTime(context, 'to') ?? new Date();
-  const from = queryTime(context, 'from') ?? startOfDay(new Date(to.getTime() - (DEFAULT_DAYS - 1) * MS_PER_DAY));
+  const from = queryTime(context, 'from') ?? startOfDay(new Date(to.getTime() - (USAGE.defaultDays - 1) * MS_PER_DAY));
   if (from >= to) throw badRequest('"from" must be before "to"');
-  if (to.getTime() - from.getTime() > MAX_DAYS * MS_PER_DAY) {
-    throw badRequest(`"from" and "to" must be at most ${MAX_DAYS} days apart`);
+  if (to.getTime() - from.getTime() > USAGE.maxDays * MS_PER_DAY) {
+    throw badRequest(`"from" and "to" must be at most ${USAGE.maxDays} days apart`);
   }
   return { from, to };
 }

@@ -6,10 +6,10 @@ import {
   type DeliveryFilter,
   findDelivery,
   listDeliveries,
-  MAX_ATTEMPTS,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { WEBHOOKS } from '../../../domain/policy.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
 import { createAccountLimit } from '../../services/account-limit.ts';
 import type { ApiServices } from '../../services/services.ts';
@@ -18,9 +18,7 @@ import { presentAdminDelivery, presentDelivery } from './present.ts';
 import { idCursor, ownEndpoint, queryDeliveryStatus, queryId } from './query.ts';
 import { parseRedeliver, toDate } from './schema.ts';
 
-/** One call asks for at most so many; the next call goes on with the rest. */
-const MAX_REDELIVERIES = 200;
-const REDELIVERY_CALLS = { what: 'webhook redeliveries', perMinute: 60 };
+const REDELIVERY_CALLS = { what: 'webhook redeliveries', perMinute: WEBHOOKS.redeliveryCallsPerMinute };
 
 export function deliveryRoutes(router: Router<RequestState>, services: ApiServices): void {
   const { database, authenticate, limitRequests, jsonBody } = services;
@@ -64,7 +62,7 @@ export function deliveryRoutes(router: Router<RequestState>, services: ApiServic
       status,
       from: toDate(from),
       to: to === undefined ? undefined : toDate(to),
-      limit: MAX_REDELIVERIES,
+      limit: WEBHOOKS.redeliveriesPerCall,
     });
     context.status = 202;
     context.body = { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
@@ -107,7 +105,7 @@ async function redeliver(
   if (!(await findDelivery(database, filter))) throw noSuchDelivery();
   if ((await requestRedeliveries(database, { ...filter, limit: 1 })).count === 0) {
     throw badRequest(
-      `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${MAX_ATTEMPTS} attempts.`,
+      `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${WEBHOOKS.maxAttempts} attempts.`,
     );
   }
   const delivery = await findDelivery(database, filter);

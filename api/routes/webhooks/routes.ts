@@ -6,13 +6,13 @@ import {
   deleteWebhookEndpoint,
   insertWebhookEndpoint,
   listWebhookEndpoints,
-  MAX_WEBHOOK_ENDPOINTS,
   replaceWebhookSecret,
-  TASK_EVENTS,
   updateWebhookEndpoint,
 } from '../../../db/queries/webhook-endpoints.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
+import { WEBHOOKS } from '../../../domain/policy.ts';
+import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { newWebhookSecret } from '../../../net/webhook-signature.ts';
 import { pageOf, presentPage } from '../../pagination.ts';
 import { createAccountLimit } from '../../services/account-limit.ts';
@@ -23,9 +23,7 @@ import { presentDelivery, presentEndpoint, renderTestEvent } from './present.ts'
 import { idCursor, noSuchEndpoint, ownEndpoint, ownerAndId } from './query.ts';
 import { type CreateEndpointBody, createEndpointParsers } from './schema.ts';
 
-/** How long the old secret goes on signing beside its successor, for receivers that accept several signatures. */
-const SECRET_OVERLAP_SECONDS = 86_400;
-const TEST_EVENTS = { what: 'webhook test events', perMinute: 60 };
+const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };
 
 export function webhookRoutes(router: Router<RequestState>, services: ApiServices): void {
   const { database, sealer, authenticate, limitRequests, jsonBody, checkWebhookAddress } = services;
@@ -80,7 +78,7 @@ export function webhookRoutes(router: Router<RequestState>, services: ApiService
       accountId,
       endpointId,
       sealedSecret: sealer.seal(secret, endpointId),
-      overlapSeconds: SECRET_OVERLAP_SECONDS,
+      overlapSeconds: WEBHOOKS.secretOverlapSeconds,
     });
     if (!endpoint) throw noSuchEndpoint();
     context.body = { data: presentEndpoint(endpoint, secret) };
@@ -117,10 +115,10 @@ export function webhookRoutes(router: Router<RequestState>, services: ApiService
           sealedSecret: sealer.seal(secret, id),
           createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
         },
-        MAX_WEBHOOK_ENDPOINTS,
+        WEBHOOKS.maxEndpoints,
       );
       if (!endpoint)
-        throw badRequest(`An account has at most ${MAX_WEBHOOK_ENDPOINTS} webhook endpoints. Delete one first.`);
+        throw badRequest(`An account has at most ${WEBHOOKS.maxEndpoints} webhook endpoints. Delete one first.`);
       const body = JSON.stringify({ data: presentEndpoint(endpoint, secret) });
       if (claim) {
         const { key, claimToken } = claim;

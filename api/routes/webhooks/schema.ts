@@ -1,13 +1,13 @@
 /** Bodies of the webhook calls: specification section 2.4. */
 import Joi from 'joi';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../db/queries/deliveries.ts';
-import { TASK_EVENTS, type TaskEvent } from '../../../db/queries/webhook-endpoints.ts';
+import { TASK_EVENTS, type TaskEventType } from '../../../domain/webhook-event.ts';
 import { choice, createValidator, freeText } from '../../validation.ts';
 
 export interface CreateEndpointBody {
   readonly url: string;
   readonly description?: string | null;
-  readonly events?: TaskEvent[];
+  readonly events?: TaskEventType[];
 }
 
 export interface UpdateEndpointBody extends Partial<CreateEndpointBody> {
@@ -29,7 +29,7 @@ export function createEndpointSchemas(isPublicHttpsUrl: (text: string) => boolea
     .example('https://example.com/hooks/genway');
   const optional = {
     description: freeText({ min: 0, max: 1000 }).allow('', null).description('Internal label'),
-    events: Joi.array<TaskEvent[]>()
+    events: Joi.array<TaskEventType[]>()
       .items(choice(TASK_EVENTS))
       .min(1)
       .max(TASK_EVENTS.length)
