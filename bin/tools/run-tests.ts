@@ -15,7 +15,15 @@ const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
 /** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
-const LONG_TESTS = ['test/source', 'test/workflows/', 'test/bin/stack/', 'test/api/', 'test/db/', 'test/storage/'];
+const LONG_TESTS = [
+  'test/bench/drill/drill',
+  'test/source',
+  'test/workflows/',
+  'test/bin/stack/',
+  'test/api/',
+  'test/db/',
+  'test/storage/',
+];
 const root = join(import.meta.dirname, '../..');
 const mocha = join(root, 'node_modules/mocha/bin/mocha.js');
 const rulesPage = join(root, 'test-results/rules.md');
@@ -44,21 +52,24 @@ async function stopEarly(): Promise<void> {
 
 /** The environment that leads the tests to what all of them share. */
 async function startServers(): Promise<NodeJS.ProcessEnv> {
-  const [databaseUrl, temporalAddress, workflowBundle] = await Promise.all([
+  const [databaseUrl, temporalAddress, workflowBundle, programs] = await Promise.all([
     services.database(),
     services.temporal(),
     services.workflowBundle(),
+    services.programs(),
   ]);
   return {
     ...childEnvironment({}),
     GENWAY_TEST_DATABASE_URL: databaseUrl,
     GENWAY_TEST_TEMPORAL_ADDRESS: temporalAddress,
     GENWAY_TEST_WORKFLOW_BUNDLE: workflowBundle,
+    GENWAY_TEST_PROGRAMS: programs,
   };
 }
 
 async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
-  const jobs = Math.min(availableParallelism(), MAX_TEST_PROCESSES);
+  // One more than there are cores, because many tests wait.
+  const jobs = Math.min(availableParallelism() + 1, MAX_TEST_PROCESSES);
   child = await startProcess({
     command: process.execPath,
     args: [

@@ -1,5 +1,5 @@
 /**
- * The servers, and the bundle of workflows, that tests use: those of the whole run when `npm test` started them, otherwise
+ * The servers, the built programs and the bundle of workflows that tests use: those of the whole run when `npm test` started them, otherwise
  * ones that are started when a test first asks, and stopped after the last test.
  */
 import { createServices, MAX_TEST_PROCESSES, testNamespaces } from './servers.ts';
@@ -21,6 +21,11 @@ export async function testTemporalAddress(): Promise<string> {
 /** The file with the workflows, bundled once for all the workers of a run. */
 export async function testWorkflowBundle(): Promise<string> {
   return process.env['GENWAY_TEST_WORKFLOW_BUNDLE'] ?? (await services.workflowBundle());
+}
+
+/** The folder with Genway's programs, built once for all the processes of a run. */
+export async function testPrograms(): Promise<string> {
+  return process.env['GENWAY_TEST_PROGRAMS'] ?? (await services.programs());
 }
 
 /** A Temporal namespace that no other suite uses, so that no other suite's worker takes its tasks. */

@@ -6,7 +6,6 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
@@ -14,7 +13,7 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
-import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from './services.ts';
+import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBundle } from './services.ts';
 
 export interface StackOptions {
   /** Configuration beside the usual, e.g. `GENWAY_TASK_DEADLINE_S`. */
@@ -59,7 +58,6 @@ export interface TestStack {
   stop(): Promise<void>;
 }
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** What both sides share when no variable says otherwise. */
 const SIMULATOR_KEY = 'simulator';
 const STOP_GRACE_MS = 15_000;
@@ -216,7 +214,7 @@ function createProcess({
       await writeFile(logFile, '', { flag: 'w' });
       running = await startProcess({
         command: process.execPath,
-        args: ['--import', 'tsx', join(ROOT, 'bin', `${name}.ts`)],
+        args: [join(await testPrograms(), 'bin', `${name}.js`)],
         env: environment,
         output: logFile,
       });
