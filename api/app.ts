@@ -14,11 +14,12 @@ import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Storage } from '../storage/storage.ts';
 import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../net/address-guard.ts';
-import { requireAdmin } from './middlewares/admin.ts';
-import { authenticate } from './middlewares/authenticate.ts';
+import { createGates, type Gates } from './endpoint/access.ts';
+import { mount } from './endpoint/mount.ts';
+import { ENDPOINTS } from './endpoints.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
-import { createRequestCounter, limitRequests, type RequestLimits } from './middlewares/limit-requests.ts';
+import { createRequestCounter, type RequestLimits } from './middlewares/limit-requests.ts';
 import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
@@ -26,7 +27,6 @@ import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
 import { adminFinanceRoutes } from './routes/admin/finance.ts';
-import { adminKeyRoutes } from './routes/admin/keys.ts';
 import { adminReconciliationRoutes } from './routes/admin/reconciliations.ts';
 import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
@@ -35,7 +35,7 @@ import { createTaskRoutes } from './routes/create-tasks.ts';
 import { docsRoutes } from './routes/docs/routes.ts';
 import { fileRoutes } from './routes/files/routes.ts';
 import { healthRoutes } from './routes/health/routes.ts';
-import { metricsRoutes } from './routes/metrics/routes.ts';
+import { getMetrics } from './routes/metrics/endpoints.ts';
 import { modelRoutes, type ModelServices } from './routes/models/routes.ts';
 import { paymentEventRoutes } from './routes/payment-events/routes.ts';
 import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
@@ -53,8 +53,7 @@ import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from '../temporal/workflow-access.ts';
-import type { RequestState } from './state.ts';
-import { EVERY_CREDENTIAL_HEADER } from './text/endpoints.ts';
+import type { Context, Middleware, RequestState } from './state.ts';
 
 export interface AppDependencies {
   readonly database: Database;
@@ -109,10 +108,11 @@ const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
+  mount(router, ENDPOINTS, services);
   createTaskRoutes(router, services);
   taskRoutes(router, services);
   fileRoutes(router, services);
-  modelRoutes(router, createModelServices(dependencies));
+  modelRoutes(router, createModelServices(dependencies.catalogue, services.gates));
   balanceRoutes(router, services);
   usageRoutes(router, services);
   providerCallbackRoutes(router, services);
@@ -121,7 +121,6 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   adminAccountRoutes(router, services);
   adminFinanceRoutes(router, services);
   adminReconciliationRoutes(router, services);
-  adminKeyRoutes(router, services);
   adminTaskRoutes(router, services);
   operatorActionRoutes(router, services);
   adminDeliveryRoutes(router, services);
@@ -133,19 +132,32 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
 
 /** What answers on `{text_base_url}` beside text: the models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
+  const gates = openGates(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
-  modelRoutes(router, createModelServices(dependencies));
+  mount(router, [getMetrics], { metrics: dependencies.metrics, gates });
+  modelRoutes(router, createModelServices(dependencies.catalogue, gates));
   return createFrame(router, dependencies, []);
 }
 
-function createModelServices({ database, catalogue, settings }: AppDependencies): ModelServices {
-  const { keyPepper, requestLimits } = settings;
-  return {
-    catalogue,
-    authenticateAnyFormat: authenticate({ database, keyPepper }, EVERY_CREDENTIAL_HEADER),
-    limitRequests: limitRequests(createRequestCounter(database, requestLimits)),
+function openGates({ database, clock = createDatabaseClock(database), settings }: AppDependencies): Gates {
+  const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
+  const countRequest = createRequestCounter(database, requestLimits);
+  return createGates({ database, clock, keyPepper, adminToken, metricsToken, countRequest });
+}
+
+function createModelServices(catalogue: Catalogue, gates: Gates): ModelServices {
+  return { catalogue, authenticateAnyFormat: passing(gates['any-key']), limitRequests: passing(nobody) };
+}
+
+/** A gate as a middleware, for routes that are not endpoints yet. */
+function passing(gate: (context: Context) => Promise<unknown>): Middleware {
+  return async (context, next) => {
+    await gate(context);
+    await next();
   };
 }
+
+async function nobody(): Promise<void> {}
 
 function createFrame(
   router: Router<RequestState>,
@@ -153,7 +165,6 @@ function createFrame(
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
   healthRoutes(router, { database, clock, pings, isTemporalReachable: () => workflows.isReachable() });
-  metricsRoutes(router, { metrics, metricsToken: settings.metricsToken });
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
     // Without this Koa would believe the left-most address, which is the client's to choose.
@@ -175,23 +186,25 @@ function serveFiles(directory: string): Koa.Middleware {
   return serveLocalFiles({ directory, prefix: '/files/' });
 }
 
-function createServices({
-  database,
-  reports,
-  clock = createDatabaseClock(database),
-  catalogue,
-  sealer,
-  starter,
-  workflows,
-  metrics,
-  storage,
-  moderator,
-  providerCallbacks,
-  startReconciliation,
-  guardedClient,
-  log,
-  settings,
-}: AppDependencies): ApiServices {
+function createServices(dependencies: AppDependencies): ApiServices {
+  const gates = openGates(dependencies);
+  const {
+    database,
+    reports,
+    clock = createDatabaseClock(database),
+    catalogue,
+    sealer,
+    starter,
+    workflows,
+    metrics,
+    storage,
+    moderator,
+    providerCallbacks,
+    startReconciliation,
+    guardedClient,
+    log,
+    settings,
+  } = dependencies;
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
     database,
@@ -206,9 +219,10 @@ function createServices({
     temporal: settings.temporal,
     workflows,
     metrics,
-    authenticate: authenticate({ database, keyPepper: settings.keyPepper, clock }),
-    requireAdmin: requireAdmin(settings.adminToken),
-    limitRequests: limitRequests(createRequestCounter(database, settings.requestLimits)),
+    gates,
+    authenticate: passing(gates.key),
+    requireAdmin: passing(gates.admin),
+    limitRequests: passing(nobody),
     jsonBody: jsonBody(BODIES.common),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({

@@ -27,7 +27,11 @@ export function pageOf(context: Context, parts: number): Page {
   if (limit < 1 || limit > PAGES.maxLimit)
     throw badRequest(`"limit" must be a whole number from 1 to ${PAGES.maxLimit}`);
   const cursor = queryValue(context, 'cursor');
-  return { limit, after: cursor === undefined ? undefined : decodeCursor(cursor, parts) };
+  const after = cursor === undefined ? undefined : decodeCursor(cursor);
+  if (after === null || (after && after.length !== parts)) {
+    throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
+  }
+  return { limit, after };
 }
 
 /**
@@ -77,14 +81,12 @@ function encodeCursor(values: readonly string[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url');
 }
 
-function decodeCursor(cursor: string, parts: number): readonly string[] {
+/** The values that a cursor was made of; null for one that was not made here. */
+export function decodeCursor(cursor: string): readonly string[] | null {
   try {
     const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
-    if (Array.isArray(values) && values.length === parts && values.every((value) => typeof value === 'string')) {
-      return values;
-    }
+    return Array.isArray(values) && values.every((value) => typeof value === 'string') ? values : null;
   } catch {
-    // Told below, like any other cursor that is not ours.
+    return null;
   }
-  throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
 }

@@ -8,7 +8,7 @@ import { assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
 import { digestApiKey } from '../services/api-key-digest.ts';
-import type { Middleware } from '../state.ts';
+import type { Context } from '../state.ts';
 
 /** A longer credential is not one of ours and is not worth a digest. */
 export const MAX_KEY_LENGTH = 256;
@@ -29,26 +29,34 @@ export interface CredentialHeaders {
 }
 
 const BEARER_ONLY: CredentialHeaders = { before: [], after: [] };
+/** The headers that carry the key of any format, for calls that belong to none of them. */
+export const EVERY_CREDENTIAL_HEADER: CredentialHeaders = {
+  before: ['x-api-key', 'x-native-api-key'],
+  after: ['x-goog-api-key'],
+};
+
+/** Finds the owner of the API key in a request, and notes it in `state.caller`. @throws ServiceError 401 or 403 */
+export type Authenticate = (context: Context) => Promise<Caller>;
 
 /**
- * Requires an API key (specification section 5) and leaves its owner in `state.caller`. Asked of the database on every
- * request, so that a deleted or disabled key stops working at once in every process.
+ * Requires an API key: contract 5. The database is asked on every request, so that a deleted or disabled key stops working at
+ * once in every process.
  */
-export function authenticate(
+export function createAuthenticator(
   { database, keyPepper, clock = MACHINE_CLOCK }: Authentication,
   headers: CredentialHeaders = BEARER_ONLY,
-): Middleware {
+): Authenticate {
   const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
   });
-  return async (context, next) => {
+  return async (context) => {
     const key = credentialOf(context.headers, headers);
     const caller = key.length <= MAX_KEY_LENGTH ? await callers.add(digestApiKey(key, keyPepper)) : null;
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, new Date(clock.nowMs()));
     if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));
     context.state.caller = caller;
-    await next();
+    return caller;
   };
 }
 

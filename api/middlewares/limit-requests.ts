@@ -1,5 +1,5 @@
 import { createBatcher } from '../../db/batcher.ts';
-import type { ApiKey } from '../../db/queries/api-keys.ts';
+import type { ApiKey, Caller } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import {
   type CountedRequest,
@@ -8,7 +8,7 @@ import {
   type RequestWindow,
 } from '../../db/queries/request-windows.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { callerOf, type Middleware } from '../state.ts';
+import type { Context } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
@@ -49,14 +49,21 @@ export function createRequestCounter(
   };
 }
 
-/** Holds each key to its requests a minute, and tells the client where it stands. Comes after `authenticate`. */
-export function limitRequests(countRequest: CountRequest): Middleware {
-  return async (context, next) => {
+/**
+ * Holds each key to its requests a minute, and tells the client where it stands.
+ *
+ * @returns the caller, when the request is within the limit
+ * @throws ServiceError 429
+ */
+export type HoldToLimit = (context: Context, caller: Caller) => Promise<Caller>;
+
+export function createRequestLimit(countRequest: CountRequest): HoldToLimit {
+  return async (context, caller) => {
     const kind = READS.has(context.method) ? 'read' : 'write';
-    const { headers, refusal } = await countRequest(callerOf(context).key, kind);
+    const { headers, refusal } = await countRequest(caller.key, kind);
     context.set(headers);
     if (refusal !== null) throw refusal;
-    await next();
+    return caller;
   };
 }
 

@@ -1,14 +1,7 @@
 /** What operators call. */
 import type { TaskObject } from '../../domain/task-object.ts';
-import type { presentAccount, presentAdminTask, presentKey, presentTransfer } from '../routes/admin/present.ts';
-import {
-  adjustmentSchema,
-  createAccountSchema,
-  createKeySchema,
-  operatorActionSchema,
-  topUpSchema,
-  updateKeySchema,
-} from '../routes/admin/schema.ts';
+import type { presentAccount, presentAdminTask, presentTransfer } from '../routes/admin/present.ts';
+import { adjustmentSchema, createAccountSchema, operatorActionSchema, topUpSchema } from '../routes/admin/schema.ts';
 import { toJsonSchema } from './joi-schema.ts';
 import {
   arrayOf,
@@ -20,14 +13,15 @@ import {
   nullable,
   object,
   oneOfTexts,
-  optional,
   ref,
   text,
   unixSeconds,
   usd,
+  idOf,
 } from './json-schema.ts';
 import { TASK_FIELDS } from './media.ts';
-import { idOf, json, jsonBody, type Operation } from './operation.ts';
+import { json } from '../endpoint/answers.ts';
+import { jsonBody, type Operation } from './operation.ts';
 import { envelopeOf, listOf, PAGE, PERIOD, query } from './shared.ts';
 import { DELIVERY_STATUS } from './webhooks.ts';
 
@@ -46,14 +40,10 @@ const ACTION_FIELDS = {
   created_at: unixSeconds('When it was done'),
 };
 
-const DELETED_KEY = object({ id: idOf('apiKey'), object: exactly('api_key'), deleted: boolean() });
-
 export const ADMIN_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   CreateAccount: toJsonSchema(createAccountSchema),
   TopUp: toJsonSchema(topUpSchema),
   Adjustment: toJsonSchema(adjustmentSchema),
-  CreateKey: toJsonSchema(createKeySchema),
-  UpdateKey: toJsonSchema(updateKeySchema),
   OperatorActionRequest: toJsonSchema(operatorActionSchema),
   Account: object(
     fieldsOf<Account>({
@@ -79,24 +69,6 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           adjusted_usd: usd('Added by hand, less what was taken'),
         }),
       ),
-    }),
-  ),
-  ApiKey: object(
-    fieldsOf<ReturnType<typeof presentKey>>({
-      id: idOf('apiKey'),
-      object: exactly('api_key'),
-      account_id: idOf('account'),
-      name: text('For people'),
-      api_key: optional(text('The key itself; shown only when it was just made')),
-      hint: text('Enough of the key to recognise it'),
-      usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
-      used_usd: usd('What it was charged and holds'),
-      models: nullable(arrayOf(text(), 'The models it may call; null for all')),
-      ip_allowlist: nullable(arrayOf(text(), 'Addresses and ranges it may be used from; null for all')),
-      rate_limit_rpm: nullable(integer('Requests a minute; null for the default')),
-      expires_at: nullable(unixSeconds('When it stops working')),
-      disabled: boolean('Whether it is refused for now'),
-      created_at: unixSeconds('When it was created'),
     }),
   ),
   Transfer: object(
@@ -159,7 +131,6 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 };
 
 const accountAnswer = (description: string) => ({ description, content: json(envelopeOf(ref('Account'))) });
-const keyAnswer = (description: string) => ({ description, content: json(envelopeOf(ref('ApiKey'))) });
 
 const TOP_UP = json(
   envelopeOf(
@@ -228,40 +199,6 @@ export const ADMIN_OPERATIONS: readonly Operation[] = [
       },
     },
     refusals: [402, 404],
-  },
-  {
-    method: 'post',
-    path: '/admin/v1/accounts/{account_id}/keys',
-    id: 'createKey',
-    tag: 'Administration',
-    summary: 'Create an API key',
-    description: 'The answer is the only one that shows the key.',
-    access: 'admin',
-    body: { ...jsonBody(ref('CreateKey')), required: false },
-    answers: { 201: keyAnswer('The key') },
-    refusals: [404],
-  },
-  {
-    method: 'patch',
-    path: '/admin/v1/keys/{key_id}',
-    id: 'updateKey',
-    tag: 'Administration',
-    summary: 'Change the limits of a key, or disable it',
-    description: 'What is not sent stays as it is.',
-    access: 'admin',
-    body: { ...jsonBody(ref('UpdateKey')), required: false },
-    answers: { 200: keyAnswer('The key as it is now') },
-    refusals: [404],
-  },
-  {
-    method: 'delete',
-    path: '/admin/v1/keys/{key_id}',
-    id: 'deleteKey',
-    tag: 'Administration',
-    summary: 'Delete a key; it stops working at once',
-    access: 'admin',
-    answers: { 200: { description: 'It is gone', content: json(envelopeOf(DELETED_KEY)) } },
-    refusals: [404],
   },
   {
     method: 'get',

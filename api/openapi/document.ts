@@ -4,9 +4,10 @@
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { isObject } from '../../text/read.ts';
+import { ENDPOINTS } from '../endpoints.ts';
 import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
 import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';
-import type { JsonSchema } from './json-schema.ts';
+import { componentsIn, type JsonSchema } from './json-schema.ts';
 import { MEDIA_OPERATIONS, mediaSchemas } from './media.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
 import { ANNOUNCE_PAYMENT, SERVICE_OPERATIONS } from './service.ts';
@@ -41,6 +42,7 @@ const OPERATIONS: readonly Operation[] = [
   ...ADMIN_OPERATIONS,
   ...FINANCE_OPERATIONS,
   ...SERVICE_OPERATIONS,
+  ...ENDPOINTS,
 ];
 
 /**
@@ -52,6 +54,8 @@ export function createOpenApiDocument(
   catalogue: Catalogue,
   { takesPayments }: { readonly takesPayments: boolean },
 ): OpenApiDocument {
+  const operations = (takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS).map(withModelsOf(catalogue));
+  const paths = pathsOf(operations);
   return {
     openapi: '3.1.0',
     info: {
@@ -64,7 +68,7 @@ export function createOpenApiDocument(
     tags: Object.entries({ ...TAGS, Models: `${TAGS.Models}\n\n${listOfModels(catalogue)}` }).map(
       ([name, description]) => ({ name, description }),
     ),
-    paths: pathsOf((takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS).map(withModelsOf(catalogue))),
+    paths,
     webhooks: WEBHOOKS,
     components: {
       schemas: {
@@ -74,6 +78,7 @@ export function createOpenApiDocument(
         ...WEBHOOK_SCHEMAS,
         ...ADMIN_SCHEMAS,
         ...FINANCE_SCHEMAS,
+        ...componentsIn(paths, catalogue),
       },
       responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },
       headers: HEADERS,

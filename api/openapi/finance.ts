@@ -18,8 +18,10 @@ import {
   text,
   unixSeconds,
   usd,
+  idOf,
 } from './json-schema.ts';
-import { idOf, json, type Operation } from './operation.ts';
+import { type Content, json } from '../endpoint/answers.ts';
+import { type Operation } from './operation.ts';
 import { envelopeOf, listOf, PAGE, PERIOD, query } from './shared.ts';
 
 type TextRequest = ReturnType<typeof presentTextUsage>;
@@ -235,7 +237,7 @@ export const ACCOUNT_OPERATIONS: readonly Operation[] = [
 ];
 
 /** Beside a page, all rows in the media types of exports. */
-const ALL_ROWS: JsonSchema = {
+const ALL_ROWS: Content = {
   'text/csv': { schema: text('All rows, a line each after a header; amounts are exact') },
   'application/x-ndjson': { schema: text('All rows, a JSON object a line') },
 };

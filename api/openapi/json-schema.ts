@@ -1,4 +1,6 @@
 /** JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1) as data, and what makes it short to write. */
+import type { Catalogue } from '../../catalogue/types.ts';
+import { ID_PREFIX, type IdKind } from '../../domain/ids.ts';
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
@@ -41,8 +43,49 @@ function isOptional(field: JsonSchema | OptionalField): field is OptionalField {
   return 'optional' in field;
 }
 
-/** A schema under `components.schemas`. */
-export function ref(name: string): JsonSchema {
+/** What a reference stands for; made for a catalogue where it depends on one. */
+type SchemaDefinition = JsonSchema | ((catalogue: Catalogue) => JsonSchema);
+
+const DEFINITION = Symbol('definition');
+
+/** A schema that has a name of its own. */
+type Component = {
+  readonly $ref: string;
+  readonly [DEFINITION]: { readonly name: string; readonly schema: SchemaDefinition };
+};
+
+/**
+ * A schema that stands under `components.schemas`. What is given back refers to it by its name, and carries it along: the
+ * API description holds those that it comes across.
+ */
+export function component(name: string, schema: SchemaDefinition): Component {
+  return { ...ref(name), [DEFINITION]: { name, schema } };
+}
+
+/** Every component that something within `root` refers to, and those that they refer to, by name. */
+export function componentsIn(root: unknown, catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
+  const found: Record<string, JsonSchema> = {};
+  const waiting: unknown[] = [root];
+  for (let value = waiting.shift(); value !== undefined; value = waiting.shift()) {
+    if (typeof value !== 'object' || value === null) continue;
+    if (!isComponent(value)) {
+      waiting.unshift(...Object.values(value).filter((inner) => inner !== undefined));
+      continue;
+    }
+    const { name, schema } = value[DEFINITION];
+    if (name in found) continue;
+    found[name] = typeof schema === 'function' ? schema(catalogue) : schema;
+    waiting.push(found[name]);
+  }
+  return found;
+}
+
+function isComponent(value: object): value is Component {
+  return DEFINITION in value;
+}
+
+/** A reference to a schema under `components.schemas`. */
+export function ref(name: string): { readonly $ref: string } {
   return { $ref: `#/components/schemas/${name}` };
 }
 
@@ -76,6 +119,11 @@ export function text(description?: string, constraints: JsonSchema = {}): JsonSc
 
 export function oneOfTexts(values: readonly string[], description?: string): JsonSchema {
   return text(description, { enum: values });
+}
+
+/** An identifier of that kind. */
+export function idOf(kind: IdKind, description?: string): JsonSchema {
+  return text(description, { pattern: `^${ID_PREFIX[kind]}[0-9a-z]{32}$` });
 }
 
 /** A text that is always the same. */

@@ -24,8 +24,10 @@ import {
   text,
   unixSeconds,
   usd,
+  idOf,
 } from './json-schema.ts';
-import { idOf, json, jsonBody, type Operation } from './operation.ts';
+import { json } from '../endpoint/answers.ts';
+import { jsonBody, type Operation } from './operation.ts';
 import { envelopeOf, EXAMPLE_REQUEST_ID, IDEMPOTENCY_KEY, listOf, PAGE, PERIOD, query } from './shared.ts';
 
 type Output = NonNullable<TaskObject['output']>;

@@ -1,7 +1,8 @@
 /** Operations as a table row each, and what follows from a row: its parameters, its refusals and the headers of its answers. */
-import { ID_PREFIX, type IdKind } from '../../domain/ids.ts';
+import { type Answers, json, type RefusalStatus } from '../endpoint/answers.ts';
+import type { BodyDescription } from '../endpoint/body.ts';
+import { describePath } from '../endpoint/path.ts';
 import type { JsonSchema } from './json-schema.ts';
-import { text } from './json-schema.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and ask what became of them.',
@@ -21,14 +22,6 @@ export type Method = 'get' | 'post' | 'patch' | 'delete';
 /** Who may call an operation, and where the credential goes. Keys are held to a rate. */
 export type Access = 'key' | 'any-key' | 'messages-key' | 'native-key' | 'admin' | 'metrics' | 'open';
 
-/** An answer with a body, by media type. */
-export interface Answer {
-  readonly description: string;
-  readonly content?: JsonSchema;
-  /** Names under `components.headers`. */
-  readonly headers?: readonly string[];
-}
-
 export interface Operation {
   readonly method: Method;
   readonly path: string;
@@ -39,21 +32,13 @@ export interface Operation {
   readonly access: Access;
   /** Headers and query; those of the path follow from it. */
   readonly parameters?: readonly JsonSchema[];
-  readonly body?: RequestBody;
-  readonly answers: Readonly<Record<number, Answer>>;
+  readonly body?: BodyDescription;
+  readonly answers: Answers;
   /** Refusals beside those that follow from `access` and `body`. */
   readonly refusals?: readonly RefusalStatus[];
   /** The refusals, by status, that have another envelope than the common one; names under `components.responses`. */
   readonly refusalsInFormat?: Readonly<Partial<Record<RefusalStatus, string>>>;
 }
-
-export interface RequestBody {
-  readonly required: boolean;
-  readonly content: JsonSchema;
-}
-
-export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503] as const;
-export type RefusalStatus = (typeof REFUSAL_STATUSES)[number];
 
 /** The names of the common refusals under `components.responses`. */
 export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
@@ -106,7 +91,7 @@ export const RATE_LIMIT_HEADERS = [
 /** The operation object of OpenAPI. */
 export function renderOperation(operation: Operation): JsonSchema {
   const { id, tag, summary, description, access, body } = operation;
-  const parameters = [...pathParameters(operation.path), ...(operation.parameters ?? [])];
+  const parameters = [...describePath(operation.path), ...(operation.parameters ?? [])];
   return {
     operationId: id,
     tags: [tag],
@@ -145,44 +130,7 @@ export function headersNamed(names: readonly string[]): JsonSchema {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/** A JSON body, asked for or answered. */
-export function json(schema: JsonSchema, examples?: JsonSchema): JsonSchema {
-  return { 'application/json': { schema, ...(examples && { examples }) } };
-}
-
 /** A body that has to be sent, as JSON. */
-export function jsonBody(schema: JsonSchema, examples?: JsonSchema): RequestBody {
+export function jsonBody(schema: JsonSchema, examples?: JsonSchema): BodyDescription {
   return { required: true, content: json(schema, examples) };
-}
-
-interface PathParameter {
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
-
-/** An identifier of that kind. */
-export function idOf(kind: IdKind, description?: string): JsonSchema {
-  return text(description, { pattern: `^${ID_PREFIX[kind]}[0-9a-z]{32}$` });
-}
-
-/** Every parameter of every path, by its name. */
-const PATH_PARAMETERS: Readonly<Record<string, PathParameter>> = {
-  task_id: { description: 'The `id` of a task', schema: idOf('task') },
-  file_id: { description: 'The `id` of an uploaded file', schema: idOf('file') },
-  reconciliation_id: { description: 'The `id` of a reconciliation', schema: idOf('reconciliation') },
-  model_id: { description: 'The id of a model', schema: text() },
-  model: { description: 'The id of a model of the texth family', schema: text() },
-  webhook_id: { description: 'The `id` of a webhook endpoint', schema: idOf('webhookEndpoint') },
-  delivery_id: { description: 'The `id` of a delivery', schema: idOf('delivery') },
-  account_id: { description: 'The `id` of an account', schema: idOf('account') },
-  key_id: { description: 'The `id` of an API key, not the key itself', schema: idOf('apiKey') },
-  provider: { description: 'The name of the provider in the configuration', schema: text() },
-};
-
-function pathParameters(path: string): JsonSchema[] {
-  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => {
-    const parameter = PATH_PARAMETERS[name];
-    if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`);
-    return { name, in: 'path', required: true, ...parameter };
-  });
 }

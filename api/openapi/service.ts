@@ -1,6 +1,7 @@
 /** How the service is, its description, and what providers call. */
-import { exactly, object, oneOfTexts, optional, text } from './json-schema.ts';
-import { idOf, json, type Operation } from './operation.ts';
+import { exactly, object, oneOfTexts, optional, text, idOf } from './json-schema.ts';
+import { json } from '../endpoint/answers.ts';
+import { type Operation } from './operation.ts';
 import { envelopeOf } from './shared.ts';
 
 const READINESS = json(
@@ -32,15 +33,6 @@ export const SERVICE_OPERATIONS: readonly Operation[] = [
       200: { description: 'It should', content: READINESS },
       503: { description: 'It should not', content: READINESS },
     },
-  },
-  {
-    method: 'get',
-    path: '/metrics',
-    id: 'getMetrics',
-    tag: 'Service',
-    summary: 'For Prometheus: what the process counts and measures',
-    access: 'metrics',
-    answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },
   },
   {
     method: 'get',

@@ -15,7 +15,8 @@ import {
   ref,
   text,
 } from './json-schema.ts';
-import { headersNamed, RATE_LIMIT_HEADERS, REFUSAL_STATUSES, REFUSALS, type RefusalStatus } from './operation.ts';
+import { REFUSAL_STATUSES, type RefusalStatus } from '../endpoint/answers.ts';
+import { headersNamed, RATE_LIMIT_HEADERS, REFUSALS } from './operation.ts';
 
 export const SECURITY_SCHEMES = {
   apiKey: {

@@ -2,7 +2,8 @@
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { arrayOf, type JsonSchema, ref, text } from './json-schema.ts';
-import { json, jsonBody, type Operation, REFUSALS, type RefusalStatus } from './operation.ts';
+import { json, type RefusalStatus } from '../endpoint/answers.ts';
+import { jsonBody, type Operation, REFUSALS } from './operation.ts';
 import { EXAMPLE_REQUEST_ID, exampleError, query, refusalOf } from './shared.ts';
 import { TEXT_ANSWER_SCHEMAS } from './text-answers.ts';
 import { textRequestSchemas } from './text-requests.ts';

@@ -19,8 +19,10 @@ import {
   ref,
   text,
   unixSeconds,
+  idOf,
 } from './json-schema.ts';
-import { idOf, json, jsonBody, type Operation } from './operation.ts';
+import { json } from '../endpoint/answers.ts';
+import { jsonBody, type Operation } from './operation.ts';
 import { envelopeOf, IDEMPOTENCY_KEY, listOf, PAGE, query } from './shared.ts';
 
 type Endpoint = ReturnType<typeof presentEndpoint>;

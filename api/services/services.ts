@@ -6,6 +6,7 @@ import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Gates } from '../endpoint/access.ts';
 import type { Middleware } from '../state.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { Uploads } from './uploads.ts';
@@ -33,6 +34,9 @@ export interface ApiServices {
   readonly workflows: WorkflowAccess;
   readonly metrics: Metrics;
 
+  readonly gates: Gates;
+
+  // What routes need that are not endpoints yet.
   readonly authenticate: Middleware;
   readonly requireAdmin: Middleware;
   readonly limitRequests: Middleware;

@@ -17,12 +17,6 @@ export interface TextEndpoint {
   readonly versionHeaders: readonly string[];
 }
 
-/** The headers that carry the key of any format, for calls that belong to none of them. */
-export const EVERY_CREDENTIAL_HEADER: CredentialHeaders = {
-  before: ['x-api-key', 'x-native-api-key'],
-  after: ['x-goog-api-key'],
-};
-
 /** What a path asks for. */
 export interface TextTarget {
   readonly endpoint: TextEndpoint;

@@ -1,55 +1,70 @@
-/** API keys. */
-import type Router from '@koa/router';
-import { findAccount } from '../../../db/queries/accounts.ts';
+/** API keys: contract 4.11. */
 import { deleteApiKey, insertApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { isId, newId } from '../../../domain/ids.ts';
+import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { optionalJsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
 import { digestApiKey, hintOf, newApiKey } from '../../services/api-key-digest.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { Context, RequestState } from '../../state.ts';
-import { presentKey } from './present.ts';
-import { parseCreateKey, parseUpdateKey, type UpdateKeyBody } from './schema.ts';
+import { existingAccount } from './existing-account.ts';
+import { ApiKeySchema, DeletedKeySchema, presentKey } from './present.ts';
+import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 
-export function adminKeyRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, keyPepper } = services;
-
-  router.post('/admin/v1/accounts/:accountId/keys', services.requireAdmin, services.jsonBody, async (context) => {
-    const accountId = context.params['accountId'] ?? '';
-    if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
-      throw new ServiceError('not_found', 'There is no such account. Check the id.');
-    }
-    const settings = toSettings(parseCreateKey(bodyOrNothing(context)));
+export const createKey = endpoint({
+  id: 'createKey',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/keys',
+  access: 'admin',
+  summary: 'Create an API key',
+  description: 'The answer is the only one that shows the key.',
+  body: optionalJsonBody('CreateKey', createKeySchema),
+  answers: { 201: dataOf(ApiKeySchema, 'The key') },
+  handle: async ({ params, body }, { database, keyPepper }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
     const secret = newApiKey();
     const key = await insertApiKey(database, {
       id: newId('apiKey'),
       accountId,
       digest: digestApiKey(secret, keyPepper),
       hint: hintOf(secret),
-      settings,
+      settings: toSettings(body),
     });
-    context.status = 201;
-    context.body = { data: presentKey(key, secret) };
-  });
+    return { data: presentKey(key, secret) };
+  },
+});
 
-  router.patch('/admin/v1/keys/:keyId', services.requireAdmin, services.jsonBody, async (context) => {
-    const settings = toSettings(parseUpdateKey(bodyOrNothing(context)));
-    const key = await updateApiKey(database, keyIdOf(context), settings);
-    if (!key) throw noSuchKey();
-    context.body = { data: presentKey(key) };
-  });
+export const updateKey = endpoint({
+  id: 'updateKey',
+  tag: 'Administration',
+  method: 'patch',
+  path: '/admin/v1/keys/{key_id}',
+  access: 'admin',
+  summary: 'Change the limits of a key, or disable it',
+  description: 'What is not sent stays as it is.',
+  body: optionalJsonBody('UpdateKey', updateKeySchema),
+  answers: { 200: dataOf(ApiKeySchema, 'The key as it is now') },
+  handle: async ({ params, body }, { database }) => {
+    const key = await updateApiKey(database, params.key_id, toSettings(body));
+    if (!key) throw noSuch('apiKey');
+    return { data: presentKey(key) };
+  },
+});
 
-  router.delete('/admin/v1/keys/:keyId', services.requireAdmin, async (context) => {
-    const keyId = keyIdOf(context);
-    if (!(await deleteApiKey(database, keyId))) throw noSuchKey();
-    context.body = { data: { id: keyId, object: 'api_key', deleted: true } };
-  });
-}
-
-/** Without a body nothing is set; the JSON value null is no object. */
-function bodyOrNothing({ state }: Context): unknown {
-  return state.body === undefined ? {} : state.body;
-}
+export const deleteKey = endpoint({
+  id: 'deleteKey',
+  tag: 'Administration',
+  method: 'delete',
+  path: '/admin/v1/keys/{key_id}',
+  access: 'admin',
+  summary: 'Delete a key; it stops working at once',
+  answers: { 200: dataOf(DeletedKeySchema, 'It is gone') },
+  handle: async ({ params: { key_id: id } }, { database }) => {
+    if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');
+    return { data: { id, object: 'api_key', deleted: true } };
+  },
+});
 
 function toSettings(body: UpdateKeyBody): KeySettings {
   const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;
@@ -62,15 +77,4 @@ function toSettings(body: UpdateKeyBody): KeySettings {
     expiresAt: expiresAt === undefined || expiresAt === null ? expiresAt : new Date(expiresAt),
     disabled: body.disabled,
   };
-}
-
-/** @throws ServiceError `not_found` for what is no id of a key */
-function keyIdOf(context: Context): string {
-  const keyId = context.params['keyId'] ?? '';
-  if (!isId('apiKey', keyId)) throw noSuchKey();
-  return keyId;
-}
-
-function noSuchKey(): ServiceError {
-  return new ServiceError('not_found', 'There is no such key. Check the id.');
 }

@@ -5,6 +5,21 @@ import type { Transfer } from '../../../db/queries/transfers.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { presentTask } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
+import {
+  arrayOf,
+  boolean,
+  component,
+  exactly,
+  fieldsOf,
+  idOf,
+  integer,
+  nullable,
+  object,
+  optional,
+  text,
+  unixSeconds,
+  usd,
+} from '../../openapi/json-schema.ts';
 
 export function presentAccount(account: Account, totals: AccountTotals) {
   const available = account.fundedAvailable + account.signupAvailable;
@@ -13,7 +28,7 @@ export function presentAccount(account: Account, totals: AccountTotals) {
     id: account.id,
     object: 'account',
     name: account.name,
-    created_at: unixSeconds(account.createdAt),
+    created_at: secondsOf(account.createdAt),
     topped_up: account.toppedUpAt !== null,
     balances: {
       available_usd: toUsdNumber(available),
@@ -31,6 +46,30 @@ export function presentAccount(account: Account, totals: AccountTotals) {
   };
 }
 
+export const ApiKeySchema = component(
+  'ApiKey',
+  object(
+    fieldsOf<ReturnType<typeof presentKey>>({
+      id: idOf('apiKey'),
+      object: exactly('api_key'),
+      account_id: idOf('account'),
+      name: text('For people'),
+      api_key: optional(text('The key itself; shown only when it was just made')),
+      hint: text('Enough of the key to recognise it'),
+      usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
+      used_usd: usd('What it was charged and holds'),
+      models: nullable(arrayOf(text(), 'The models it may call; null for all')),
+      ip_allowlist: nullable(arrayOf(text(), 'Addresses and ranges it may be used from; null for all')),
+      rate_limit_rpm: nullable(integer('Requests a minute; null for the default')),
+      expires_at: nullable(unixSeconds('When it stops working')),
+      disabled: boolean('Whether it is refused for now'),
+      created_at: unixSeconds('When it was created'),
+    }),
+  ),
+);
+
+export const DeletedKeySchema = object({ id: idOf('apiKey'), object: exactly('api_key'), deleted: boolean() });
+
 /** @param secret the key itself, only in the answer to its creation */
 export function presentKey(key: ApiKey, secret?: string) {
   return {
@@ -45,9 +84,9 @@ export function presentKey(key: ApiKey, secret?: string) {
     models: key.models,
     ip_allowlist: key.ipAllowlist,
     rate_limit_rpm: key.rateLimitRpm,
-    expires_at: key.expiresAt && unixSeconds(key.expiresAt),
+    expires_at: key.expiresAt && secondsOf(key.expiresAt),
     disabled: key.disabledAt !== null,
-    created_at: unixSeconds(key.createdAt),
+    created_at: secondsOf(key.createdAt),
   };
 }
 
@@ -83,12 +122,12 @@ export function presentAdminTask(task: Task, temporal: { uiUrl: string; namespac
     provider_job_id: task.providerJobId,
     reservation_id: task.reservationId,
     resolution_id: task.resolutionId,
-    deadline_at: unixSeconds(task.deadlineAt),
+    deadline_at: secondsOf(task.deadlineAt),
     workflow_id: task.id,
     history_url: `${temporal.uiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${task.id}`,
   };
 }
 
-function unixSeconds(moment: Date): number {
+function secondsOf(moment: Date): number {
   return Math.floor(moment.getTime() / 1000);
 }

@@ -165,5 +165,3 @@ export const parseCreateAccount = createValidator(createAccountSchema);
 export const parseTopUp = createValidator(topUpSchema);
 export const parseAdjustment = createValidator(adjustmentSchema);
 export const parseOperatorAction = createValidator(operatorActionSchema);
-export const parseCreateKey = createValidator(createKeySchema);
-export const parseUpdateKey = createValidator(updateKeySchema);

@@ -3,16 +3,17 @@ import * as fc from 'fast-check';
 import Joi from 'joi';
 import { toJsonSchema } from '../../../api/openapi/joi-schema.ts';
 import {
+  createKeySchema,
   parseAdjustment,
   parseCreateAccount,
-  parseCreateKey,
   parseOperatorAction,
   parseTopUp,
-  parseUpdateKey,
+  updateKeySchema,
 } from '../../../api/routes/admin/schema.ts';
 import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
 import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
 import { createEndpointParsers, parseRedeliver } from '../../../api/routes/webhooks/schema.ts';
+import { createValidator } from '../../../api/validation.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { REQUEST_FIELDS as CHAT_FIELDS } from '../../../text/chat-completions/types.ts';
@@ -160,8 +161,13 @@ const requests: readonly DescribedRequest[] = [
     good: { reason: 'An outage' },
     values: { reason: texts, author: texts, foo: [1] },
   },
-  { schema: 'CreateKey', parse: parseCreateKey, good: {}, values: keyFields },
-  { schema: 'UpdateKey', parse: parseUpdateKey, good: {}, values: { ...keyFields, disabled: [true, 'yes'] } },
+  { schema: 'CreateKey', parse: createValidator(createKeySchema), good: {}, values: keyFields },
+  {
+    schema: 'UpdateKey',
+    parse: createValidator(updateKeySchema),
+    good: {},
+    values: { ...keyFields, disabled: [true, 'yes'] },
+  },
 ];
 
 describe('the description of requests', () => {

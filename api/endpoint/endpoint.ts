@@ -1,0 +1,135 @@
+/**
+ * An endpoint is one definition: where it is, who may call it, what it takes and answers, and what it does. The router and
+ * the API description are both made from it (`mount.ts`, `openapi/document.ts`), so that they cannot disagree.
+ */
+import type { JsonSchema } from '../openapi/json-schema.ts';
+import type { Method, Operation, Tag } from '../openapi/operation.ts';
+import type { ApiServices } from '../services/services.ts';
+import type { Context } from '../state.ts';
+import type { Access, CallerBy, Gates } from './access.ts';
+import { type Answers, type Refusal, type RefusalStatus, statusOf } from './answers.ts';
+import type { RequestBody } from './body.ts';
+import { parameterNames, type PathParameters, readPath } from './path.ts';
+import { describeQuery, type QueryParameters, readQuery } from './query.ts';
+
+/** What every endpoint needs, to decide who may call it. */
+export interface Gated {
+  readonly gates: Gates;
+}
+
+/** An endpoint that can be mounted on a router. `Services` is what its handler works with. */
+export interface Endpoint<Services> extends Operation {
+  /** Answers a request, or throws a ServiceError. */
+  readonly serve: (context: Context, services: Services) => Promise<void>;
+}
+
+/** What an endpoint knows of a request when its handler is called: everything in it has been checked. */
+export interface EndpointRequest<Path extends string, Rule extends Access, Query> {
+  readonly caller: CallerBy[Rule];
+  readonly params: PathParameters<Path>;
+  readonly query: Query;
+  /** For what is rarely needed: headers, and answers of another status or media type. */
+  readonly context: Context;
+}
+
+interface Definition<Path extends string, Rule extends Access, Query> {
+  readonly id: string;
+  readonly tag: Tag;
+  readonly method: Method;
+  /** With parameters in braces. */
+  readonly path: Path;
+  readonly access: Rule;
+  readonly summary: string;
+  readonly description?: string;
+  readonly query?: QueryParameters<Query>;
+  /** Descriptions of headers that the handler reads. */
+  readonly headers?: readonly JsonSchema[];
+  /** Unless the handler sets another status, it answers with the lowest of these. */
+  readonly answers: Answers;
+  /** Those that do not follow from the access, the path, the query or the body. */
+  readonly refusals?: readonly Refusal[];
+}
+
+/** Gives back the body of the answer; undefined when there is none, or when the handler has set `context.body` itself. */
+type Handler<Request, Services> = (
+  request: Request,
+  services: Services,
+) => object | string | undefined | Promise<object | string | undefined>;
+
+interface Bodiless<Path extends string, Rule extends Access, Query, Services> extends Definition<Path, Rule, Query> {
+  readonly body?: undefined;
+  readonly handle: Handler<EndpointRequest<Path, Rule, Query>, Services>;
+}
+
+interface WithBody<Path extends string, Rule extends Access, Query, Body, Services> extends Definition<
+  Path,
+  Rule,
+  Query
+> {
+  readonly body: RequestBody<Body, NoInfer<Services>>;
+  readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }, Services>;
+}
+
+/**
+ * Defines an endpoint. Of a request its access is decided first; then its path, its query and its body are read, and what is
+ * wrong with them is refused; what is left is handled.
+ */
+export function endpoint<
+  const Path extends string,
+  Rule extends Access,
+  Body,
+  Query extends object = object,
+  Services = ApiServices,
+>(definition: WithBody<Path, Rule, Query, Body, Services>): Endpoint<Services & Gated>;
+export function endpoint<
+  const Path extends string,
+  Rule extends Access,
+  Query extends object = object,
+  Services = ApiServices,
+>(definition: Bodiless<Path, Rule, Query, Services>): Endpoint<Services & Gated>;
+export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body, Services>(
+  definition: WithBody<Path, Rule, Query, Body, Services> | Bodiless<Path, Rule, Query, Services>,
+): Endpoint<Services & Gated> {
+  const { access, answers, path, query } = definition;
+  const status = Math.min(...Object.keys(answers).map(Number));
+  return {
+    ...describe(definition, definition.body),
+    serve: async (context, services) => {
+      const caller = await services.gates[access](context);
+      const params = readPath(path, context.params, caller);
+      const request = { caller, params, query: readQuery(query, context.query), context };
+      context.status = status;
+      const answer =
+        definition.body === undefined
+          ? await definition.handle(request, services)
+          : await definition.handle({ ...request, body: await definition.body.read(context.req, services) }, services);
+      if (answer !== undefined) context.body = answer;
+    },
+  };
+}
+
+/** The definition as the API description needs it, with what follows from it. */
+function describe<Path extends string, Rule extends Access, Query extends object>(
+  definition: Definition<Path, Rule, Query>,
+  body: RequestBody<unknown, never> | undefined,
+): Operation {
+  const { id, tag, method, path, access, summary, description, query, headers = [], answers } = definition;
+  const parameters = [...headers, ...describeQuery(query)];
+  const refusals: RefusalStatus[] = (definition.refusals ?? []).map(statusOf);
+  if (query) refusals.push(400);
+  if (body?.description === null) refusals.push(400, 413);
+  if (parameterNames(path).length > 0) refusals.push(404);
+  return {
+    id,
+    tag,
+    method,
+    path,
+    access,
+    summary,
+    parameters,
+    answers,
+    refusals,
+    ...(description !== undefined && { description }),
+    ...(body?.description && { body: body.description }),
+  };
+}

@@ -1,0 +1,99 @@
+/** The parameters in the paths of endpoints, such as `{task_id}`: what they are, and what refuses wrong ones. */
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { type IdKind, isId } from '../../domain/ids.ts';
+import { idOf, type JsonSchema, text } from '../openapi/json-schema.ts';
+
+/** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
+export type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ParameterNames<Rest>
+  : never;
+
+/** The values of the parameters, by their names. Ids have the form of an id of their kind. */
+export type PathParameters<Path extends string> = Readonly<Record<ParameterNames<Path>, string>>;
+
+/** What people call the things that have ids in paths. */
+const NOUNS = {
+  account: 'account',
+  apiKey: 'key',
+  task: 'task',
+  file: 'file',
+  webhookEndpoint: 'webhook endpoint',
+  delivery: 'delivery',
+  reconciliation: 'reconciliation',
+} as const satisfies Partial<Record<IdKind, string>>;
+
+type Resource = keyof typeof NOUNS;
+
+interface ParameterDescription {
+  readonly description: string;
+  /** Absent for what is no id. */
+  readonly id?: Resource;
+}
+
+/** Every parameter of every path, by its name. */
+const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
+  task_id: { description: 'The `id` of a task', id: 'task' },
+  file_id: { description: 'The `id` of an uploaded file', id: 'file' },
+  reconciliation_id: { description: 'The `id` of a reconciliation', id: 'reconciliation' },
+  model_id: { description: 'The id of a model' },
+  model: { description: 'The id of a model of the texth family' },
+  webhook_id: { description: 'The `id` of a webhook endpoint', id: 'webhookEndpoint' },
+  delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
+  account_id: { description: 'The `id` of an account', id: 'account' },
+  key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  provider: { description: 'The name of the provider in the configuration' },
+};
+
+/** The names in a path, in their order. */
+export function parameterNames(path: string): string[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
+}
+
+/**
+ * The parameters of a path, with their values from the request.
+ *
+ * @param caller whose account is asked; null when all accounts are
+ * @throws ServiceError `not_found` for a value that cannot be an id of its kind
+ */
+export function readPath<Path extends string>(
+  path: Path,
+  given: Readonly<Record<string, string>>,
+  caller: Caller | null,
+): PathParameters<Path> {
+  if (!hasParameters(path, given)) throw new Error(`${path} was matched without all of its parameters`);
+  for (const name of parameterNames(path)) {
+    const id = PATH_PARAMETERS[name]?.id;
+    if (id !== undefined && !isId(id, given[name] ?? '')) throw noSuch(id, caller);
+  }
+  return given;
+}
+
+function hasParameters<Path extends string>(
+  path: Path,
+  given: Readonly<Record<string, string>>,
+): given is PathParameters<Path> {
+  return parameterNames(path).every((name) => name in given);
+}
+
+/**
+ * The refusal of an id that nothing has.
+ *
+ * @param caller whose account was asked; without one, all accounts were
+ */
+export function noSuch(resource: Resource, caller: Caller | null = null): ServiceError {
+  const message = caller
+    ? `There is no such ${NOUNS[resource]} in this account. Check the id and the key.`
+    : `There is no such ${NOUNS[resource]}. Check the id.`;
+  return new ServiceError('not_found', message);
+}
+
+/** The parameters of a path as OpenAPI describes them. */
+export function describePath(path: string): JsonSchema[] {
+  return parameterNames(path).map((name) => {
+    const parameter = PATH_PARAMETERS[name];
+    if (parameter === undefined) throw new Error(`the path parameter ${name} is not described`);
+    const { description, id } = parameter;
+    return { name, in: 'path', required: true, description, schema: id === undefined ? text() : idOf(id) };
+  });
+}

@@ -1,0 +1,18 @@
+import { type Metrics, METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { text } from '../../openapi/json-schema.ts';
+
+/** For Prometheus, which sends the token: what it reads is nothing for the clients of a public address. */
+export const getMetrics = endpoint({
+  id: 'getMetrics',
+  tag: 'Service',
+  method: 'get',
+  path: '/metrics',
+  access: 'metrics',
+  summary: 'For Prometheus: what the process counts and measures',
+  answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },
+  handle: ({ context }, { metrics }: { readonly metrics: Metrics }) => {
+    context.set('Content-Type', METRICS_CONTENT_TYPE);
+    return metrics.render();
+  },
+});
