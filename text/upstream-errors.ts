@@ -8,45 +8,106 @@ import { JsonSizer } from './json/size.ts';
 import { isObject } from './read.ts';
 import type { ServerSentEvent } from './sse.ts';
 
-interface Failure {
+/**
+ * What is wrong with an upstream that fails, by which it is decided whom to ask next and what to leave alone for a while:
+ * its address, its key, its key for the model, the model, all of it for a moment, or nothing that it says.
+ */
+export const UPSTREAM_FAULTS = [
+  'unreachable',
+  'key_refused',
+  'access_refused',
+  'model_unknown',
+  'rate_limited',
+  'failed',
+  'silent',
+] as const;
+export type UpstreamFault = (typeof UPSTREAM_FAULTS)[number];
+
+interface UpstreamErrorOptions {
+  readonly status?: number | null | undefined;
+  readonly told?: string | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+  readonly cause?: unknown;
+}
+
+/** What a client may read about an upstream that refused or failed, and what only operators may. */
+export class UpstreamError extends ServiceError {
+  /** Null where the request is at fault: every upstream would refuse it. */
+  readonly fault: UpstreamFault | null;
+  /** The HTTP status of its answer; null where it gave none, or told the error inside a successful answer. */
+  readonly upstreamStatus: number | null;
+  /** The upstream's own sentence, which may hold secrets and quote the request; empty where it said none. */
+  readonly told: string;
+
+  constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
+    const { status = null, told = '', retryAfterSeconds, cause } = options;
+    super(code, message, { retryAfterSeconds, cause });
+    this.fault = fault;
+    this.upstreamStatus = status;
+    this.told = told;
+  }
+}
+
+/** A failure as clients are told of it, and what it says of its upstream. */
+export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
+  readonly fault: UpstreamFault | null;
 }
 
 const REFUSED: Failure = {
   code: 'bad_request',
   message: 'The model refused the request as invalid: check its fields and their combination.',
+  fault: null,
 };
 const MODERATED: Failure = {
   code: 'content_policy_violation',
   message: 'The prompt, an input or the answer to it was refused by moderation; change the prompt or the input.',
+  fault: null,
 };
 const TOO_LONG: Failure = {
   code: 'bad_request',
   message: 'The prompt does not fit the context window of the model; shorten it.',
+  fault: null,
 };
 const UNREADABLE: Failure = {
   code: 'bad_request',
   message: 'An image or file of the request cannot be fetched or read; send it in a common format and size.',
+  fault: null,
 };
 const UNAVAILABLE: Failure = {
   code: 'processing_unavailable',
   message: 'The model is not available at the moment; try again later or use another model.',
+  fault: 'failed',
 };
-const TIMED_OUT: Failure = { code: 'processing_timeout', message: 'The model did not answer in time; try again.' };
-const FAILED: Failure = { code: 'processing_failed', message: 'The model failed to answer; try again.' };
+export const UNREACHABLE: Failure = { ...UNAVAILABLE, fault: 'unreachable' };
+const KEY_REFUSED: Failure = { ...UNAVAILABLE, fault: 'key_refused' };
+const ACCESS_REFUSED: Failure = { ...UNAVAILABLE, fault: 'access_refused' };
+const MODEL_UNKNOWN: Failure = { ...UNAVAILABLE, fault: 'model_unknown' };
+const TIMED_OUT: Failure = {
+  code: 'processing_timeout',
+  message: 'The model did not answer in time; try again.',
+  fault: 'failed',
+};
+export const SILENT: Failure = { ...TIMED_OUT, fault: 'silent' };
+export const FAILED: Failure = {
+  code: 'processing_failed',
+  message: 'The model failed to answer; try again.',
+  fault: 'failed',
+};
 const OVERLOADED: Failure = {
   code: 'rate_limit_exceeded',
   message: 'The capacity of the model is exceeded; wait and send fewer requests.',
+  fault: 'rate_limited',
 };
 
 /** Statuses not listed are failures. An upstream's 401, 402, 403 and 404 are about the gateway, not about its client. */
 const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   400: REFUSED,
-  401: UNAVAILABLE,
-  402: UNAVAILABLE,
-  403: UNAVAILABLE,
-  404: UNAVAILABLE,
+  401: KEY_REFUSED,
+  402: KEY_REFUSED,
+  403: ACCESS_REFUSED,
+  404: MODEL_UNKNOWN,
   408: TIMED_OUT,
   413: REFUSED,
   422: REFUSED,
@@ -82,14 +143,24 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   failed_to_download_image: UNREADABLE,
   INVALID_ARGUMENT: REFUSED,
   // The gateway's own account lacks something.
-  FAILED_PRECONDITION: UNAVAILABLE,
+  FAILED_PRECONDITION: KEY_REFUSED,
+  authentication_error: KEY_REFUSED,
+  invalid_api_key: KEY_REFUSED,
+  UNAUTHENTICATED: KEY_REFUSED,
+  billing_error: KEY_REFUSED,
+  billing_not_active: KEY_REFUSED,
+  permission_error: ACCESS_REFUSED,
+  PERMISSION_DENIED: ACCESS_REFUSED,
+  not_found_error: MODEL_UNKNOWN,
+  model_not_found: MODEL_UNKNOWN,
+  NOT_FOUND: MODEL_UNKNOWN,
   rate_limit_error: OVERLOADED,
   rate_limit_exceeded: OVERLOADED,
   too_many_requests: OVERLOADED,
   RESOURCE_EXHAUSTED: OVERLOADED,
   overloaded_error: UNAVAILABLE,
   // The account that has no quota is the gateway's, not its client's.
-  insufficient_quota: UNAVAILABLE,
+  insufficient_quota: KEY_REFUSED,
   service_unavailable_error: UNAVAILABLE,
   UNAVAILABLE,
   DEADLINE_EXCEEDED: TIMED_OUT,
@@ -104,20 +175,36 @@ const VAGUE_CODES = new Set(['invalid_request_error']);
  *
  * @param status the HTTP status, or null for an error inside a stream
  * @param codes what the upstream calls the failure, the most exact first; what is not a string is passed over
+ * @param told the upstream's own sentence; what is not a string counts as none
  */
 export function upstreamError(
   status: number | null,
   codes: readonly unknown[],
+  told?: unknown,
   retryAfterSeconds?: number,
-): ServiceError {
+): UpstreamError {
   const known = codes.filter((code) => typeof code === 'string' && Object.hasOwn(FAILURE_BY_CODE, code)) as string[];
   const exact = known.find((code) => status === null || !VAGUE_CODES.has(code));
-  const failure =
+  const named =
     (exact === undefined ? undefined : FAILURE_BY_CODE[exact]) ??
     (status === null ? undefined : FAILURE_BY_STATUS[status]) ??
     FAILED;
+  // Other keys of the upstream may have access to the model.
+  const failure = named === MODEL_UNKNOWN && status === 403 ? ACCESS_REFUSED : named;
   const wait = retryAfterSeconds ?? (failure === OVERLOADED ? DEFAULT_WAIT_SECONDS : undefined);
-  return new ServiceError(failure.code, failure.message, { retryAfterSeconds: wait });
+  return new UpstreamError(failure, { status, told: stringOf(told), retryAfterSeconds: wait });
+}
+
+/**
+ * The sentence in which an upstream says why it answers without success.
+ *
+ * @param body its answer: JSON, or the text where it is none
+ * @param error what the answer holds where its format puts errors
+ */
+export function sentenceOf(body: unknown, error: JsonObject): unknown {
+  if (typeof body === 'string') return body;
+  const { message, detail, error: flat } = objectOf(body);
+  return error['message'] ?? message ?? detail ?? flat;
 }
 
 /** Under which finish reasons the upstreams of all formats say that moderation refused an answer or cut it; in lower case. */

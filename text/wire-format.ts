@@ -6,6 +6,7 @@ import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject, StreamEvent, TextRequest, TextResult } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
+import type { UpstreamError } from './upstream-errors.ts';
 
 export type WireFormatName = 'chat-completions' | 'responses' | 'messages' | 'generate-content';
 
@@ -124,9 +125,9 @@ export interface UpstreamFormat {
   /**
    * The error that a client gets for an upstream's answer without success.
    *
-   * @param body the answer's JSON, or null when it was none
+   * @param body the answer's JSON, its text where that is none, or null when it could not be read
    */
-  parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError;
+  parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError;
 }
 
 export interface WireFormat {

@@ -1,5 +1,4 @@
 /** What an upstream that speaks chat completions answers, as canonical events. */
-import type { ServiceError } from '../../domain/errors.ts';
 import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
@@ -12,7 +11,9 @@ import {
   malformedAnswer,
   objectOf,
   parseEventData,
+  sentenceOf,
   stringOf,
+  type UpstreamError,
   upstreamError,
 } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
@@ -37,9 +38,9 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
   return new ChatStreamParser();
 }
 
-export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
+export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   const error = objectOf(objectOf(body)['error']);
-  return upstreamError(status, [error['code'], error['type']], retryAfterSeconds);
+  return upstreamError(status, [error['code'], error['type']], sentenceOf(body, error), retryAfterSeconds);
 }
 
 /** Throws the error that stands in place of an answer, or of a chunk of it: under `error`, or flat. */
@@ -50,9 +51,9 @@ function throwIfError(body: JsonObject, eventName: string | null = null): void {
   if (eventName === 'error' || object === 'error' || type === 'error' || isFlat) throw errorOf(body);
 }
 
-function errorOf({ code, type, status, status_code: statusCode }: JsonObject): ServiceError {
+function errorOf({ code, type, status, status_code: statusCode, message, detail }: JsonObject): UpstreamError {
   const number = [status, statusCode, code].find((value) => typeof value === 'number');
-  return upstreamError(typeof number === 'number' ? number : null, [code, type]);
+  return upstreamError(typeof number === 'number' ? number : null, [code, type], message ?? detail);
 }
 
 interface ToolCall {

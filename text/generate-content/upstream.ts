@@ -1,5 +1,4 @@
 /** What an upstream that speaks the native format answers, as canonical events. */
-import type { ServiceError } from '../../domain/errors.ts';
 import { newCallId } from '../call-ids.ts';
 import type { JsonObject, StreamEvent, Usage } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
@@ -12,7 +11,9 @@ import {
   malformedAnswer,
   objectOf,
   parseEventData,
+  sentenceOf,
   stringOf,
+  type UpstreamError,
   upstreamError,
 } from '../upstream-errors.ts';
 import { settleUsage } from '../usage.ts';
@@ -35,15 +36,16 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 }
 
 /** @param body `{error: {code, message, status, details}}`, as of https://google.aip.dev/193 */
-export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
+export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
   // A stream that fails before its first event is answered with a list of one.
   const error = objectOf(objectOf(arrayOf(body)[0] ?? body)['error']);
+  const told = sentenceOf(body, error);
   const details = arrayOf(error['details']).map(objectOf);
   // A wrong key of the gateway's own is reported as an invalid argument.
-  if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, []);
+  if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, [], told);
   const isTooLong = /exceeds the maximum number of (input )?tokens/i.test(stringOf(error['message']));
   const codes = isTooLong ? ['context_length_exceeded'] : [error['status']];
-  return upstreamError(status, codes, retryAfterSeconds ?? retryDelayOf(details));
+  return upstreamError(status, codes, told, retryAfterSeconds ?? retryDelayOf(details));
 }
 
 /** The whole seconds of a `RetryInfo`, whose delay is written `34.07s`. */

@@ -1,5 +1,4 @@
 /** What an upstream that speaks the messages format answers, as canonical events. */
-import type { ServiceError } from '../../domain/errors.ts';
 import type { AnswerPart, FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
@@ -13,7 +12,9 @@ import {
   malformedAnswer,
   objectOf,
   parseEventData,
+  sentenceOf,
   stringOf,
+  type UpstreamError,
   upstreamError,
 } from '../upstream-errors.ts';
 
@@ -22,7 +23,7 @@ const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
   [/prompt is too long/i, 'context_length_exceeded'],
   [/content filtering policy/i, 'content_filter'],
   // The gateway's own credit, which is nothing that its clients could mend.
-  [/credit balance is too low/i, 'UNAVAILABLE'],
+  [/credit balance is too low/i, 'insufficient_quota'],
 ];
 
 /** What a stop reason means; that the model was done, for one that is not known. */
@@ -47,8 +48,9 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
   return new MessagesStreamParser();
 }
 
-export function parseError(status: number, body: unknown, retryAfterSeconds?: number): ServiceError {
-  return upstreamError(status, codesOf(objectOf(objectOf(body)['error'])), retryAfterSeconds);
+export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
+  const error = objectOf(objectOf(body)['error']);
+  return upstreamError(status, codesOf(error), sentenceOf(body, error), retryAfterSeconds);
 }
 
 function codesOf(error: JsonObject): unknown[] {
@@ -60,7 +62,8 @@ function codesOf(error: JsonObject): unknown[] {
 function throwIfError(body: JsonObject, eventName: string | null = null): void {
   const error = body['error'];
   if (body['type'] !== 'error' && eventName !== 'error' && (error === undefined || error === null)) return;
-  throw upstreamError(null, codesOf(isObject(error) ? error : body));
+  const told = isObject(error) ? error : body;
+  throw upstreamError(null, codesOf(told), told['message']);
 }
 
 function startOf(message: JsonObject): StreamEvent {

@@ -29,13 +29,13 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
 /** Throws the error that an object carries: under `error`, or flat in an event of that type. */
 function throwIfError(data: JsonObject, type: unknown = data['type']): void {
   const error = data['error'];
-  if (isObject(error)) throw upstreamError(null, [error['code'], error['type']]);
-  if (type === 'error') throw upstreamError(null, [data['code']]);
+  if (isObject(error)) throw upstreamError(null, [error['code'], error['type']], error['message']);
+  if (type === 'error') throw upstreamError(null, [data['code']], data['message']);
 }
 
 function failureOf(response: JsonObject): ServiceError {
   const error = objectOf(response['error']);
-  return upstreamError(null, [error['code'], error['type']]);
+  return upstreamError(null, [error['code'], error['type']], error['message']);
 }
 
 class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
