@@ -10,7 +10,9 @@ import type { Knex } from 'knex';
  *   reservation in anything but its kind.
  * - `signup_amount` is the part of `amount` that is signup credit; the rest is funded credit.
  * - Times have milliseconds, as JavaScript's have, so that a time that was read finds the row it came from.
- * - A top-up and its reference are written together or not at all.
+ * - A top-up and its reference are written together or not at all. Payments that a payment provider announces are top-ups
+ *   whose reference is `payment:` and the payment's own id; such a payment credits one account once, whatever several events
+ *   say of it.
  * - A statement-level trigger moves the balances of accounts and keys, grouped by account: nobody can write a transfer
  *   without moving the balance, and a batch of thousands moves each balance once. It refuses a key of another account.
  */
@@ -66,6 +68,8 @@ export async function up(knex: Knex): Promise<void> {
     ) PARTITION BY RANGE (opened_at);
     CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
     CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
+    CREATE INDEX transfers_beyond_holds ON transfers (text_request_id) WHERE kind IN ('excess', 'absorbed_loss');
+    CREATE INDEX transfers_refunds ON transfers (id) WHERE kind = 'refund';
 
     CREATE TABLE top_ups (
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
@@ -73,10 +77,23 @@ export async function up(knex: Knex): Promise<void> {
       amount pico_usd NOT NULL CHECK (amount > 0),
       transfer_id text COLLATE "C" NOT NULL UNIQUE,
       created_at timestamptz(3) NOT NULL,
-      PRIMARY KEY (account_id, reference),
-      CONSTRAINT top_ups_are_transferred FOREIGN KEY (transfer_id, created_at)
-        REFERENCES transfers (id, opened_at) DEFERRABLE INITIALLY DEFERRED
+      PRIMARY KEY (account_id, reference)
     );
+    CREATE UNIQUE INDEX top_ups_one_per_payment ON top_ups (reference) WHERE reference LIKE 'payment:%';
+
+    -- Not a foreign key, which would keep the month of the transfer: a top-up stays when that is detached.
+    CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      PERFORM 1 FROM transfers WHERE id = NEW.transfer_id AND opened_at = NEW.created_at;
+      IF NOT FOUND THEN
+        RAISE EXCEPTION 'the top-up % has no transfer', NEW.reference
+          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
+      END IF;
+      RETURN NULL;
+    END $$;
+    CREATE CONSTRAINT TRIGGER top_ups_are_transferred AFTER INSERT ON top_ups
+      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_top_up_transfer();
+
     CREATE FUNCTION check_top_up() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN
       PERFORM 1 FROM top_ups WHERE transfer_id = NEW.id AND account_id = NEW.account_id
@@ -224,17 +241,5 @@ export async function up(knex: Knex): Promise<void> {
       WHEN ((OLD.used, OLD.reserved) IS DISTINCT FROM (NEW.used, NEW.reserved)) EXECUTE FUNCTION only_the_ledger_moves_money();
     CREATE TRIGGER api_keys_start_unused BEFORE INSERT ON api_keys FOR EACH ROW
       WHEN (NEW.used + NEW.reserved <> 0) EXECUTE FUNCTION only_the_ledger_moves_money();
-  `);
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP TRIGGER api_keys_start_unused ON api_keys;
-    DROP TRIGGER api_keys_usage ON api_keys;
-    DROP TRIGGER accounts_start_empty ON accounts;
-    DROP TRIGGER accounts_balances ON accounts;
-    DROP TABLE top_ups; DROP TABLE transfers;
-    DROP FUNCTION only_the_ledger_moves_money; DROP FUNCTION move_balances; DROP FUNCTION check_resolutions;
-    DROP FUNCTION check_top_up;
   `);
 }

@@ -133,12 +133,3 @@ export async function up(knex: Knex): Promise<void> {
       WHEN (NEW.task_id IS NOT NULL AND NEW.pending_id IS NOT NULL) EXECUTE FUNCTION check_task_resolution();
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP TRIGGER transfers_resolve_with_their_task ON transfers;
-    ALTER TABLE transfers DROP CONSTRAINT transfers_task_exists;
-    DROP TABLE tasks;
-    DROP FUNCTION check_task_resolution; DROP FUNCTION check_task_change; DROP FUNCTION check_new_tasks;
-  `);
-}

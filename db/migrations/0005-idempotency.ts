@@ -24,7 +24,3 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX idempotency_keys_by_expiry ON idempotency_keys (coalesce(expires_at, lease_until));
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP TABLE idempotency_keys');
-}

@@ -109,7 +109,3 @@ export async function up(knex: Knex): Promise<void> {
     END $$;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION create_tasks; DROP FUNCTION task_refusal; DROP FUNCTION complete_idempotency_claim');
-}

@@ -67,7 +67,7 @@ export const ATTEMPT_LIMITS = {
   failingDays: 5,
 } as const;
 
-/** As the functions of migration 0006 read it. */
+/** As the functions of migration 0008 read it. */
 export const ATTEMPT_LIMITS_JSON = JSON.stringify({
   per_endpoint: ATTEMPT_LIMITS.perEndpoint,
   per_account: ATTEMPT_LIMITS.perAccount,

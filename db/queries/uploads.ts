@@ -1,4 +1,4 @@
-/** Uploaded files: see migration 0022. */
+/** Uploaded files: see migration 0006. */
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 

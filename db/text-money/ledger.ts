@@ -1,5 +1,5 @@
 /**
- * The money of text requests, many requests a statement: migration 0010. It has connections of its own and speaks to them
+ * The money of text requests, many requests a statement: migration 0011. It has connections of its own and speaks to them
  * without a query builder, because every text request passes here twice.
  */
 import { Pool } from 'pg';

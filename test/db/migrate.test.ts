@@ -84,26 +84,6 @@ describe('db/migrate', () => {
     });
   });
 
-  describe('each migration', () => {
-    useEmptyDatabase();
-
-    it('is undone by its down(), with or without partitions', async () => {
-      const names = await migrationSource.getMigrations([]);
-      const schemas: (readonly string[])[] = [];
-      while (schemas.length < names.length) {
-        await database.migrate.up({ migrationSource });
-        schemas.push(await schemaOf(database));
-      }
-      await ensurePartitions(database);
-      for (const [index, name] of [...names.entries()].toReversed()) {
-        expect(await schemaOf(database), `after ${name}`).to.deep.equal(schemas[index]);
-        await database.migrate.down({ migrationSource });
-      }
-      expect(await schemaOf(database), 'nothing is left').to.deep.equal([]);
-      expect(await migrate(url)).to.deep.equal(names);
-    });
-  });
-
   describe('partitions', () => {
     useEmptyDatabase();
 

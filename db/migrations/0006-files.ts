@@ -1,13 +1,16 @@
 import type { Knex } from 'knex';
 
 /**
- * Files that accounts uploaded, and the quota that bounds them.
+ * The files in storage: those that accounts uploaded, with the quota that bounds them, and those that are written for tasks.
  *
- * - A row is there before its object is, with as many bytes as may still arrive, and goes after its object has gone: what
- *   stands in storage is always counted. `stored_at` is null while the file arrives, `deleted_at` set once it is to go.
+ * - The row of an upload is there before its object is, with as many bytes as may still arrive, and goes after its object
+ *   has gone: what stands in storage is always counted. `stored_at` is null while the file arrives, `deleted_at` set once it
+ *   is to go.
  * - `reserve_upload` is the only way to more bytes or files. It counts an account's rows under a lock of its own, so that
  *   uploads at the same time cannot exceed the quota together.
  * - `used_at` is the first time that a task was created with the file. An upload without it expires.
+ * - The file of a result is noted before its first byte, so that what no task names in the end can be found and removed. Its
+ *   row goes once the task is over and the file is either named by it or gone.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -42,9 +45,13 @@ export async function up(knex: Knex): Promise<void> {
       FROM jsonb_populate_record(NULL::uploads, upload)
       ON CONFLICT (id) DO UPDATE SET bytes = EXCLUDED.bytes;
     END $$;
-  `);
-}
 
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION reserve_upload; DROP TABLE uploads');
+    CREATE TABLE result_files (
+      key text PRIMARY KEY,
+      task_id text NOT NULL,
+      task_created_at timestamptz NOT NULL,
+      created_at timestamptz NOT NULL DEFAULT now()
+    );
+    CREATE INDEX result_files_by_age ON result_files (created_at);
+  `);
 }

@@ -270,10 +270,3 @@ export async function up(knex: Knex): Promise<void> {
     END $$;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP FUNCTION settle_text_without_hold; DROP FUNCTION settle_text; DROP FUNCTION charge_beyond_hold;
-    DROP FUNCTION take_free_slot; DROP FUNCTION hold_text;
-  `);
-}

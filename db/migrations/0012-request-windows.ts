@@ -16,7 +16,3 @@ export async function up(knex: Knex): Promise<void> {
     CREATE INDEX request_windows_by_age ON request_windows (window_start);
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP TABLE request_windows');
-}

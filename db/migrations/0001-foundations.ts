@@ -58,9 +58,3 @@ export async function up(knex: Knex): Promise<void> {
     END $$;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP FUNCTION refuse_change; DROP FUNCTION ensure_month_partitions; DROP FUNCTION id_created_at; DROP DOMAIN pico_usd;
-  `);
-}

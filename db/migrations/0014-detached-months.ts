@@ -7,8 +7,6 @@ import type { Knex } from 'knex';
  *   keys have used can still be compared with the ledger. Both are written by `detach_month` in the transaction that detaches.
  * - A month goes as a whole, and only when it is over and nothing in it can change any more: `detach_month` refuses a month
  *   that has an open reservation or a running task, and one that is not followed by two more.
- * - Top-ups and operator actions stay for ever, so what they refer to is checked when they are written, and not as foreign
- *   keys, which would keep the month.
  */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
@@ -35,32 +33,6 @@ export async function up(knex: Knex): Promise<void> {
       FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER carried_usage_not_truncated BEFORE TRUNCATE ON carried_usage
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-
-    ALTER TABLE top_ups DROP CONSTRAINT top_ups_are_transferred;
-    CREATE FUNCTION check_top_up_transfer() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      PERFORM 1 FROM transfers WHERE id = NEW.transfer_id AND opened_at = NEW.created_at;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'the top-up % has no transfer', NEW.reference
-          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      RETURN NULL;
-    END $$;
-    CREATE CONSTRAINT TRIGGER top_ups_are_transferred AFTER INSERT ON top_ups
-      DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION check_top_up_transfer();
-
-    ALTER TABLE operator_actions DROP CONSTRAINT operator_actions_task_exists;
-    CREATE FUNCTION check_action_task() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN
-      PERFORM 1 FROM tasks WHERE id = NEW.task_id AND created_at = NEW.task_created_at;
-      IF NOT FOUND THEN
-        RAISE EXCEPTION 'there is no task %', NEW.task_id
-          USING ERRCODE = 'foreign_key_violation', CONSTRAINT = TG_NAME;
-      END IF;
-      RETURN NULL;
-    END $$;
-    CREATE CONSTRAINT TRIGGER operator_actions_task_exists AFTER INSERT ON operator_actions
-      FOR EACH ROW EXECUTE FUNCTION check_action_task();
 
     CREATE FUNCTION detach_month(month date) RETURNS void LANGUAGE plpgsql AS $$
     DECLARE
@@ -112,18 +84,5 @@ export async function up(knex: Knex): Promise<void> {
       EXECUTE format('ALTER TABLE tasks DETACH PARTITION %I', 'tasks' || suffix);
       EXECUTE format('ALTER TABLE text_requests DETACH PARTITION %I', 'text_requests' || suffix);
     END $$;
-  `);
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP FUNCTION detach_month;
-    DROP TRIGGER operator_actions_task_exists ON operator_actions; DROP FUNCTION check_action_task;
-    ALTER TABLE operator_actions ADD CONSTRAINT operator_actions_task_exists
-      FOREIGN KEY (task_id, task_created_at) REFERENCES tasks (id, created_at);
-    DROP TRIGGER top_ups_are_transferred ON top_ups; DROP FUNCTION check_top_up_transfer;
-    ALTER TABLE top_ups ADD CONSTRAINT top_ups_are_transferred FOREIGN KEY (transfer_id, created_at)
-      REFERENCES transfers (id, opened_at) DEFERRABLE INITIALLY DEFERRED;
-    DROP TABLE carried_usage; DROP TABLE carried_balances;
   `);
 }

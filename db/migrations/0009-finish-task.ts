@@ -54,7 +54,3 @@ export async function up(knex: Knex): Promise<void> {
     END $$;
   `);
 }
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw('DROP FUNCTION finish_task');
-}

@@ -264,11 +264,3 @@ const ADMISSION = /* sql */ `
     RETURNING deliveries.status, deliveries.attempts, deliveries.next_attempt_at;
   END $$;
 `;
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP FUNCTION end_attempt; DROP FUNCTION begin_attempt; DROP FUNCTION claim_deliveries;
-    DROP FUNCTION endpoints_with_deliveries_to_start; DROP FUNCTION attempts_at_once;
-    DROP TABLE delivery_attempts; DROP TABLE deliveries; DROP TABLE events; DROP TABLE webhook_endpoints;
-  `);
-}

@@ -105,15 +105,5 @@ export async function up(knex: Knex): Promise<void> {
     CREATE TRIGGER text_requests_are_kept BEFORE DELETE ON text_requests FOR EACH ROW EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER text_requests_not_truncated BEFORE TRUNCATE ON text_requests
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
-
-    CREATE INDEX transfers_beyond_holds ON transfers (text_request_id) WHERE kind IN ('excess', 'absorbed_loss');
-    CREATE INDEX transfers_refunds ON transfers (id) WHERE kind = 'refund';
-  `);
-}
-
-export async function down(knex: Knex): Promise<void> {
-  await knex.raw(/* sql */ `
-    DROP INDEX transfers_refunds; DROP INDEX transfers_beyond_holds;
-    DROP TABLE text_requests; DROP TABLE text_free_slots; DROP TABLE text_holds; DROP TABLE rate_cards; DROP TABLE processes;
   `);
 }
