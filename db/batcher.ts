@@ -18,10 +18,9 @@ interface BatcherOptions<Item, Result> {
   readonly maxItems: number;
   /**
    * Does a batch again whose connection was lost, on another one and once; rejects with {@link OutcomeUnknownError} when that
-   * fails, too. Without it the same flush does, which must then be such that once and twice are the same. Null where it must
-   * not be repeated: the batch rejects with what it was lost by.
+   * fails, too. Without it the same flush does, which must then be such that once and twice are the same.
    */
-  readonly again?: ((items: readonly Item[]) => Promise<readonly Result[]>) | null;
+  readonly again?: (items: readonly Item[]) => Promise<readonly Result[]>;
   /** When it may flush; without them, whenever none of its own flushes is in flight. */
   readonly turns?: Turns;
   /** Told how many items each flush takes. */
@@ -89,7 +88,7 @@ export function createBatcher<Item, Result>(
 
   async function repeat(items: readonly Item[]): Promise<readonly Result[]> {
     try {
-      return await (again ?? flush)(items);
+      return await again(items);
     } catch (error) {
       if (isRefusal(error) && !isConnectionLost(error)) throw error;
       throw new OutcomeUnknownError('a batch was lost with its connection, and so was its repetition', {
@@ -102,7 +101,7 @@ export function createBatcher<Item, Result>(
     try {
       settle(batch, await how(batch.map(({ item }) => item)));
     } catch (error) {
-      if (how === flush && again !== null && isConnectionLost(error)) await flushBatch(batch, repeat);
+      if (how === flush && isConnectionLost(error)) await flushBatch(batch, repeat);
       else if (batch.length > 1 && isRefusal(error)) for (const waiting of batch) await flushBatch([waiting], how);
       else for (const { reject } of batch) reject(error);
     }

@@ -10,7 +10,9 @@ export type HoldRefusal =
   | 'never_topped_up'
   | 'insufficient_credits'
   | 'insufficient_funds'
-  | 'free_limit';
+  | 'free_limit'
+  /** It was given up before it was held. */
+  | 'ended';
 
 /** Why a request is not held. */
 export interface RefusedHold {
@@ -45,9 +47,10 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
       `The account has made all its requests to free models in this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
       { retryAfterSeconds: retryAfterSeconds ?? undefined },
     ),
+  ended: () => new ServiceError('processing_unavailable', 'The service is catching up. Send the request again.'),
 };
 
-/** 401, 402, 403 or 429, with a message that says what to change. */
+/** 401, 402, 403, 429 or 503, with a message that says what to change. */
 export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceError {
   return ERRORS[refused.refusal](hold, refused);
 }

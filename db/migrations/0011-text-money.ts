@@ -16,6 +16,9 @@ export async function up(knex: Knex): Promise<void> {
     -- the balance and the key's limit leave, or the usual amount as far as it is at most a third of it, so that one request
     -- leaves room for the next ones, and those of whoever has plenty hold the most. Returns those that hold less than the
     -- most with what they hold, and those whose least does not fit with the reason and with what was left for them.
+    --
+    -- Once and twice are the same: when its answer was lost a batch comes again, and the first may arrive after it. What is held
+    -- already stays as it is, and nothing is held again for a request that has ended.
     CREATE FUNCTION hold_text(process_id uuid, catalogue_version text, free_limit integer, free_limit_topped_up integer,
       ids text[], reservation_ids text[], account_ids text[], api_key_ids text[], least_amounts numeric[],
       usual_amounts numeric[], most_amounts numeric[], free boolean[], funded_only boolean[], needs_top_up boolean[], created_at timestamptz[], request_ids text[],
@@ -50,11 +53,15 @@ export async function up(knex: Knex): Promise<void> {
             WHEN account.id IS NULL OR key.id IS NULL OR key.deleted_at IS NOT NULL THEN 'key_deleted'
             WHEN key.disabled_at IS NOT NULL THEN 'key_disabled'
             WHEN key.expires_at <= moment THEN 'key_expired'
-          END AS key_refusal
+          END AS key_refusal,
+          earlier.amount AS earlier_amount,
+          EXISTS (SELECT FROM text_requests AS ended WHERE ended.id = request.id AND ended.created_at = request.created_at
+            OFFSET 0) AS has_ended
         FROM unnest(ids, account_ids, api_key_ids, least_amounts, usual_amounts, most_amounts, free, funded_only,
-            needs_top_up) WITH ORDINALITY
+            needs_top_up, created_at) WITH ORDINALITY
           AS request(id, account_id, api_key_id, least_amount, usual_amount, most_amount, free, funded_only,
-            needs_top_up, place)
+            needs_top_up, created_at, place)
+        LEFT JOIN text_holds AS earlier ON earlier.id = request.id AND earlier.id = ANY (ids)
         LEFT JOIN accounts AS account ON account.id = request.account_id AND account.id = ANY (account_ids)
         LEFT JOIN api_keys AS key ON key.id = request.api_key_id AND key.id = ANY (api_key_ids)
           AND key.account_id = request.account_id
@@ -72,6 +79,13 @@ export async function up(knex: Knex): Promise<void> {
         END IF;
 
         retry_after_seconds := NULL;
+        IF item.has_ended OR item.earlier_amount IS NOT NULL THEN
+          refusal := CASE WHEN item.has_ended THEN 'ended' END;
+          "position" := item.place;
+          amount := item.earlier_amount;
+          RETURN NEXT;
+          CONTINUE;
+        END IF;
         funds := funded_left + CASE WHEN item.funded_only THEN 0 ELSE signup_left END;
         refusal := CASE
           WHEN item.key_refusal IS NOT NULL THEN item.key_refusal

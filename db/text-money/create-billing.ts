@@ -7,7 +7,7 @@ import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.
 import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
 import { createBatcher, createTurns } from '../batcher.ts';
-import { isConnectionLost, SERVING_LIMITS } from '../connections.ts';
+import { SERVING_LIMITS } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { recordRateCards } from '../queries/rate-cards.ts';
@@ -72,12 +72,7 @@ export function createTextBilling({
   const turns = createTurns();
   const holds = createBatcher<NewTextHold, HeldText | RefusedHold>(
     (batch) => withPartitions(database, () => ledger.hold(batch)),
-    {
-      maxItems: MAX_HELD_AT_ONCE,
-      // A hold that was made although its answer was lost is released, and another one made.
-      again: null,
-      turns,
-    },
+    { maxItems: MAX_HELD_AT_ONCE, turns },
   );
   const settlements = createSettlements(ledger, turns, log);
   const presence = keepProcessKnown({ database, ledger, processId, waitsSince, log });
@@ -123,13 +118,12 @@ export function createTextBilling({
     return settlements.add(settlement, () => void waitedFor.delete(hold.id));
   }
 
-  async function holdFor(charge: TextCharge): Promise<{ hold: NewTextHold; decision: HeldText | RefusedHold }> {
-    const hold = newHold(charge);
+  async function holdFor(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
     waitedFor.set(hold.id, hold.createdAt);
     try {
       const decision = await holds.add(hold);
       if (decision.refusal !== null) waitedFor.delete(hold.id);
-      return { hold, decision };
+      return decision;
     } catch (error) {
       waitedFor.delete(hold.id);
       await releaseLost(charge, hold);
@@ -155,10 +149,8 @@ export function createTextBilling({
           retryAfterSeconds: FULL_RETRY_SECONDS,
         });
       }
-      const { hold, decision } = await holdFor(charge).catch((error: unknown) => {
-        if (!isConnectionLost(error)) throw error;
-        return holdFor(charge);
-      });
+      const hold = newHold(charge);
+      const decision = await holdFor(charge, hold);
       if (decision.refusal !== null) throw refusedHold(hold, decision);
       const bound = boundOf(charge, decision.amount);
       return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));

@@ -191,19 +191,6 @@ describe('db/batcher', () => {
       expect(two).to.deep.include({ reason: refusal });
       expect([firsts, seconds]).to.deep.equal([[[1, 2]], [[1, 2], [1], [2]]]);
     });
-
-    it('but not where it must not be repeated', async () => {
-      let flushed = 0;
-      const batcher = createBatcher<number, string>(
-        async () => {
-          flushed += 1;
-          throw lost;
-        },
-        { maxItems: 10, again: null },
-      );
-      expect(await rejectionOf(batcher.add(1))).to.equal(lost);
-      expect(flushed).to.equal(1);
-    });
   });
 
   for (const [what, results] of [

@@ -67,26 +67,22 @@ async function checkFailures({ textAnswers, database }: Evidence): Promise<Check
   return { promise: 'no text request that was answered with an error was charged', failures };
 }
 
-/** A hold that was lost on its way is given back and put on record as a failure of its own; another one took its place. */
-const IS_LOST_HOLD = `outcome = 'failed' AND error_code = 'internal_error' AND charge = 0`;
-
 async function readUsage(database: Evidence['database']): Promise<Map<string, UsageRow>> {
-  const { rows } = await database.raw<{ rows: UsageRow[] }>(/* sql */ `
-    SELECT request_id, outcome, charge, input_tokens, output_tokens FROM text_requests
-    ORDER BY (${IS_LOST_HOLD}) DESC`);
+  const { rows } = await database.raw<{ rows: UsageRow[] }>(
+    'SELECT request_id, outcome, charge, input_tokens, output_tokens FROM text_requests',
+  );
   return new Map(rows.map((row) => [row.request_id, row]));
 }
 
 const checkCharges = sqlCheck(
-  'every text request is on record once, beside holds that were lost on their way, and its transfers are its charge',
+  'every text request is on record once, and its transfers are its charge',
   /* sql */ `
   SELECT format('%s: %s records, charged %s, the ledger has %s', request_id, count(DISTINCT id), max(charge), max(paid))
     AS failure
   FROM text_requests, LATERAL (
     SELECT coalesce(sum(amount), 0) AS paid FROM transfers
     WHERE text_request_id = text_requests.id AND credit = 'revenue') AS ledger
-  GROUP BY request_id HAVING max(charge) <> max(paid)
-    OR count(*) FILTER (WHERE (${IS_LOST_HOLD}) IS NOT TRUE) > 1`,
+  GROUP BY request_id HAVING max(charge) <> max(paid) OR count(*) > 1`,
 );
 
 const checkHolds = sqlCheck(

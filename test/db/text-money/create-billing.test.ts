@@ -1,11 +1,12 @@
-import { connect, createServer, type Socket } from 'node:net';
 import { expect } from 'chai';
 import pino from 'pino';
 import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
+import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { TextModel } from '../../../catalogue/types.ts';
+import { OutcomeUnknownError } from '../../../db/connections.ts';
 import type { Database } from '../../../db/database.ts';
 import { releaseAbandonedText } from '../../../db/text-money/abandoned.ts';
 import { deleteApiKey, findCaller } from '../../../db/queries/api-keys.ts';
@@ -308,19 +309,83 @@ describe('billing of text', () => {
     await other.close();
   });
 
-  it('keeps what cannot be written while the database is away, and writes it when it is back', async () => {
-    const line = await startLine(testDatabase.url);
-    const other = open(line.url);
-    const key = await fundedKey();
-    const hold = await other.hold(await chargeOf(key));
-    line.cut();
-    // Resolves although nothing was written.
-    await hold.settle(ANSWERED);
-    expect(await database('text_requests').where('id', hold.textRequestId)).to.have.length(0);
-    line.mend();
-    await other.close();
-    expect(await database('text_requests').where('id', hold.textRequestId)).to.have.length(1);
-    await line.stop();
+  describe('over connections that fail', () => {
+    let proxy: TcpProxy;
+    let other: TextBillingService;
+
+    beforeEach(async () => {
+      proxy = await startTcpProxy(testDatabase.url);
+      other = open(proxy.urlOf(testDatabase.url));
+      await other.ready();
+      await other.ping();
+    });
+    afterEach(async () => {
+      await other.close();
+      await proxy.close();
+    });
+
+    const recordsOf = ({ accountId }: TestKey) =>
+      database('text_requests').where('account_id', accountId).select('outcome', 'charge');
+    const heldBy = ({ accountId }: TestKey) => database('text_holds').where('account_id', accountId).pluck('id');
+    const funded = async ({ accountId }: TestKey): Promise<bigint> =>
+      (await reloadAccount(database, { id: accountId })).fundedAvailable;
+
+    const releasesSince = async (moment: Date): Promise<number> => {
+      const done = database('pg_stat_activity').whereLike('query', '%settle_text(%').where('query_start', '>', moment);
+      return (await done.where('state', 'idle').whereRaw('datname = current_database()')).length;
+    };
+
+    it('keeps what cannot be written while the database is away, and writes it when it is back', async () => {
+      const key = await fundedKey();
+      const hold = await other.hold(await chargeOf(key));
+      proxy.refuseNew();
+      proxy.reset();
+      // Resolves although nothing was written.
+      await hold.settle(ANSWERED);
+      expect(await recordsOf(key)).to.deep.equal([]);
+      proxy.refuseNew(false);
+      await waitUntil(async () => expect(await recordsOf(key)).to.have.length(1), { timeoutMs: 10_000 });
+    });
+
+    it('finds the hold again whose answer was lost, so that the request is held and on record once', async () => {
+      const key = await fundedKey();
+      proxy.swallowAnswers();
+      const held = other.hold(await chargeOf(key));
+      const [first] = await waitUntil(
+        async () => {
+          const ids = await heldBy(key);
+          expect(ids).to.have.length(1);
+          return ids;
+        },
+        { timeoutMs: 10_000 },
+      );
+      proxy.reset();
+      const hold = await held;
+      expect(hold.textRequestId).to.equal(first);
+      await hold.settle(ANSWERED);
+      const [record, ...more] = await recordsOf(key);
+      expect(more).to.deep.equal([]);
+      expect(record).to.include({ outcome: 'succeeded' });
+      expect(await funded(key)).to.equal(10n ** 12n - BigInt(record.charge));
+    });
+
+    it('releases a hold that was given up and whose statement arrives late', async function () {
+      this.timeout(30_000);
+      const key = await fundedKey();
+      proxy.silence();
+      proxy.refuseNew();
+      const error = await rejectionOf(other.hold(await chargeOf(key)));
+      expect(error).to.be.instanceOf(OutcomeUnknownError);
+      const givenUpAt = new Date();
+      proxy.refuseNew(false);
+      // A release has found nothing to release.
+      await waitUntil(async () => expect(await releasesSince(givenUpAt)).to.be.greaterThan(0), { timeoutMs: 10_000 });
+      proxy.release();
+      await waitUntil(async () => expect(await heldBy(key)).to.have.length(1), { timeoutMs: 5_000, pauseMs: 5 });
+      await waitUntil(async () => expect(await heldBy(key)).to.deep.equal([]), { timeoutMs: 12_000 });
+      expect(await funded(key)).to.equal(10n ** 12n);
+      expect(await recordsOf(key)).to.deep.equal([{ outcome: 'failed', charge: '0' }]);
+    });
   });
 
   it('gives back what its process does not wait for, such as a hold that came late, and nothing else', async () => {
@@ -433,52 +498,4 @@ function modelOf(id: string): TextModel {
   const model = catalogue.textModels.get(id);
   if (!model) throw new Error(`there is no model ${id}`);
   return model;
-}
-
-interface Line {
-  /** The database by way of this line. */
-  readonly url: string;
-  /** Breaks every connection and takes no new one. */
-  cut(): void;
-  mend(): void;
-  stop(): Promise<void>;
-}
-
-/** A way to the database that can be cut. */
-async function startLine(databaseUrl: string): Promise<Line> {
-  const target = new URL(databaseUrl);
-  const sockets = new Set<Socket>();
-  let isCut = false;
-  const server = createServer((socket) => {
-    if (isCut) {
-      socket.destroy();
-      return;
-    }
-    const upstream = connect(Number(target.port), target.hostname);
-    for (const one of [socket, upstream]) {
-      sockets.add(one);
-      one.on('error', () => {});
-      one.on('close', () => sockets.delete(one));
-    }
-    socket.pipe(upstream).pipe(socket);
-  });
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  const url = new URL(databaseUrl);
-  url.port = String(typeof address === 'object' && address ? address.port : 0);
-  const cut = (): void => {
-    isCut = true;
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    url: url.href,
-    cut,
-    mend: () => void (isCut = false),
-    stop: async () => {
-      cut();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }

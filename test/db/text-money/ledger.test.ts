@@ -158,6 +158,31 @@ describe('the money of text requests', () => {
       });
     });
 
+    it('is made once, however often and in whatever batch it is asked for', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const [one, other] = [newHold(key, { amount: 300n }), newHold(key, { amount: 500n })];
+      await held(one);
+      const decisions = await ledger.hold([one, other]);
+      expect(decisions).to.deep.equal([
+        { refusal: null, amount: 300n },
+        { refusal: null, amount: 500n },
+      ]);
+      await Promise.all([held(other), held(one)]);
+      expect((await balances(key))['fundedReserved']).to.equal(800n);
+    });
+
+    it('is not made again for a request that has ended', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const hold = await held(newHold(key));
+      await ledger.settle([settlementOf(hold)]);
+      expect(await refusals([hold])).to.deep.equal(['ended']);
+      expect((await balances(key))['fundedReserved']).to.equal(0n);
+      expect(await transfersOf(database, hold)).to.deep.equal([
+        ['reservation', 1_000],
+        ['settlement', 600],
+      ]);
+    });
+
     it('is refused for a key that was deleted, disabled or has expired, whatever a cache says', async () => {
       const deleted = await keyWith({ fundedUsd: 1 });
       const disabled = await keyWith({ fundedUsd: 1 });
