@@ -24,8 +24,10 @@ export interface TextCall {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly requestId: string;
-  /** Milliseconds since 1970. */
+  /** By the clock of the database, in milliseconds since 1970: decides about prices, and whether the key has expired. */
   readonly startedAtMs: number;
+  /** The same moment of `performance.now()`, for how long things take. */
+  readonly timedFromMs: number;
   /** What every answer to the call carries, errors included. */
   readonly headers: Record<string, string>;
 }
@@ -67,13 +69,13 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   return { ...call, accountId: caller.account.id, read: { format: endpoint.format, body, request }, model, hold };
 }
 
-async function authenticate({ target, request }: TextCall, services: TextServices): Promise<Caller> {
+async function authenticate({ target, request, startedAtMs }: TextCall, services: TextServices): Promise<Caller> {
   const { credentialHeaders, credentialParameter } = target.endpoint;
   const inQuery = credentialParameter === null ? '' : (queryOf(request).get(credentialParameter) ?? '');
   const apiKey = credentialOf(request.headers, credentialHeaders, inQuery);
   const caller = apiKey.length <= MAX_KEY_LENGTH ? await services.findCaller(apiKey) : null;
   if (caller === null) throw refusedKey('key_unknown');
-  assertUsable(caller.key, new Date());
+  assertUsable(caller.key, new Date(startedAtMs));
   assertNotExhausted(caller.key);
   const address = clientAddress(request, services.settings.trustedProxies);
   if (!isAllowedAddress(caller.key, address)) throw new ServiceError('access_denied', addressRefusal(address));

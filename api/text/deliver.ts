@@ -61,7 +61,7 @@ interface Watch {
 
 /** Ends what takes too long, and what clients left behind that nobody pays for or waits for any more. */
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
-  const { request, read, startedAtMs, model, accountId } = call;
+  const { request, read, timedFromMs, model, accountId } = call;
   // Not the response: one that waits behind another on its connection is not told that it is closed.
   const { socket } = request;
   const controller = new AbortController();
@@ -80,7 +80,7 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
       new ServiceError('processing_timeout', 'The answer took too long. Stream it, or ask for a shorter one.'),
     );
   const isLimited = cutoffMs !== null && !read.request.stream;
-  const timer = isLimited ? setTimeout(cutOff, Math.max(startedAtMs + cutoffMs - Date.now(), 0)) : undefined;
+  const timer = isLimited ? setTimeout(cutOff, Math.max(timedFromMs + cutoffMs - performance.now(), 0)) : undefined;
   if (socket.destroyed) leave();
   else socket.once('close', leave);
   return {
@@ -97,7 +97,7 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
 /** @throws ServiceError when no upstream answers */
 function callModel(
   { model, read, hold, requestId, startedAtMs }: AdmittedCall,
-  { upstreams }: TextServices,
+  { upstreams, clock }: TextServices,
   progress: Progress,
   watch: Watch,
 ): Promise<Answered<Exchange>> {
@@ -105,7 +105,7 @@ function callModel(
     request: read.request,
     responseId: requestId.slice(requestId.indexOf('_') + 1),
     createdAtSeconds: Math.floor(startedAtMs / 1000),
-    nowSeconds: () => Math.floor(Date.now() / 1000),
+    nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   };
   const bounded = withBound(read, hold.maxOutputTokens);
   const prepare = (route: TextRoute, apiKey: string): Exchange => {
@@ -148,7 +148,7 @@ function asksForLongAnswer({ request, body }: ReadRequest): boolean {
 }
 
 function outcomeOf(
-  { startedAtMs }: AdmittedCall,
+  { timedFromMs }: AdmittedCall,
   progress: Progress,
   failure: Error | null,
   firstByteAtMs: number | null,
@@ -160,8 +160,8 @@ function outcomeOf(
     ...endingOf(progress, failure),
     ...countsOf(meter, ending),
     upstream: isNamed ? { provider: route.provider, format: route.format } : null,
-    latencyMs: Date.now() - startedAtMs,
-    firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - startedAtMs,
+    latencyMs: performance.now() - timedFromMs,
+    firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
   };
 }
 

@@ -10,7 +10,7 @@ import { queryOf, sendError, sendJson } from './http.ts';
 import type { TextSettings } from './services.ts';
 
 export interface Reply {
-  /** When the answer began to reach the client, in milliseconds since 1970; null before. */
+  /** When the answer began to reach the client, by `performance.now()`; null before. */
   readonly firstByteAtMs: number | null;
   /** Reads an upstream's answer to its end, also when the client is gone, and passes on what can go before it is settled. */
   take(answer: Answer, exchange: Exchange): Promise<void>;
@@ -40,7 +40,7 @@ class WholeReply implements Reply {
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
     this.#body = exchange.readResult(await answer.readText(MAX_RESULT_BYTES));
-    if (!this.#call.response.destroyed) this.firstByteAtMs = Date.now();
+    if (!this.#call.response.destroyed) this.firstByteAtMs = performance.now();
   }
 
   finish(): void {
@@ -105,7 +105,7 @@ class StreamedReply implements Reply {
       else stage.push(bytes, emit);
     } finally {
       if (pieces.length > 0 && !stream.isGone) {
-        this.firstByteAtMs ??= Date.now();
+        this.firstByteAtMs ??= performance.now();
         await stream.send(pieces);
       }
     }

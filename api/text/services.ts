@@ -1,6 +1,7 @@
 /** What serving text is made of. */
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
+import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { CountRequest } from '../middlewares/limit-requests.ts';
@@ -17,6 +18,8 @@ export interface TextServices {
   readonly countRequest: CountRequest;
   /** Whether an account has anything left at all. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
+  /** By which requests are dated. */
+  readonly clock: Clock;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing;

@@ -51,7 +51,9 @@ export function createTextHandler(services: TextServices): TextHandler {
       if (target === null) return next(request, response);
       const requestId = newId('request');
       const headers = { 'x-request-id': requestId };
-      const call: TextCall = { target, request, response, requestId, startedAtMs: Date.now(), headers };
+      const startedAtMs = services.clock.nowMs();
+      const timedFromMs = performance.now();
+      const call: TextCall = { target, request, response, requestId, startedAtMs, timedFromMs, headers };
       observe(call, services);
       const served = serve(call);
       underWay.add(served);

@@ -1,5 +1,6 @@
 /** What serves text, in the api process and in the text process. */
 import type { AppDependencies } from '../../api/app.ts';
+import type { Web } from './web.ts';
 import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
 import { digestApiKey } from '../../api/services/api-key-digest.ts';
 import { cached } from '../../api/services/cached.ts';
@@ -27,11 +28,11 @@ const STALL_MS = 60_000;
 /** @param cutoffMs after which a request that does not stream is cut off; null: never */
 export function openText(
   config: Config,
-  dependencies: AppDependencies,
+  dependencies: Web['dependencies'],
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
-  const { database, catalogue, log, metrics, tracing, settings } = dependencies;
+  const { database, clock, catalogue, log, metrics, tracing, settings } = dependencies;
   const upstreams = openTextUpstreams(config, { tracing, metrics });
   const handler = createTextHandler({
     catalogue,
@@ -42,6 +43,7 @@ export function openText(
       CALLER_CACHE,
     ),
     countRequest: createRequestCounter(database, settings.requestLimits),
+    clock,
     hasCredit: (accountId) => againIfLost(() => hasCredit(database, accountId)),
     log,
     metrics,

@@ -19,6 +19,7 @@ import {
   type TextModel,
   type TextRoute,
 } from '../../catalogue/types.ts';
+import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
@@ -82,6 +83,8 @@ export interface TestTextOptions {
   readonly models?: readonly TextModel[];
   readonly silenceTimeoutMs?: number;
   readonly requestsPerMinute?: number;
+  /** That of the machine by default. */
+  readonly clock?: Clock;
   /** Refusals of the account, to be told to clients; left to the account when left out. */
   readonly refuseHold?: (charge: TextCharge) => Error | null;
 }
@@ -113,6 +116,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       readsPerMinute: 1_000_000,
     }),
     hasCredit: (accountId) => hasCredit(database, accountId),
+    clock: options.clock ?? MACHINE_CLOCK,
     log: logger,
     metrics,
     tracing: NO_TRACING,
