@@ -11,15 +11,22 @@ const SLOWEST_BYTES_PER_SECOND = 2_048;
 /** Of all bodies that have not been read yet. What a header announces reserves nothing: only bytes that have come count. */
 const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;
+/** A few milliseconds' worth. */
+const MAX_BYTES_PER_TURN = 2 ** 20;
+/** Pieces below this cost more than they hold, and are joined when there are many. */
+const SHORT_PIECE_BYTES = 1_024;
+const SHORT_PIECES_TO_JOIN = 1_024;
 
 export interface ReceivingLimits {
   readonly maxHeldBytes: number;
   readonly paceCheckMs: number;
+  /** What is read of all bodies in one turn of the event loop, about; the rest waits for the next turn. */
+  readonly maxBytesPerTurn: number;
 }
 
 /** A body that has come, and that counts until it is released. */
 export interface ReceivedBody {
-  readonly bytes: Buffer<ArrayBuffer>;
+  readonly bytes: Buffer;
   readonly release: () => void;
 }
 
@@ -46,8 +53,9 @@ export interface Receiving {
   watch(request: IncomingMessage): { readonly tooSlow: Promise<never>; stop(): void };
 }
 
-export function createReceiving({ maxHeldBytes, paceCheckMs }: ReceivingLimits): Receiving {
+export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: ReceivingLimits): Receiving {
   const bodies = new Set<IncomingBody>();
+  const turns = new Turns(maxBytesPerTurn);
   let heldBytes = 0;
 
   function take(body: IncomingBody, bytes: number): void {
@@ -82,7 +90,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs }: ReceivingLimits):
     watch,
     receive: async (request, maxBytes, look) => {
       if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-      const pieces: Buffer[] = [];
+      const pieces = new Pieces();
       const { promise: refused, reject: refuse } = withRejection();
       const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
       bodies.add(body);
@@ -90,26 +98,90 @@ export function createReceiving({ maxHeldBytes, paceCheckMs }: ReceivingLimits):
       const takePiece = (piece: Buffer): void => {
         if (body.bytes + piece.byteLength > maxBytes) throw bodyTooLarge(maxBytes);
         look?.(piece);
-        pieces.push(piece);
+        pieces.add(piece);
         take(body, piece.byteLength);
+        turns.take(request, piece.byteLength);
       };
       try {
         await Promise.race([readAll(request, takePiece), pace.tooSlow, refused]);
         bodies.delete(body);
-        return { bytes: Buffer.concat(pieces), release: () => release(body) };
+        return { bytes: pieces.join(), release: () => release(body) };
       } catch (error) {
         release(body);
         throw error;
       } finally {
         pace.stop();
+        turns.leave(request);
         request.removeAllListeners('data').pause();
       }
     },
   };
 }
 
+/**
+ * Has bodies wait for the next turn of the event loop once much was read in this one: a client that sends faster than its body
+ * can be looked at would keep the others from their turn.
+ */
+class Turns {
+  readonly #waiting = new Set<IncomingMessage>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** To be told of each piece. */
+  take(request: IncomingMessage, bytes: number): void {
+    if (this.#bytes === 0) setImmediate(() => this.#beginTurn());
+    this.#bytes += bytes;
+    if (this.#bytes > this.#maxBytes) this.#waiting.add(request.pause());
+  }
+
+  /** Nobody reads the request any more. */
+  leave(request: IncomingMessage): void {
+    this.#waiting.delete(request);
+  }
+
+  #beginTurn(): void {
+    this.#bytes = 0;
+    for (const request of this.#waiting) request.resume();
+    this.#waiting.clear();
+  }
+}
+
+/** The bytes of a body, of which the client chooses the pieces. */
+class Pieces {
+  readonly #pieces: Buffer[] = [];
+  #short: Buffer[] = [];
+
+  add(piece: Buffer): void {
+    if (piece.byteLength < SHORT_PIECE_BYTES) {
+      this.#short.push(piece);
+      if (this.#short.length === SHORT_PIECES_TO_JOIN) this.#joinShort();
+      return;
+    }
+    this.#joinShort();
+    this.#pieces.push(piece);
+  }
+
+  join(): Buffer {
+    const pieces = [...this.#pieces, ...this.#short];
+    return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
+  }
+
+  #joinShort(): void {
+    if (this.#short.length > 0) this.#pieces.push(Buffer.concat(this.#short));
+    this.#short = [];
+  }
+}
+
 /** What all of this process shares. */
-export const receiving: Receiving = createReceiving({ maxHeldBytes: MAX_HELD_BYTES, paceCheckMs: PACE_CHECK_MS });
+export const receiving: Receiving = createReceiving({
+  maxHeldBytes: MAX_HELD_BYTES,
+  paceCheckMs: PACE_CHECK_MS,
+  maxBytesPerTurn: MAX_BYTES_PER_TURN,
+});
 
 async function readAll(request: IncomingMessage, take: (piece: Buffer) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {

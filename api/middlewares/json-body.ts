@@ -55,14 +55,14 @@ export async function readJsonBody(
  * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway; 408 or
  *   503 when it is too slow
  */
-export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer<ArrayBuffer>> {
+export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { bytes, release } = await receiving.receive(request, maxBytes);
   release();
   return bytes;
 }
 
 /** Parses a body that was read with {@link readBody}. @throws ServiceError 400 for what is no JSON, or too large as such */
-export async function readJson(bytes: Buffer<ArrayBuffer>, limits: JsonLimits): Promise<unknown> {
+export async function readJson(bytes: Buffer, limits: JsonLimits): Promise<unknown> {
   new JsonSizer(limits).push(bytes);
   return parse(bytes);
 }

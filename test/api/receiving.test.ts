@@ -9,6 +9,11 @@ import type { ServiceError } from '../../domain/errors.ts';
 
 const MAX_BYTES = 1_000_000;
 const LARGE = 40_000;
+const LIMITS = { maxHeldBytes: 100 * MAX_BYTES, paceCheckMs: 60_000, maxBytesPerTurn: MAX_BYTES };
+
+function written(socket: Socket, text: string): Promise<unknown> {
+  return new Promise((resolve) => socket.write(text, resolve));
+}
 
 describe('receiving bodies', () => {
   let server: RunningServer;
@@ -16,11 +21,11 @@ describe('receiving bodies', () => {
   const sockets: Socket[] = [];
 
   /** A server that reads bodies, and releases each when it has come. */
-  async function start(receiving: Receiving): Promise<void> {
+  async function start(receiving: Receiving, look?: (piece: Uint8Array) => void): Promise<void> {
     outcomes = [];
     server = await listen(
       async (request, response) => {
-        const outcome = await receiving.receive(request, MAX_BYTES).then(
+        const outcome = await receiving.receive(request, MAX_BYTES, look).then(
           ({ bytes, release }) => {
             release();
             return bytes.byteLength;
@@ -39,13 +44,18 @@ describe('receiving bodies', () => {
     await server.stop(0);
   });
 
-  async function send(bytes: number, announcedBytes: number): Promise<Socket> {
+  async function sendHead(bodyHeader: string): Promise<Socket> {
     const socket = connect(server.port, '127.0.0.1').on('error', () => {});
     sockets.push(socket);
     socket.resume();
     await once(socket, 'connect');
-    const head = `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${announcedBytes}\r\n\r\n`;
-    await new Promise((resolve) => socket.write(head + 'x'.repeat(bytes), resolve));
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${bodyHeader}\r\n\r\n`);
+    return socket;
+  }
+
+  async function send(bytes: number, announcedBytes: number): Promise<Socket> {
+    const socket = await sendHead(`Content-Length: ${announcedBytes}`);
+    await written(socket, 'x'.repeat(bytes));
     return socket;
   }
 
@@ -54,7 +64,7 @@ describe('receiving bodies', () => {
   }
 
   it('refuses the slowest of those that hold much when all together hold too much, and reads on with the others', async () => {
-    await start(createReceiving({ maxHeldBytes: 3 * LARGE, paceCheckMs: 60_000 }));
+    await start(createReceiving({ ...LIMITS, maxHeldBytes: 3 * LARGE }));
     await send(LARGE, MAX_BYTES);
     await sleep(300);
     await send(100, MAX_BYTES);
@@ -73,7 +83,7 @@ describe('receiving bodies', () => {
   });
 
   it('holds nothing for what a header announces', async () => {
-    await start(createReceiving({ maxHeldBytes: LARGE, paceCheckMs: 60_000 }));
+    await start(createReceiving({ ...LIMITS, maxHeldBytes: LARGE }));
     for (let count = 0; count < 20; count += 1) await send(1, MAX_BYTES);
     await send(LARGE / 2, LARGE / 2);
     await settled(1);
@@ -81,7 +91,7 @@ describe('receiving bodies', () => {
   });
 
   it('gives up a body that comes too slowly', async () => {
-    await start(createReceiving({ maxHeldBytes: MAX_BYTES, paceCheckMs: 50 }));
+    await start(createReceiving({ ...LIMITS, paceCheckMs: 50 }));
     const socket = await send(10, 1_000);
     const drip = setInterval(() => socket.write('x'), 20);
     await settled(1);
@@ -90,7 +100,7 @@ describe('receiving bodies', () => {
   });
 
   it('frees what a client held that has left', async () => {
-    await start(createReceiving({ maxHeldBytes: LARGE, paceCheckMs: 60_000 }));
+    await start(createReceiving({ ...LIMITS, maxHeldBytes: LARGE }));
     for (let count = 1; count <= 3; count += 1) {
       (await send(LARGE - 100, MAX_BYTES)).destroy();
       await settled(count);
@@ -98,5 +108,32 @@ describe('receiving bodies', () => {
     await send(LARGE - 100, LARGE - 100);
     await settled(4);
     expect(outcomes.at(-1)).to.equal(LARGE - 100);
+  });
+
+  it('holds little more than the bytes of a body that comes in pieces of one', async () => {
+    await start(createReceiving(LIMITS));
+    const before = process.memoryUsage().rss;
+    const socket = await sendHead('Transfer-Encoding: chunked');
+    await written(socket, '1\r\nx\r\n'.repeat(MAX_BYTES));
+    await written(socket, '0\r\n\r\n');
+    await settled(1);
+    expect(outcomes).to.deep.equal([MAX_BYTES]);
+    expect((process.memoryUsage().rss - before) / MAX_BYTES).to.be.below(100);
+  });
+
+  it('reads no more than its share of many large bodies in one turn of the event loop', async () => {
+    let bytesOfTurn = 0;
+    let mostBytes = 0;
+    const look = (piece: Uint8Array): void => {
+      if (bytesOfTurn === 0) setImmediate(() => (bytesOfTurn = 0));
+      bytesOfTurn += piece.byteLength;
+      mostBytes = Math.max(mostBytes, bytesOfTurn);
+    };
+    await start(createReceiving({ ...LIMITS, maxBytesPerTurn: 1_000 }), look);
+    await Promise.all(Array.from({ length: 16 }, () => send(MAX_BYTES, MAX_BYTES)));
+    await settled(16);
+    expect(outcomes).to.deep.equal(Array.from({ length: 16 }, () => MAX_BYTES));
+    // Of each connection what one read gives.
+    expect(mostBytes).to.be.below(16 * 65_536 + 1);
   });
 });

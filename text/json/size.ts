@@ -17,6 +17,7 @@ const MAXIMUM_NAME_BYTES = 4_096;
 /** Names of models are shorter. */
 const LONGEST_TOP_TEXT = 200;
 
+const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -57,11 +58,14 @@ export class JsonSizer {
   push(bytes: Uint8Array): void {
     for (let index = 0; index < bytes.length; index += 1) {
       if (this.#place !== 'outside') index = this.#skipText(bytes, index);
-      else this.#take(bytes[index]);
+      else {
+        const byte = bytes[index] ?? SPACE;
+        if (byte > SPACE) this.#take(byte);
+      }
     }
   }
 
-  #take(byte: number | undefined): void {
+  #take(byte: number): void {
     switch (byte) {
       case QUOTE:
         this.#place = 'text';
@@ -102,14 +106,14 @@ export class JsonSizer {
 
   /** @returns the index of the last byte that belongs to the text */
   #skipText(bytes: Uint8Array, from: number): number {
-    let isEscaped = this.#place === 'escape';
-    let index = from;
-    for (; index < bytes.length; index += 1) {
+    let index = this.#place === 'escape' ? from + 1 : from;
+    while (index < bytes.length) {
       const byte = bytes[index];
-      if (isEscaped) isEscaped = false;
-      else if (byte === BACKSLASH) isEscaped = true;
-      else if (byte === QUOTE) break;
+      if (byte === QUOTE) break;
+      index += byte === BACKSLASH ? 2 : 1;
     }
+    const isEscaped = index > bytes.length;
+    index = Math.min(index, bytes.length);
     if (this.#depth === 1 && this.#textLength < LONGEST_TOP_TEXT) {
       this.#topText += Buffer.from(bytes.subarray(from, Math.min(index, from + LONGEST_TOP_TEXT))).toString('latin1');
     }
