@@ -4,6 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
+import { BodyBytes } from './body-bytes.ts';
 
 const PACE_CHECK_MS = 10_000;
 /** Slower than any line on which a prompt would be worth the wait. */
@@ -13,9 +14,6 @@ const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;
 /** A few milliseconds' worth. */
 const MAX_BYTES_PER_TURN = 2 ** 20;
-/** Pieces below this cost more than they hold, and are joined when there are many. */
-const SHORT_PIECE_BYTES = 1_024;
-const SHORT_PIECES_TO_JOIN = 1_024;
 
 export interface ReceivingLimits {
   readonly maxHeldBytes: number;
@@ -90,7 +88,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
     watch,
     receive: async (request, maxBytes, look) => {
       if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
-      const pieces = new Pieces();
+      const pieces = new BodyBytes();
       const { promise: refused, reject: refuse } = withRejection();
       const body: IncomingBody = { startedAtMs: performance.now(), bytes: 0, refuse };
       bodies.add(body);
@@ -105,9 +103,10 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
       try {
         await Promise.race([readAll(request, takePiece), pace.tooSlow, refused]);
         bodies.delete(body);
-        return { bytes: pieces.join(), release: () => release(body) };
+        return { bytes: pieces.take(), release: () => release(body) };
       } catch (error) {
         release(body);
+        pieces.drop();
         throw error;
       } finally {
         pace.stop();
@@ -147,32 +146,6 @@ class Turns {
     this.#bytes = 0;
     for (const request of this.#waiting) request.resume();
     this.#waiting.clear();
-  }
-}
-
-/** The bytes of a body, of which the client chooses the pieces. */
-class Pieces {
-  readonly #pieces: Buffer[] = [];
-  #short: Buffer[] = [];
-
-  add(piece: Buffer): void {
-    if (piece.byteLength < SHORT_PIECE_BYTES) {
-      this.#short.push(piece);
-      if (this.#short.length === SHORT_PIECES_TO_JOIN) this.#joinShort();
-      return;
-    }
-    this.#joinShort();
-    this.#pieces.push(piece);
-  }
-
-  join(): Buffer {
-    const pieces = [...this.#pieces, ...this.#short];
-    return pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces);
-  }
-
-  #joinShort(): void {
-    if (this.#short.length > 0) this.#pieces.push(Buffer.concat(this.#short));
-    this.#short = [];
   }
 }
 
