@@ -5,6 +5,7 @@
  */
 import Joi from 'joi';
 import { badRequest } from '../domain/errors.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 
 /** What each kind of fault is called, where its schema does not say otherwise: specification section 4.2. */
 const SENTENCES = {
@@ -72,7 +73,7 @@ export function createValidator<Body>(
  * @throws ServiceError `bad_request` when it is a list, a text, null, …
  */
 export function requireObject(body: unknown): JsonObject {
-  if (!isJsonObject(body)) throw badRequest('The request body must be a JSON object');
+  if (!isObject(body)) throw badRequest('The request body must be a JSON object');
   return body;
 }
 
@@ -114,12 +115,6 @@ export function linkList(maxItems: number, isInputLink: (text: string) => boolea
       return index === -1 ? items : helpers.error('link.refused', { index });
     })
     .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https?://' } } });
-}
-
-type JsonObject = Readonly<Record<string, unknown>>;
-
-function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** PostgreSQL keeps neither NUL characters nor halves of surrogate pairs. */

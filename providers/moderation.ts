@@ -1,5 +1,6 @@
 /** Asks a moderation service about the inputs of a request, before anything is created or charged. */
 import { Agent, type Dispatcher } from 'undici';
+import { isObject } from '../domain/json.ts';
 import { exchange } from './http-jobs/exchange.ts';
 import { ProviderUnreachableError } from './media-provider.ts';
 
@@ -81,11 +82,11 @@ export function createHttpModerator(options: HttpModeratorOptions): Moderator & 
 
 /** @throws ProviderUnreachableError when the answer holds no verdict */
 function verdictOf(document: unknown): ModerationVerdict {
-  const results = isRecord(document) ? document['results'] : undefined;
+  const results = isObject(document) ? document['results'] : undefined;
   if (!Array.isArray(results) || results.length === 0) throw noVerdict();
   const verdicts = results.map((result: unknown) => {
-    if (!isRecord(result) || typeof result['flagged'] !== 'boolean') throw noVerdict();
-    const categories = isRecord(result['categories']) ? result['categories'] : {};
+    if (!isObject(result) || typeof result['flagged'] !== 'boolean') throw noVerdict();
+    const categories = isObject(result['categories']) ? result['categories'] : {};
     return {
       flagged: result['flagged'],
       categories: Object.keys(categories).filter((name) => categories[name] === true),
@@ -99,8 +100,4 @@ function verdictOf(document: unknown): ModerationVerdict {
 
 function noVerdict(): ProviderUnreachableError {
   return new ProviderUnreachableError('the moderation service answered without a verdict');
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -4,9 +4,7 @@
  *
  * A failure is never an event: whatever reads an upstream throws a `ServiceError`, before or in the middle of a stream.
  */
-
-/** A JSON object whose values are not known yet; read it with the guards of `read.ts`. */
-export type JsonObject = { readonly [field: string]: unknown };
+import type { JsonObject } from '../domain/json.ts';
 
 // ---------------------------------------------------------------------------------------------------------- requests
 

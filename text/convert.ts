@@ -1,5 +1,6 @@
 /** Puts two formats together: a client's request for an upstream of another format, and the answer back. */
-import type { JsonObject, TextRequest } from './canonical.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { TextRequest } from './canonical.ts';
 import { collectSync } from './collect.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';

@@ -3,7 +3,7 @@
  * mapped, accepted without effect, or refused, and the table is where to look.
  */
 import { badRequest } from '../domain/errors.ts';
-import type { JsonObject } from './canonical.ts';
+import type { JsonObject } from '../domain/json.ts';
 import { join } from './read.ts';
 
 /** `mapped`: the parser reads it. `ignored`: accepted without effect. `refused`: 400 with the sentence given. */

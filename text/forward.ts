@@ -3,10 +3,10 @@
  * read on the way, because it is billed, because an upstream's error may say what is none of the client's business, and
  * because here and there it has to be mended.
  */
-import type { JsonObject, StreamEvent, TextRequest } from './canonical.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { StreamEvent, TextRequest } from './canonical.ts';
 import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
-import { isObject } from './read.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import { AnswerTooLongError } from './upstream-errors.ts';

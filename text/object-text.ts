@@ -1,5 +1,5 @@
 /** JSON text that comes in pieces, of which it matters whether it is a whole object yet. */
-import { isObject } from './read.ts';
+import { isObject } from '../domain/json.ts';
 
 const SPACE = /^[ \t\n\r]$/;
 

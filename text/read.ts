@@ -3,13 +3,9 @@
  * value with its type or throws 400 `bad_request` naming the path: `"messages[0].content" must be a string`.
  */
 import { badRequest } from '../domain/errors.ts';
-import type { JsonObject } from './canonical.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 
 export type Reader<T> = (value: unknown, path: string) => T;
-
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** The path of a field or an item inside `path`; the empty path is the body itself. */
 export function join(path: string, key: string | number): string {

@@ -1,8 +1,8 @@
 /** What formats with stricter conversations than the canonical one need done to the turns. */
 import { badRequest } from '../domain/errors.ts';
-import type { AnswerPart, JsonObject, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { AnswerPart, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
-import { isObject } from './read.ts';
 
 /** All system text joined by blank lines, wherever it stood, and the other turns; null when there is none. */
 export function hoistSystem(turns: readonly Turn[]): { readonly system: string | null; readonly turns: Turn[] } {

@@ -3,9 +3,8 @@
  * its words may name addresses and accounts that clients have no business with.
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
-import type { JsonObject } from './canonical.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
 import { JsonSizer } from './json/size.ts';
-import { isObject } from './read.ts';
 import type { ServerSentEvent } from './sse.ts';
 
 /**

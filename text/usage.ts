@@ -2,7 +2,8 @@
  * Usage as upstreams tell it, whose fields and sums differ in the small print: under which name the cached tokens stand, and
  * what is counted inside of what.
  */
-import type { JsonObject, Usage } from './canonical.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { Usage } from './canonical.ts';
 import { countOf, objectOf } from './upstream-errors.ts';
 
 /** Counts as they were told; null for one that was not. */

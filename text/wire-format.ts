@@ -3,7 +3,8 @@
  * Everything is pure; `convert.ts` puts the halves of two formats together.
  */
 import type { ServiceError } from '../domain/errors.ts';
-import type { JsonObject, StreamEvent, TextRequest, TextResult } from './canonical.ts';
+import type { JsonObject } from '../domain/json.ts';
+import type { StreamEvent, TextRequest, TextResult } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import type { UpstreamError } from './upstream-errors.ts';

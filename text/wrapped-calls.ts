@@ -2,8 +2,8 @@
  * Models now and then wrap several tool calls into one of a tool that nobody offered:
  * `multi_tool_use.parallel({"tool_uses": [{"recipient_name": "functions.look", "parameters": {…}}, …]})`.
  */
+import { isObject } from '../domain/json.ts';
 import type { StreamEvent } from './canonical.ts';
-import { isObject } from './read.ts';
 import { objectOf, stringOf } from './upstream-errors.ts';
 
 export interface Call {

@@ -3,7 +3,7 @@
  * answers by schemas that the compiler holds against what writes them.
  */
 import type { Catalogue } from '../../catalogue/types.ts';
-import { isObject } from '../../text/read.ts';
+import { isObject } from '../../domain/json.ts';
 import { ENDPOINTS } from '../endpoints.ts';
 import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
 import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';

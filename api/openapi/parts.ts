@@ -1,6 +1,6 @@
 /** The API description in two parts, for two kinds of readers: what clients call, and what those who run the service do. */
+import { isObject } from '../../domain/json.ts';
 import type { OpenApiDocument } from './document.ts';
-import { isObject } from '../../text/read.ts';
 import type { Tag } from './operation.ts';
 
 export type DescriptionPart = 'client' | 'administration';

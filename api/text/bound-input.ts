@@ -1,6 +1,7 @@
 /** The most tokens that the input of a request may turn out to have: what is held for, so that no prompt costs more. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
-import type { AnswerPart, FilePart, ImagePart, InputPart, JsonObject, TextRequest } from '../../text/canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, FilePart, ImagePart, InputPart, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
 

@@ -1,7 +1,8 @@
 /** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
 import type { TextRoute } from '../../catalogue/types.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
-import type { JsonObject, TextRequest } from '../../text/canonical.ts';
+import type { TextRequest } from '../../text/canonical.ts';
 import { boundToCut, planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';

@@ -4,12 +4,13 @@ import { join } from 'node:path';
 import Joi from 'joi';
 import { request } from 'undici';
 import type { CommandConfig } from '../../config.ts';
-import { isObject, type Json, type JsonObject } from './json.ts';
+import { isObject } from '../../domain/json.ts';
+import { type Json, type Fields } from './json.ts';
 import { textOf } from './print.ts';
 
 export interface AdminClient {
   /** @throws CommandError with the service's own message when it refuses */
-  call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<JsonObject>;
+  call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Fields>;
   /** The answer as text, in the media type that is asked for. */
   text(path: string, accept: string): Promise<string>;
   /** The answer as it arrives, in the media type that is asked for. */
@@ -72,7 +73,7 @@ async function addressOf({ baseUrl, adminToken, home }: CommandConfig): Promise<
   return { baseUrl: value.base_url, adminToken: value.admin_token };
 }
 
-function parseObject(text: string): JsonObject {
+function parseObject(text: string): Fields {
   const parsed: Json = JSON.parse(text);
   if (!isObject(parsed)) throw new CommandError('the answer is not a JSON object');
   return parsed;

@@ -1,8 +1,9 @@
 /** The commands of finance: balances, top-ups, adjustments, ledgers, statements, usage, refunds and reconciliations. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
+import { isObject } from '../../domain/json.ts';
 import { type AdminClient, CommandError } from './admin-client.ts';
-import { isObject, type Json, type JsonObject } from './json.ts';
+import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 import {
   exportOptions,
@@ -84,12 +85,12 @@ function addStatementCommands(accounts: Command, connect: Connect, report: Repor
     });
 }
 
-function linesOf({ opening, activity, closing }: JsonObject): readonly JsonObject[] {
+function linesOf({ opening, activity, closing }: Fields): readonly Fields[] {
   const changes = rowsOf({ data: activity ?? [] }).map((row) => ({ line: row['kind'] ?? null, ...row }));
   return [booksAt('opening', opening), ...changes, booksAt('closing', closing)];
 }
 
-function booksAt(line: string, books: Json | undefined): JsonObject {
+function booksAt(line: string, books: Json | undefined): Fields {
   return { line, ...(isObject(books) && books) };
 }
 
@@ -192,7 +193,7 @@ function addReconciliationCommands(program: Command, connect: Connect, report: R
 }
 
 /** The report once it is there; whoever does not want to wait any more interrupts the command. */
-async function reportOf(admin: AdminClient, id: string): Promise<JsonObject> {
+async function reportOf(admin: AdminClient, id: string): Promise<Fields> {
   for (;;) {
     const answer = await admin.call('GET', `/reconciliations/${id}`);
     if (dataOf(answer)['status'] !== 'running') return answer;
@@ -201,7 +202,7 @@ async function reportOf(admin: AdminClient, id: string): Promise<JsonObject> {
 }
 
 /** @throws CommandError when something was found */
-function showReconciliation(answer: JsonObject, { isJson, showJson, print }: Report): void {
+function showReconciliation(answer: Fields, { isJson, showJson, print }: Report): void {
   const reconciliation = dataOf(answer);
   if (isJson()) showJson(answer);
   else {

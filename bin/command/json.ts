@@ -1,6 +1,5 @@
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json };
-export type JsonObject = { readonly [name: string]: Json };
+/** Answers of the API as JSON has them. */
+export type Json = null | boolean | number | string | readonly Json[] | Fields;
 
-export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+/** The object of an answer, field by field. */
+export type Fields = { readonly [name: string]: Json };

@@ -1,15 +1,16 @@
 /** Answers as people read them in a terminal. */
-import { isObject, type Json, type JsonObject } from './json.ts';
+import { isObject } from '../../domain/json.ts';
+import { type Json, type Fields } from './json.ts';
 
 /** One thing: a line for each field, nested fields under dotted names. */
-export function describe(thing: JsonObject): string {
+export function describe(thing: Fields): string {
   const lines = flatten(thing, '');
   const width = Math.max(0, ...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
 /** Many things of one kind: a column for each named field; numbers stand below each other by their last digits. */
-export function table(rows: readonly JsonObject[], columns: readonly string[]): string {
+export function table(rows: readonly Fields[], columns: readonly string[]): string {
   const cells = [columns, ...rows.map((row) => columns.map((column) => textOf(at(row, column))))];
   const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   const areNumbers = columns.map((_, column) => holdsNumbers(cells.slice(1).map((line) => line[column] ?? '')));
@@ -31,24 +32,24 @@ function holdsNumbers(cells: readonly string[]): boolean {
 }
 
 /** The objects in a list answer. */
-export function rowsOf(list: JsonObject): readonly JsonObject[] {
+export function rowsOf(list: Fields): readonly Fields[] {
   const { data } = list;
-  return Array.isArray(data) ? data.filter(isObject) : [];
+  return Array.isArray(data) ? data.filter((row): row is Fields => isObject(row)) : [];
 }
 
 /** The object in an answer about one thing. */
-export function dataOf(answer: JsonObject): JsonObject {
+export function dataOf(answer: Fields): Fields {
   const { data } = answer;
   return isObject(data) ? data : answer;
 }
 
-function flatten(thing: JsonObject, prefix: string): [string, string][] {
+function flatten(thing: Fields, prefix: string): [string, string][] {
   return Object.entries(thing).flatMap(([name, value]): [string, string][] =>
     isObject(value) ? flatten(value, `${prefix}${name}.`) : [[prefix + name, textOf(value)]],
   );
 }
 
-function at(row: JsonObject, path: string): Json | undefined {
+function at(row: Fields, path: string): Json | undefined {
   return path.split('.').reduce<Json | undefined>((value, name) => (isObject(value) ? value[name] : undefined), row);
 }
 

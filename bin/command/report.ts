@@ -1,7 +1,7 @@
 /** How the commands print what they are answered, and the options that many of them share. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
-import type { JsonObject } from './json.ts';
+import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
 
 /** What the command writes to. */
@@ -15,11 +15,11 @@ export interface Report {
   readonly isJson: () => boolean;
   readonly print: (text: string) => void;
   /** The answer as it came. */
-  readonly showJson: (answer: JsonObject) => void;
+  readonly showJson: (answer: Fields) => void;
   /** An answer about one thing. */
-  readonly show: (answer: JsonObject) => void;
+  readonly show: (answer: Fields) => void;
   /** A page of a list, with how to get the next one. */
-  readonly showList: (list: JsonObject, columns: readonly string[]) => void;
+  readonly showList: (list: Fields, columns: readonly string[]) => void;
   /** What the service itself tells in words. */
   readonly showText: (admin: AdminClient, path: string) => Promise<void>;
   /** All rows behind a path as CSV or NDJSON, if the options ask for it. @returns whether they did */
@@ -33,7 +33,7 @@ const EXPORTS = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const;
 
 /** @param isJson whether answers are printed as they come */
 export function createReport({ print, pipe }: Terminal, isJson: () => boolean): Report {
-  const showJson = (answer: JsonObject): void => print(JSON.stringify(answer, null, 2));
+  const showJson = (answer: Fields): void => print(JSON.stringify(answer, null, 2));
   return {
     isJson,
     print,

@@ -1,7 +1,7 @@
 /** A moderation endpoint in the widely used format: `POST /v1/moderations {input, model}`. */
 import { randomUUID } from 'node:crypto';
+import { isObject } from '../../domain/json.ts';
 import { parseDirectives } from './directives.ts';
-import { isObject } from './json.ts';
 import { parseJson, Refusal, sendJson, type Route } from './router.ts';
 
 const CATEGORIES = [

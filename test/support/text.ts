@@ -24,7 +24,7 @@ import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
-import type { JsonObject } from '../../text/canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';

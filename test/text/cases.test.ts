@@ -5,7 +5,8 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
 import { TEXT_FORMATS } from '../../catalogue/types.ts';
-import type { JsonObject, StreamEvent, Turn } from '../../text/canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { StreamEvent, Turn } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JsonObject, StreamEvent } from '../../text/canonical.ts';
+import type { StreamEvent } from '../../text/canonical.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import { TaggedText } from '../../text/chat-completions/thinking-tags.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -11,6 +11,7 @@ import { runStage } from '../../text/stage.ts';
 import { cutAtStopSequences } from '../../text/stop-sequences.ts';
 import type { WireFormatName } from '../../text/wire-format.ts';
 import { ServiceError } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { growthOf } from '../support/growth.ts';
 import { textRequest } from './support.ts';
 

@@ -2,7 +2,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
-import type { AnswerPart, JsonObject, TextResult } from '../../text/canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, TextResult } from '../../text/canonical.ts';
 import { resultOf } from '../../text/collect.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';

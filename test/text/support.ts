@@ -2,13 +2,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
-import {
-  UNREPORTED_USAGE,
-  type JsonObject,
-  type StreamEvent,
-  type TextRequest,
-  type TextResult,
-} from '../../text/canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult } from '../../text/canonical.ts';
 import { collectSync, resultOf } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
 import type { FieldTable } from '../../text/fields.ts';

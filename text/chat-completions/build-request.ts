@@ -1,11 +1,11 @@
 /** A canonical request as a chat-completions body. */
 import { badRequest } from '../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
   AnswerPart,
   FilePart,
   ImagePart,
   InputPart,
-  JsonObject,
   OutputFormat,
   TextRequest,
   Tool,
@@ -15,7 +15,7 @@ import type {
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
-import { compact, isObject } from '../read.ts';
+import { compact } from '../read.ts';
 import { pairToolResults, textOf } from '../turns.ts';
 import { objectOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';

@@ -1,7 +1,6 @@
 /** The shapes in which upstreams of chat completions give text and reasoning, besides the format's own. */
-import type { JsonObject } from '../canonical.ts';
-import { isObject } from '../read.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { Piece } from './thinking-tags.ts';
 
 const REASONING_TYPES = new Set(['thinking', 'reasoning', 'reasoning_content', 'thought']);

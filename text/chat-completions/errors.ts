@@ -1,6 +1,6 @@
 /** The error envelope that chat completions and responses share: contract 7.1. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { encodeEvent } from '../sse.ts';
 import { messageWithRequestId } from '../wire-format.ts';
 

@@ -1,7 +1,7 @@
 /** What is mended of chat completions that are passed on: contract 4.8.1. */
-import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
-import { isObject } from '../read.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';

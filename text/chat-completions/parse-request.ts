@@ -1,11 +1,11 @@
 /** A chat-completions body as a canonical request: contract 4.8.1. */
 import { badRequest } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import {
   REASONING_EFFORTS,
   type AnswerPart,
   type FilePart,
   type InputPart,
-  type JsonObject,
   type OutputFormat,
   type ReasoningPart,
   type TextPart,

@@ -1,5 +1,6 @@
 /** A canonical answer as a chat.completion object: contract 4.8.1. */
-import type { AnswerPart, Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, Choice, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';

@@ -1,5 +1,6 @@
 /** Canonical events as chat.completion.chunk frames: contract 4.8.1. */
-import { UNREPORTED_USAGE, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { UNREPORTED_USAGE, type StreamEvent, type Usage } from '../canonical.ts';
 import { DONE, encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';

@@ -1,8 +1,8 @@
 /** What an upstream that speaks chat completions answers, as canonical events. */
-import type { FinishReason, JsonObject, StreamEvent } from '../canonical.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { FinishReason, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
-import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import {

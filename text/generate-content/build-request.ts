@@ -1,10 +1,10 @@
 /** A canonical request as a native body. */
 import { badRequest } from '../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
   AnswerPart,
   FilePart,
   ImagePart,
-  JsonObject,
   OutputFormat,
   ReasoningEffort,
   Sampling,
@@ -16,7 +16,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { isMintedCallId } from '../call-ids.ts';
-import { compact, isObject } from '../read.ts';
+import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults, textOf } from '../turns.ts';
 import { arrayOf } from '../upstream-errors.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';

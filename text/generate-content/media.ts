@@ -1,5 +1,6 @@
 /** Images and files, which the format tells apart by their media type only. */
-import type { FilePart, ImagePart, JsonObject, Source } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { FilePart, ImagePart, Source } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import { compact, join, optional, readName, readText } from '../read.ts';
 import { readFields } from './names.ts';

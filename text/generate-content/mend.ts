@@ -1,6 +1,6 @@
 /** What is mended of native answers that are passed on: contract 4.8.4. */
-import type { JsonObject } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';
 import { FINISH_REASONS } from './render-result.ts';

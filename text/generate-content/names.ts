@@ -1,6 +1,6 @@
 /** The two spellings of the format's field names. */
-import type { JsonObject } from '../canonical.ts';
 import { badRequest } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../read.ts';
 
 /** No field of the format has a longer name. */

@@ -1,5 +1,6 @@
 /** A native body as a canonical request: contract 4.8.4. */
-import type { JsonObject, Sampling, TextRequest, Tool } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { Sampling, TextRequest, Tool } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
 import {
   compact,

@@ -2,7 +2,7 @@
  * Arguments of a call that come in pieces, each with the place where it belongs, such as `$.trip.stops[0]`, and one string in
  * any number of them: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]/y;

@@ -1,6 +1,7 @@
 /** The conversation of a native request as canonical turns. */
 import { badRequest } from '../../domain/errors.ts';
-import type { AnswerPart, InputPart, JsonObject, TextPart, ToolResultPart, Turn } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, InputPart, TextPart, ToolResultPart, Turn } from '../canonical.ts';
 import { checkFields } from '../fields.ts';
 import {
   compact,

@@ -1,6 +1,7 @@
 /** A canonical answer as a native response: contract 4.8.4. Thinking text is not returned. */
-import type { Choice, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
-import { compact, isObject } from '../read.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { Choice, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { unpackCallId } from './thought-signatures.ts';

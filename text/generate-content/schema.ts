@@ -3,8 +3,8 @@
  * JSON Schema (`parametersJsonSchema`), because the dialect knows neither `additionalProperties` nor unions of types.
  */
 import { badRequest } from '../../domain/errors.ts';
-import type { JsonObject } from '../canonical.ts';
-import { compact, isObject } from '../read.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import { compact } from '../read.ts';
 import { camelCased } from './names.ts';
 
 const SCHEMA_FIELDS = ['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'];

@@ -1,5 +1,5 @@
 /** The wire shapes of the native format that the gateway writes, and the tables of the fields that it reads. */
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
 /** Contract 4.8.4. Fields may come in snake_case too; the tables name them in camelCase. */

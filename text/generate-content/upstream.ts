@@ -1,8 +1,8 @@
 /** What an upstream that speaks the native format answers, as canonical events. */
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import { newCallId } from '../call-ids.ts';
-import type { JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import type { StreamEvent, Usage } from '../canonical.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
-import { isObject } from '../read.ts';
 import type { ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import {

@@ -1,11 +1,11 @@
 /** A canonical request as a messages body. */
 import { badRequest } from '../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
 import type {
   AnswerPart,
   FilePart,
   ImagePart,
   InputPart,
-  JsonObject,
   OutputFormat,
   ReasoningEffort,
   TextRequest,
@@ -14,7 +14,7 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
-import { compact, isObject } from '../read.ts';
+import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { REQUEST_FIELDS } from './types.ts';

@@ -1,6 +1,6 @@
 /** The error envelope of the messages format: contract 7.1. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { encodeEvent } from '../sse.ts';
 import { messageWithRequestId } from '../wire-format.ts';
 

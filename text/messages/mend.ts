@@ -1,5 +1,6 @@
 /** What is mended of messages that are passed on: contract 4.8.3. */
-import type { JsonObject, StreamEvent } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { StreamEvent } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Mender, StreamMender } from '../wire-format.ts';

@@ -1,11 +1,11 @@
 /** A messages body as a canonical request: contract 4.8.3. */
 import { badRequest } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import type {
   AnswerPart,
   FilePart,
   ImagePart,
   InputPart,
-  JsonObject,
   OutputFormat,
   TextPart,
   TextRequest,

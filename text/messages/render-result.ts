@@ -1,6 +1,7 @@
 /** A canonical answer as a message: contract 4.8.3. */
-import type { Choice, Finish, FinishReason, JsonObject, TextResult, ToolCallPart, Usage } from '../canonical.ts';
-import { compact, isObject } from '../read.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { Choice, Finish, FinishReason, TextResult, ToolCallPart, Usage } from '../canonical.ts';
+import { compact } from '../read.ts';
 import { malformedAnswer } from '../upstream-errors.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { MessagesBlock, MessagesStopReason, MessagesUsage } from './types.ts';

@@ -1,5 +1,6 @@
 /** Canonical events as the events of a messages stream: contract 4.8.3. */
-import { UNREPORTED_USAGE, mergeUsage, type JsonObject, type StreamEvent, type Usage } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';

@@ -1,5 +1,5 @@
 /** The wire shapes of the messages format that the gateway writes, and the table of the fields that it reads. */
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
 /** Contract 4.8.3 and the format's other standard fields, of which the unmapped ones have no effect. */

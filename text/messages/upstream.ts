@@ -1,9 +1,10 @@
 /** What an upstream that speaks the messages format answers, as canonical events. */
-import type { AnswerPart, FinishReason, JsonObject, StreamEvent, Usage } from '../canonical.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, FinishReason, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
-import { compact, isObject } from '../read.ts';
+import { compact } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import {

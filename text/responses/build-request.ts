@@ -1,18 +1,10 @@
 /** A canonical request as a responses body. */
 import { badRequest } from '../../domain/errors.ts';
-import type {
-  AnswerPart,
-  InputPart,
-  JsonObject,
-  OutputFormat,
-  TextRequest,
-  Tool,
-  ToolChoice,
-  Turn,
-} from '../canonical.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, InputPart, OutputFormat, TextRequest, Tool, ToolChoice, Turn } from '../canonical.ts';
 import { callIdReplacements, withPortableCallIds } from '../call-ids.ts';
 import { urlOf } from '../data-url.ts';
-import { compact, isObject } from '../read.ts';
+import { compact } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
 import { itemTypeOf } from './parse-input.ts';

@@ -1,15 +1,7 @@
 /** The input of a responses request, a string or a list of items, as canonical turns: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
-import type {
-  FilePart,
-  ImagePart,
-  InputPart,
-  JsonObject,
-  ReasoningPart,
-  TextPart,
-  ToolCallPart,
-  Turn,
-} from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { FilePart, ImagePart, InputPart, ReasoningPart, TextPart, ToolCallPart, Turn } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import {
   compact,

@@ -1,8 +1,8 @@
 /** A responses body as a canonical request: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import {
   REASONING_EFFORTS,
-  type JsonObject,
   type OutputFormat,
   type TextRequest,
   type Tool,

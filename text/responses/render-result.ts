@@ -1,5 +1,6 @@
 /** A canonical answer as a response object: contract 4.8.2. */
-import type { AnswerPart, Finish, FinishReason, JsonObject, TextPart, TextResult, Usage } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { AnswerPart, Finish, FinishReason, TextPart, TextResult, Usage } from '../canonical.ts';
 import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import { renderTextConfig, renderTool, renderToolChoice } from './build-request.ts';

@@ -3,14 +3,8 @@
  * accumulators of the format's clients need the whole sequence, in which every item and every part of one is announced,
  * filled and concluded, all under one numbering.
  */
-import {
-  UNREPORTED_USAGE,
-  type AnswerPart,
-  type Finish,
-  type JsonObject,
-  type StreamEvent,
-  type Usage,
-} from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { UNREPORTED_USAGE, type AnswerPart, type Finish, type StreamEvent, type Usage } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import type { RenderContext } from '../wire-format.ts';

@@ -2,7 +2,7 @@
  * The items of a response that a stream has told. Its events name them by index, by id or not at all; some upstreams give an
  * item another id in each event, and leave items out of the finished response that the stream had.
  */
-import type { JsonObject } from '../canonical.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 
 export interface ItemState {

@@ -1,9 +1,9 @@
 /** What an upstream that speaks the responses format answers, as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
-import type { JsonObject, StreamEvent } from '../canonical.ts';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { StreamEvent } from '../canonical.ts';
 import { checkFinish } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
-import { isObject } from '../read.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';

@@ -1,6 +1,6 @@
 /** What a submission asks for: `POST /v1/jobs` of the HTTP job protocol, checked. */
+import { isObject } from '../../../domain/json.ts';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
-import { isObject } from '../json.ts';
 import { Refusal } from '../router.ts';
 
 const SHORT_EDGES: Readonly<Record<string, number>> = { '720p': 720, '1080p': 1080 };

@@ -1,5 +1,5 @@
 /** What a request says, whichever format it came in: all that the script needs to know. */
-import { isObject } from '../json.ts';
+import { isObject } from '../../../domain/json.ts';
 
 /** One step of the history, in the order in which it happened. */
 export type Entry = TextEntry | CallEntry | ResultEntry;

@@ -1,6 +1,6 @@
 /** The native format: https://ai.google.dev/api/generate-content */
-import { isObject } from '../json.ts';
 import type { SimulatorRequest } from '../router.ts';
+import { isObject } from '../../../domain/json.ts';
 import {
   listOf,
   numberOf,

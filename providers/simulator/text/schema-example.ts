@@ -1,5 +1,5 @@
 /** Small values that fit a JSON schema: what a simulated model calls a tool with. */
-import { isObject } from '../json.ts';
+import { isObject } from '../../../domain/json.ts';
 import { listOf, numberOf, objectOf, stringOf } from './conversation.ts';
 
 type Schema = Readonly<Record<string, unknown>>;

@@ -18,8 +18,8 @@ import {
 } from 'fast-check';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import { picoUsd } from '../../../db/database.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { parseUsd, type PicoUsd } from '../../../domain/money.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
 import { createAccount, reloadAccount } from '../../support/factories.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 

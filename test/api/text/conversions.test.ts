@@ -1,7 +1,8 @@
 /** Every format against upstreams of every format, whole and streamed. */
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
-import type { JsonObject, TextResult } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { estimateInputTokens } from '../../../api/text/estimate-tokens.ts';
-import type { JsonObject, Turn } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Turn } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import { textRequest } from '../../text/support.ts';
 

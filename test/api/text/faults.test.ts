@@ -1,7 +1,7 @@
 /** What clients are told when an upstream refuses, fails, breaks off or falls silent: contract 7.1 and 7.2. */
 import { expect } from 'chai';
 import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
 import {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { AnswerPart, FinishReason, JsonObject, TextRequest, TextResult } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { AnswerPart, FinishReason, TextRequest, TextResult } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { compact } from '../../../text/read.ts';
 import { DONE, type ServerSentEvent } from '../../../text/sse.ts';

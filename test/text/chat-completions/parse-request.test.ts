@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/chat-completions/parse-request.ts';
 import { REQUEST_FIELDS } from '../../../text/chat-completions/types.ts';
 import { itDecidesEveryField } from '../support.ts';

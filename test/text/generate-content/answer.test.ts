@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { AnswerPart, FinishReason, JsonObject, StreamEvent } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { AnswerPart, FinishReason, StreamEvent } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
 import { eventsOf } from '../../../text/collect.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';

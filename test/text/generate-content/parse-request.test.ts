@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { JsonObject, TextRequest } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { TextRequest } from '../../../text/canonical.ts';
 import { parseRequest } from '../../../text/generate-content/parse-request.ts';
 import { GENERATION_FIELDS, PART_FIELDS, REQUEST_FIELDS } from '../../../text/generate-content/types.ts';
 import { itDecidesEveryField } from '../support.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { permittedGrowth, withoutReferences } from '../../../text/generate-content/schema.ts';
 
 function replaced(schema: JsonObject): JsonObject {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { AnswerPart, JsonObject, TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { AnswerPart, TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';

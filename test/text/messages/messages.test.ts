@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { JsonObject, TextRequest, Turn } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { TextRequest, Turn } from '../../../text/canonical.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { compact } from '../../../text/read.ts';
 import type { ServerSentEvent } from '../../../text/sse.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { JsonObject } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/messages/parse-request.ts';
 import { REQUEST_FIELDS } from '../../../text/messages/types.ts';
 import { itDecidesEveryField } from '../support.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
-import type { FinishReason, JsonObject, TextRequest, TextResult } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { FinishReason, TextRequest, TextResult } from '../../../text/canonical.ts';
 import { compact } from '../../../text/read.ts';
 import { responses } from '../../../text/responses/index.ts';
 import type { ServerSentEvent } from '../../../text/sse.ts';

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
-import type { AnswerPart, JsonObject } from '../../../text/canonical.ts';
+import type { JsonObject } from '../../../domain/json.ts';
+import type { AnswerPart } from '../../../text/canonical.ts';
 import { resultOf } from '../../../text/collect.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';
