@@ -1,4 +1,4 @@
-/** When an API key may be used, and what its owner reads when it may not: contract 5. Pure. */
+/** When an API key may be used, and what its owner reads when it may not: contract 5. */
 import { ServiceError } from './errors.ts';
 import type { PicoUsd } from './money.ts';
 
@@ -6,15 +6,15 @@ import type { PicoUsd } from './money.ts';
 export interface KeyState {
   readonly disabledAt: Date | null;
   readonly expiresAt: Date | null;
-  /** What the key may spend in all; null: as much as its account. */
+  /** What the key may spend in total; null for no limit of its own. */
   readonly usageLimit: PicoUsd | null;
-  /** Charged and reserved so far. */
+  /** What it has been charged and has reserved. */
   readonly used: PicoUsd;
-  /** The part of it that is only reserved. */
+  /** The part of `used` that is only reserved. */
   readonly reserved: PicoUsd;
 }
 
-/** Why a key may not be used. PostgreSQL decides by the same names where money is held (`task_refusal`, `hold_text`). */
+/** Why a key may not be used. PostgreSQL uses the same names where money is held (`task_refusal`, `hold_text`). */
 export type KeyRefusal = keyof typeof SENTENCES;
 
 const SENTENCES = {
@@ -24,10 +24,10 @@ const SENTENCES = {
   key_disabled: 'The API key is disabled. Enable it, or use another.',
   key_expired: 'The API key has expired. Create a new one.',
   key_exhausted:
-    'The API key is exhausted: its usage limit is spent. Raise the limit; what it paid for can still be read.',
+    'The API key is exhausted: its usage limit is spent. Raise the limit; what the key paid for can still be read.',
 };
 
-/** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong with the key. */
+/** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong. */
 export function refusedKey(refusal: KeyRefusal): ServiceError {
   return new ServiceError(refusal === 'key_missing' ? 'missing_api_key' : 'invalid_api_key', SENTENCES[refusal]);
 }
@@ -39,8 +39,8 @@ export function assertUsable({ disabledAt, expiresAt }: KeyState, now: Date): vo
 }
 
 /**
- * Requires that something is left of the key's usage limit. Asked of what spends money only: what a spent key has paid for
- * can still be read. Money that is only reserved may come back, and does not exhaust a key.
+ * Requires that something is left of the key's usage limit. Only calls that spend money need this: an exhausted key can
+ * still read what it paid for. Money that is only reserved may come back, so it does not exhaust a key.
  *
  * @throws ServiceError 401 `invalid_api_key`
  */
@@ -48,12 +48,12 @@ export function assertNotExhausted({ usageLimit, used, reserved }: KeyState): vo
   if (usageLimit !== null && used - reserved >= usageLimit) throw refusedKey('key_exhausted');
 }
 
-/** The models that a key's group has; null means all. */
+/** The models in a key's group; null means all. */
 export interface KeyGroup {
   readonly models: readonly string[] | null;
 }
 
-/** Whether the key's group has the model. */
+/** Whether the model is in the key's group. */
 export function isAllowedModel({ models }: KeyGroup, model: string): boolean {
   return models === null || models.includes(model);
 }
@@ -63,7 +63,7 @@ export function assertAllowedModel(key: KeyGroup, model: string): void {
   if (!isAllowedModel(key, model)) throw new ServiceError('forbidden', modelRefusal(model));
 }
 
-/** What is said of a model outside the key's group, whatever the code. */
+/** The message for a model outside the key's group, whatever the code. */
 export function modelRefusal(model: string): string {
   return `The API key may not call the model ${model}. Use a key of another group.`;
 }

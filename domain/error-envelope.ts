@@ -23,7 +23,7 @@ export function presentError(error: ServiceError, requestId: string): ErrorEnvel
   };
 }
 
-/** The headers that go with an error, `Retry-After` among them. */
+/** The headers of an error response, including `Retry-After`. */
 export function errorHeaders(error: ServiceError): Record<string, string> {
   return {
     ...error.headers,

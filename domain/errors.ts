@@ -1,16 +1,16 @@
 /**
- * The errors a client can see: contract 7.2. Every refusal in the code is a {@link ServiceError}; it becomes
- * HTTP in one place (`api/middlewares/errors.ts` and the text formats' envelopes).
+ * The errors a client can see: contract 7.2. Every refusal in the code is a {@link ServiceError}, which becomes HTTP in
+ * one place (`api/middlewares/errors.ts` and the text formats' envelopes).
  */
 
 interface ErrorKind {
-  /** HTTP status, or null for the codes that never travel as a response. */
+  /** HTTP status; null for a code that is not an answer of its own. */
   readonly status: number | null;
   /** Whether sending the same request again can succeed. */
   readonly retryable: boolean;
 }
 
-/** Contract 7.2, complete and in its order. */
+/** All of contract 7.2, in its order. */
 export const ERRORS = {
   bad_request: { status: 400, retryable: false },
   content_policy_violation: { status: 400, retryable: false },
@@ -40,7 +40,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The codes a task that ended in `failed` can carry: contract 3. */
+/** The codes of failed tasks: contract 3. */
 export const TASK_ERROR_CODES = [
   'content_policy_violation',
   'bad_request',
@@ -59,16 +59,16 @@ export function isTaskErrorCode(code: string): code is TaskErrorCode {
 interface ServiceErrorOptions {
   /** Whole seconds to wait; sent as `retry_after_seconds` and `Retry-After`. */
   readonly retryAfterSeconds?: number | undefined;
-  /** Overrides the status that the table gives, for the few transport cases (405) that share a code. */
+  /** Replaces the status in the table, for the few transport faults (such as 405) that share a code. */
   readonly status?: number | undefined;
-  /** Extra response headers, such as `Allow`. */
+  /** Further response headers, such as `Allow`. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly cause?: unknown;
 }
 
 /**
- * A refusal or failure whose code and message a client may read. The message says what to change; it never holds secrets,
- * addresses of upstreams or anything another party wrote.
+ * A refusal or failure whose code and message a client may read. The message says what to change. It never contains
+ * secrets, upstreams' addresses or anything that another party wrote.
  */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError';
@@ -89,10 +89,10 @@ export class ServiceError extends Error {
   }
 }
 
-/** Of a refusal's sentence, which may quote what the client sent. */
+/** A message may quote what the client sent, so it is cut after this. */
 const MAXIMUM_SENTENCE_LENGTH = 2_000;
 
-/** The most frequent refusal: 400 `bad_request`, with a sentence that names the field. */
+/** The most frequent refusal: 400 `bad_request`. @param message names the field */
 export function badRequest(message: string): ServiceError {
   const isShort = message.length <= MAXIMUM_SENTENCE_LENGTH;
   return new ServiceError('bad_request', isShort ? message : `${message.slice(0, MAXIMUM_SENTENCE_LENGTH)}…`);

@@ -1,7 +1,7 @@
 /**
- * Identifiers. Each is a prefix that says what it names, and 32 letters and digits: ten that encode the moment of creation
- * in milliseconds and 22 random ones. Ids therefore sort by age and carry the creation time, which lets the database find a
- * row in a table that is partitioned by time without asking every partition.
+ * Identifiers. Each is a prefix for the kind of thing, and 32 letters and digits: ten that encode the creation time in
+ * milliseconds, and 22 random ones. Ids therefore sort by age, and the database finds a row in a table that is
+ * partitioned by time without searching every partition.
  */
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz';
@@ -9,7 +9,7 @@ const TIME_LENGTH = 10;
 const RANDOM_LENGTH = 22;
 const BODY_PATTERN = /^[0-9a-z]{32}$/;
 
-/** What the id of each kind of thing starts with. */
+/** The prefix for each kind of thing. */
 export const ID_PREFIX = {
   account: 'acc_',
   apiKey: 'key_',
@@ -30,26 +30,25 @@ export type IdKind = keyof typeof ID_PREFIX;
 /**
  * Makes a new identifier.
  *
- * @param kind what it names
- * @param nowMs the moment of creation, in milliseconds since 1970; readable again with {@link createdAtMsOf}
+ * @param nowMs the creation time, in milliseconds since 1970; {@link createdAtMsOf} reads it back
  */
 export function newId(kind: IdKind, nowMs: number = Date.now()): string {
   return firstIdAt(kind, nowMs) + randomLetters(RANDOM_LENGTH);
 }
 
-/** Sorts before every identifier of that kind from `nowMs` on, and behind all that are older. */
+/** Sorts before every identifier of that kind created at `nowMs` or later, and after all older ones. */
 export function firstIdAt(kind: IdKind, nowMs: number): string {
   return ID_PREFIX[kind] + Math.trunc(nowMs).toString(36).padStart(TIME_LENGTH, '0');
 }
 
-/** Whether `value` has the form of an identifier of that kind. Says nothing about its existence. */
+/** Whether `value` has the form of such an identifier. Says nothing about whether it exists. */
 export function isId(kind: IdKind, value: string): boolean {
   const prefix = ID_PREFIX[kind];
   return value.startsWith(prefix) && BODY_PATTERN.test(value.slice(prefix.length));
 }
 
 /**
- * The moment of creation that an identifier carries, in milliseconds since 1970.
+ * The creation time that an identifier carries, in milliseconds since 1970.
  *
  * @throws RangeError when `id` is not an identifier of that kind
  */
@@ -59,7 +58,7 @@ export function createdAtMsOf(kind: IdKind, id: string): number {
   return Number.parseInt(id.slice(prefix.length, prefix.length + TIME_LENGTH), 36);
 }
 
-/** Random bytes for many ids: asking for those of each one would cost more than all the rest of making it. */
+/** Random bytes for many ids: fetching them for each id would cost more than everything else about making it. */
 const randomBytes = new Uint8Array(4096);
 let usedBytes = randomBytes.length;
 

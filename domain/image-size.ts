@@ -11,7 +11,7 @@ export interface PixelSize {
   readonly height: number;
 }
 
-/** What a `size` must keep to. */
+/** The rules for `size`. */
 export const IMAGE_SIZE_LIMITS = {
   edgeMultiple: 16,
   shortestEdge: 16,
@@ -23,10 +23,10 @@ export const IMAGE_SIZE_LIMITS = {
 
 export const IMAGE_SIZE_PATTERN = /^([1-9]\d{0,4})x([1-9]\d{0,4})$/;
 
-/** The largest `size` that is still billed as that tier; 4K is all above 2K. */
+/** The largest `size` that is billed as that tier; everything above 2K is 4K. */
 const MOST_BILLED_PIXELS = { '1K': 2_097_152, '2K': 5_898_240 } as const;
 
-/** What a tier renders when only the tier is asked for: at most as many pixels as this. */
+/** The most pixels that are rendered when a request asks only for a tier. */
 const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
   '1K': 1_024 * 1_024,
   '2K': 2_048 * 2_048,
@@ -36,7 +36,7 @@ const RENDERED_PIXELS: Readonly<Record<ImageTier, number>> = {
 /**
  * Reads `WIDTHxHEIGHT`.
  *
- * @returns the size, or null when it is not written so or breaks one of {@link IMAGE_SIZE_LIMITS}
+ * @returns the size; null when it is written differently or breaks one of {@link IMAGE_SIZE_LIMITS}
  */
 export function parseImageSize(text: string): PixelSize | null {
   const match = IMAGE_SIZE_PATTERN.exec(text);
@@ -45,7 +45,7 @@ export function parseImageSize(text: string): PixelSize | null {
   return isWithinLimits(size) ? size : null;
 }
 
-/** The tier that a size is billed as. */
+/** The tier as which a size is billed. */
 export function imageTierOf({ width, height }: PixelSize): ImageTier {
   const pixels = width * height;
   if (pixels <= MOST_BILLED_PIXELS['1K']) return '1K';
@@ -53,10 +53,11 @@ export function imageTierOf({ width, height }: PixelSize): ImageTier {
 }
 
 /**
- * The largest size of a tier with exactly the aspect ratio asked for, within {@link IMAGE_SIZE_LIMITS}.
+ * The largest size of a tier with exactly the requested aspect ratio, within {@link IMAGE_SIZE_LIMITS}.
  *
  * @param aspectRatio `W:H`, or `auto`, which renders a square frame
- * @throws RangeError when the ratio is not written so or cannot be had within the limits; the catalogue is checked for it
+ * @throws RangeError when the ratio is written differently or is impossible within the limits; the catalogue is checked
+ *   for this
  */
 export function imageSizeFor(tier: ImageTier, aspectRatio: string): PixelSize {
   const [across, down] = parseAspectRatio(aspectRatio === 'auto' ? '1:1' : aspectRatio);

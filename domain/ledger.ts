@@ -1,12 +1,13 @@
 /**
- * The books of the ledger, and from which to which each kind of transfer moves money. PostgreSQL refuses every other move
- * (`transfers_books` in `db/migrations/0003-ledger.ts`), and what a batch of tasks or text requests moves it writes by itself.
+ * The books of the ledger, and which of them each kind of transfer moves money between. PostgreSQL refuses every other
+ * move (`transfers_books` in `db/migrations/0003-ledger.ts`), and itself writes the transfers of batches of tasks and
+ * text requests.
  */
 
-/** Every book: those of the accounts, and Genway's own. */
+/** Every book: those of accounts, and Genway's own. */
 export type Book = AccountBook | 'payments' | 'signup_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
 
-/** What an account has free, and what is held of it until its task or text request has ended. */
+/** What an account can spend, and what is held until a task or text request has ended. */
 export const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
 export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
 
@@ -15,21 +16,21 @@ export interface Move {
   readonly credit: Book;
 }
 
-/** What each kind moves. An adjustment that takes money from its account goes the other way. */
+/** What each kind moves. An adjustment that takes money goes the other way. */
 export const TRANSFERS = {
   /** Funded credit, for a payment. */
   topup: { debit: 'payments', credit: 'available' },
   /** Signup credit. */
   signup_grant: { debit: 'signup_credit', credit: 'available' },
-  /** The hold on the price of a task or the estimate of a text request. One settlement or refund resolves it. */
+  /** Holds the price of a task, or the estimate of a text request. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
-  /** The charge. What was held above it is released: it goes back to `available` with it. */
+  /** Charges. What was held beyond the charge is released to `available`. */
   settlement: { debit: 'reserved', credit: 'revenue' },
-  /** Gives back a hold as a whole. */
+  /** Gives back a whole hold. */
   refund: { debit: 'reserved', credit: 'available' },
-  /** What a text request cost above its hold. */
+  /** What a text request cost beyond its hold. */
   excess: { debit: 'available', credit: 'revenue' },
-  /** What a text request cost above its hold and the account could not pay. */
+  /** What a text request cost beyond its hold, and the account could not pay. */
   absorbed_loss: { debit: 'absorbed_loss', credit: 'revenue' },
   /** An operator's correction. */
   adjustment: { debit: 'adjustments', credit: 'available' },
@@ -37,13 +38,13 @@ export const TRANSFERS = {
 
 export type TransferKind = keyof typeof TRANSFERS;
 
-/** @param taken of an adjustment: it takes money from the account */
+/** @param taken for an adjustment that takes money from the account */
 export function moveOf(kind: TransferKind, taken = false): Move {
   const { debit, credit } = TRANSFERS[kind];
   return taken ? { debit: credit, credit: debit } : { debit, credit };
 }
 
-/** Whether a move charges its account. A key has used what it reserves and what it was charged. */
+/** Whether a move charges its account. A key's `used` is what it has reserved and been charged. */
 export function isCharge({ debit, credit }: Move): boolean {
   return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);
 }

@@ -1,6 +1,6 @@
 /**
- * Money is counted in **pico-USD** (10⁻¹² USD), as integers, everywhere between the edge and the database.
- * A price of P USD per one million tokens is exactly P × 10⁶ pico-USD for each token, so no listed price needs a fraction.
+ * Money is counted in whole **pico-USD** (10⁻¹² USD) everywhere between the edge and the database. A price of P USD per
+ * million tokens is exactly P × 10⁶ pico-USD per token, so no listed price needs a fraction.
  */
 
 /** An amount of money in pico-USD (10⁻¹² USD). */
@@ -11,11 +11,11 @@ const PICO_PER_USD = 10n ** BigInt(DECIMALS);
 const USD_PATTERN = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
 
 /**
- * Reads a USD amount written in decimal notation, without any rounding.
+ * Reads an amount in USD in decimal notation, without rounding.
  *
  * @param usd a decimal such as `"12.5"` or `0.05775`; at most 12 digits after the point
  * @returns the amount in pico-USD
- * @throws RangeError when the value is not a plain decimal or is finer than a pico-USD
+ * @throws RangeError when the value is not a plain decimal, or has more than 12 decimals
  */
 export function parseUsd(usd: string | number): PicoUsd {
   const text = typeof usd === 'number' ? decimalNotation(usd) : usd;
@@ -37,13 +37,13 @@ export function formatUsd(amount: PicoUsd): string {
 }
 
 /**
- * The amount as the JSON number that clients see. Only for output: nothing is ever computed from it.
+ * The amount as the JSON number that clients see. For output only: nothing is computed from it.
  */
 export function toUsdNumber(amount: PicoUsd): number {
   return Number(formatUsd(amount));
 }
 
-/** JSON numbers such as 1e-7 are legal; write them out before they are read as decimals. */
+/** JSON numbers such as 1e-7 are legal; writes them out, so that they can be read as decimals. */
 function decimalNotation(value: number): string {
   const text = String(value);
   const match = /^(-?)(\d+)(?:\.(\d+))?e-(\d+)$/.exec(text);

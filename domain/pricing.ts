@@ -1,8 +1,8 @@
 /**
- * What things cost. Pure and exact: amounts are pico-USD (see `domain/money.ts`), factors are rational numbers, and a result
- * that would need a fraction of a pico-USD is impossible because {@link assertExactPricing} refuses such numbers at start.
+ * What things cost, exactly: amounts are pico-USD (`domain/money.ts`) and factors are rational numbers. No result needs
+ * a fraction of a pico-USD, because {@link assertExactPricing} refuses such prices at start.
  *
- * Media is priced by what was asked for (contract 8.5), text by the tokens that were used (contract 2.6).
+ * Media is priced by what was requested (contract 8.5), text by the tokens that were used (contract 2.6).
  */
 import type { ImageTier } from './image-size.ts';
 import { type PicoUsd, parseUsd } from './money.ts';
@@ -18,7 +18,7 @@ export interface TokenRates {
   readonly output: PicoUsd;
 }
 
-/** From a certain prompt length on, every token of the request costs more: a step, not a slope. */
+/** Beyond a certain prompt length, every token of the request costs more: a step, not a slope. */
 export interface PriceTier {
   readonly thresholdTokens: number;
   /** Whether a prompt of exactly `thresholdTokens` is still at the base price (`over`) or not (`at_or_over`). */
@@ -26,18 +26,18 @@ export interface PriceTier {
   readonly factor: Rational;
 }
 
-/** Hours of the week at which every token costs more. */
+/** Hours of the week during which every token costs more. */
 export interface PricePeak {
-  /** What is added to UTC to get the clock that the windows are read on: 480 for UTC+8. */
+  /** The offset of the clock on which the windows are read: 480 for UTC+8. */
   readonly utcOffsetMinutes: number;
   /** 0 is Sunday, 6 is Saturday, on that clock. */
   readonly weekdays: readonly number[];
-  /** Minutes since midnight on that clock; the first minute is inside, the last is not. */
+  /** Minutes since midnight on that clock; the first minute is included, the last is not. */
   readonly windows: readonly { readonly fromMinute: number; readonly toMinute: number }[];
   readonly factor: Rational;
 }
 
-/** The price of one text model. Every tier and peak that applies multiplies every rate. */
+/** The price of a text model. Every tier and peak that applies multiplies every rate. */
 export interface TextPricing {
   readonly rates: TokenRates;
   readonly tiers: readonly PriceTier[];
@@ -56,7 +56,7 @@ export interface TokenUsage {
   readonly outputTotal: number;
 }
 
-/** A modifier that took part in a price, in words and numbers that a usage record can keep. */
+/** A modifier that applied, in a form that a usage record can keep. */
 export interface AppliedModifier {
   readonly kind: 'tier' | 'peak';
   readonly factor: string;
@@ -64,7 +64,7 @@ export interface AppliedModifier {
 
 export interface TextPrice {
   readonly charge: PicoUsd;
-  /** The rates after the modifiers, so that the charge can be recomputed from the usage alone. */
+  /** The rates after all modifiers, so that the charge can be recomputed from the usage alone. */
   readonly ratesApplied: TokenRates;
   readonly modifiers: readonly AppliedModifier[];
 }
@@ -78,8 +78,8 @@ const WEEKDAY_OF_EPOCH = 4;
 /**
  * Reads the factor of a tier or peak, such as `"1.6"`.
  *
- * @throws RangeError when it is not a plain decimal or is below 1: a hold that is made before the tokens are counted could not
- *   cover a price that falls as they grow
+ * @throws RangeError when it is not a plain decimal or is below 1: a hold is made before the tokens are counted, and
+ *   could not cover a price that falls as they grow
  */
 export function parseFactor(decimal: string): Rational {
   const factor = parseRational(decimal);
@@ -103,7 +103,7 @@ export function parsePricePerMillionTokens(usd: string): PicoUsd {
 }
 
 /**
- * Refuses prices whose modified rates would not be whole pico-USD.
+ * Refuses prices whose rates, times their modifiers, would not be whole pico-USD.
  *
  * @throws RangeError naming the rate
  */
@@ -120,7 +120,7 @@ export function assertExactPricing({ rates, tiers, peaks }: TextPricing): void {
  * The price of a text request.
  *
  * @param usage whole numbers of tokens
- * @param startedAtMs when the request came in, in milliseconds since 1970; decides whether a peak applies
+ * @param startedAtMs when the request arrived, in milliseconds since 1970; decides whether a peak applies
  * @throws RangeError when a count is not a whole number or is negative
  */
 export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: number): TextPrice {
@@ -133,7 +133,7 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
     pricing.rates,
     [...tiers, ...peaks].map(({ factor }) => factor),
   );
-  // An upstream may count its cache apart from the input; what it did report is charged, and never less than nothing.
+  // An upstream may count cached tokens apart from the input; then plain input must not become negative.
   const plainInput = Math.max(0, usage.inputTotal - usage.cacheRead - usage.cacheWrite);
   return {
     charge:
@@ -150,10 +150,10 @@ export function priceText(pricing: TextPricing, usage: TokenUsage, startedAtMs: 
 }
 
 /**
- * What to hold before a text request is sent upstream: no usage within the two bounds costs more.
+ * What to hold before a text request is sent upstream: no usage within the bounds costs more.
  *
- * @param bounds the most input tokens the prompt may turn out to have, and the most output tokens it may produce
- * @param startedAtMs the same moment that the request will be charged for
+ * @param bounds the most input tokens that the prompt may turn out to have, and the most output tokens
+ * @param startedAtMs the same moment as for the charge
  */
 export function estimateText(
   pricing: TextPricing,
@@ -168,7 +168,7 @@ export function estimateText(
 }
 
 /**
- * The price of a video: seconds times the price of a second at that resolution.
+ * The price of a video: its seconds times the price of a second at that resolution.
  *
  * @param pricePerSecond pico-USD, by resolution
  * @throws RangeError when the resolution has no price or the duration is not a positive whole number of seconds

@@ -1,6 +1,6 @@
 /** Exact positive fractions, for factors such as 1.6 and for aspect ratios. */
 
-/** A positive fraction in lowest terms, and how it was written. */
+/** A positive fraction in lowest terms, with its original notation. */
 export interface Rational {
   readonly decimal: string;
   readonly numerator: bigint;
@@ -8,9 +8,9 @@ export interface Rational {
 }
 
 /**
- * Reads a number in decimal notation, such as `"1.6"`, which is eight fifths.
+ * Reads a number in decimal notation: `"1.6"` is eight fifths.
  *
- * @throws RangeError when it is not a positive plain decimal of at most six digits on each side of the point
+ * @throws RangeError when it is not a positive plain decimal with at most six digits on each side of the point
  */
 export function parseRational(decimal: string): Rational {
   const match = /^(\d{1,6})(?:\.(\d{1,6}))?$/.exec(decimal);

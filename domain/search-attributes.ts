@@ -1,6 +1,6 @@
 /**
- * The search attributes that every Genway workflow carries, by which operators find it in the Temporal UI, as the keys that
- * Temporal's SDK takes. The namespace must know them before the first workflow starts.
+ * The search attributes of every Genway workflow, by which operators find it in the Temporal UI, as keys for Temporal's
+ * SDK. They must exist in the namespace before the first workflow starts.
  */
 export const SEARCH_ATTRIBUTES = {
   account: keyword('GenwayAccount'),

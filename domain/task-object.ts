@@ -51,9 +51,9 @@ interface TaskOutputObject {
 }
 
 /**
- * Shows a task as polling would.
+ * The task as polling shows it.
  *
- * @param typicalSeconds present while running when enough recent tasks of the model exist
+ * @param typicalSeconds null when too few recent tasks of the model exist
  */
 export function presentTask(task: Task, typicalSeconds: TypicalSeconds | null = null): TaskObject {
   const running = !isFinal(task.status);

@@ -1,31 +1,36 @@
-/** The Temporal task queues. Each has its own worker slots, so that slow webhook receivers never hold up a render. */
+/**
+ * The Temporal task queues. Each has worker slots of its own, so that slow webhook receivers never hold up a render.
+ */
 export const TASK_QUEUES = {
   media: 'genway-media',
   webhooks: 'genway-webhooks',
-  /** Attempts of test events, which clients make as many of as they like; their workflows are beside the others. */
+  /** Attempts to deliver test events, of which clients send as many as they like. Their workflows run on `webhooks`. */
   webhookTests: 'genway-webhook-tests',
   schedules: 'genway-schedules',
 } as const;
 
 /**
- * Of the steps that call one provider with limits, so that it has a rate and a concurrency of its own, and holds up no other.
- * Steps of the others run beside their workflow, which spares Temporal a turn for each.
+ * The queue for steps that call a provider with limits, so that it has a rate and concurrency of its own and holds up
+ * no other. Steps that call other providers run on their workflow's queue, which spares Temporal a round trip for each.
  */
 export function providerQueue(provider: string): string {
   return `genway-provider-${provider}`;
 }
 
-/** Of five, of which the first goes first: https://docs.temporal.io/develop/task-queue-priority-fairness */
+/** Of five priorities; 1 goes first: https://docs.temporal.io/develop/task-queue-priority-fairness */
 const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
 
-/** The place of a workflow, its steps and its children in every queue: accounts take turns there, however much each wants. */
+/**
+ * Where a workflow, its steps and its children stand in a queue: accounts take turns, however much each of them has
+ * waiting.
+ */
 export interface Share {
   readonly fairnessKey: string;
   readonly priorityKey: number;
 }
 
-/** @param isExtra for what a client asks for beside its tasks: test events and redeliveries, which come after those */
+/** @param isExtra for test events and redeliveries, which come after the events of tasks */
 export function shareOf(accountId: string, { isExtra = false } = {}): Share {
   return { fairnessKey: accountId, priorityKey: isExtra ? EXTRA_PRIORITY : TASK_PRIORITY };
 }

@@ -1,6 +1,6 @@
 /**
- * Media tasks: their states and the only ways between them (contract 3), and what a client that polls a task
- * reads (contract 2.1 and 4.4).
+ * Media tasks: their states and the transitions between them (contract 3), and what a client that polls a task reads
+ * (contract 2.1 and 4.4).
  */
 
 import type { TaskErrorCode } from './errors.ts';
@@ -16,7 +16,7 @@ const TRANSITIONS: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   failed: [],
 };
 
-/** Whether a task may go from one state to the other. */
+/** Whether a task may change from one state to the other. */
 export function canTransition(from: TaskStatus, to: TaskStatus): boolean {
   return TRANSITIONS[from].includes(to);
 }
@@ -30,7 +30,7 @@ export function isFinal(status: TaskStatus): boolean {
   return TRANSITIONS[status].length === 0;
 }
 
-/** How long a client should wait between two polls of a running task. */
+/** How long a client should wait between polls of a running task. */
 export const POLL_AFTER_SECONDS: Readonly<Record<TaskKind, number>> = { image: 5, video: 8 };
 
 /** One generated file, as stored with the task and shown as `output.media[]` (contract 2.2). */
@@ -43,10 +43,10 @@ export interface GeneratedMedia {
   readonly height?: number;
 }
 
-/** What is to be rendered: the validated request with its defaults filled in, in the words of the upstream's model. */
+/** What to render: the validated request, with defaults filled in. */
 export interface RenderInputs {
   readonly kind: TaskKind;
-  /** The upstream's own name of the model. */
+  /** The upstream's own name for the model. */
   readonly model: string;
   readonly prompt: string;
   readonly images?: readonly string[];
@@ -54,7 +54,7 @@ export interface RenderInputs {
   readonly referenceAudios?: readonly string[];
   /** Whole seconds; video only. */
   readonly durationSeconds?: number;
-  /** `16:9`, …; video only. Images carry explicit pixels. */
+  /** `16:9`, …; video only. Images have explicit pixels. */
   readonly aspectRatio?: string;
   /** `720p` or `1080p`; video only. */
   readonly resolution?: string;
@@ -65,19 +65,19 @@ export interface RenderInputs {
   readonly background?: string;
 }
 
-/** Why a task failed, in words for the client. */
+/** Why a task failed, as the client reads it. */
 export interface TaskFailure {
   readonly code: TaskErrorCode;
   readonly message: string;
 }
 
-/** What a client reads of a task that an operator cancelled. */
+/** What the client of a task that an operator cancelled reads. */
 export const CANCELLED_BY_OPERATOR: TaskFailure = {
   code: 'processing_failed',
   message: 'The task was cancelled by an operator. Nothing was charged.',
 };
 
-/** A media task as the database keeps it. */
+/** A media task, as the database stores it. */
 export interface Task {
   readonly id: string;
   readonly accountId: string;
@@ -89,7 +89,7 @@ export interface Task {
   readonly request: RenderInputs;
   readonly price: PicoUsd;
   readonly billableDurationSeconds: number | null;
-  /** The request id of the create call. */
+  /** The request that created the task. */
   readonly requestId: string;
   readonly status: TaskStatus;
   readonly reservationId: string;
@@ -100,6 +100,6 @@ export interface Task {
   readonly createdAt: Date;
   readonly updatedAt: Date;
   readonly completedAt: Date | null;
-  /** When processing that has not ended fails with `processing_timeout`. */
+  /** When the task fails with `processing_timeout` unless it has ended. */
   readonly deadlineAt: Date;
 }

@@ -1,35 +1,37 @@
-/** What a text request may cost, what of it is held, and what it is charged for from how it ended. Pure. */
+/** What a text request may cost, how much of that is held, and what it is charged once it has ended: contract 8.3. */
 import type { PicoUsd } from './money.ts';
 import { type AppliedModifier, estimateText, priceText, type TextPricing } from './pricing.ts';
 
-/** What the price of a request takes from its model. */
+/** The facts about a model that the price of a request depends on. */
 export interface TextTerms {
   readonly pricing: TextPricing;
   /** Null when no number is published. */
   readonly contextTokens: number | null;
-  /** The bounds that requests are held and charged within: what is published, and else what the operator assumes. */
+  /**
+   * The bounds within which requests are held and charged: the published numbers, or else the operator's assumption.
+   */
   readonly mostInputTokens: number;
   readonly mostOutputTokens: number;
-  /** Output tokens to hold the price of, where it fits easily, when a request sets no bound of its own. */
+  /** How many output tokens to hold for when a request sets no bound, if that fits easily. */
   readonly assumedOutputTokens: number;
 }
 
 /** What is known of a request's cost before its model is called. */
 export interface TextEstimate {
   readonly model: TextTerms;
-  /** The moment that decides about peaks: the start of the request, in milliseconds since 1970. */
+  /** When the request arrived, in milliseconds since 1970; decides whether a peak applies. */
   readonly startedAtMs: number;
-  /** Counted by the gateway, for where the upstream will not report the input. */
+  /** The gateway's own count, in case the upstream does not report the input. */
   readonly estimatedInputTokens: number;
-  /** What the upstream may report at most. */
+  /** The most that the upstream may report. */
   readonly mostInputTokens: number;
-  /** The request's own bound of each answer, or null where it sets none. */
+  /** The request's own bound for each answer; null when it sets none. */
   readonly maxOutputTokens: number | null;
-  /** How many answers it asks for. */
+  /** How many answers the request asks for. */
   readonly choiceCount: number;
 }
 
-/** Token counts as the upstream reported them; inclusive, as in `text/canonical.ts`. Null where it reported none. */
+/** Token counts as the upstream reported them, inclusive as in `text/canonical.ts`; null where it reported none. */
 export interface ReportedUsage {
   readonly inputTotal: number | null;
   readonly cacheRead: number | null;
@@ -38,21 +40,21 @@ export interface ReportedUsage {
   readonly reasoning: number | null;
 }
 
-/** What its cost depends on once it has ended. */
+/** What the charge depends on once a request has ended. */
 export interface TextConsumption {
   /**
-   * `succeeded`: a whole answer; `disconnected`: the client left, what was produced is charged; `failed`: nothing is
-   * charged.
+   * `succeeded`: the answer was complete; `disconnected`: the client left, and what was produced is charged; `failed`:
+   * nothing is charged.
    */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
   readonly usage: ReportedUsage | null;
-  /** What the gateway itself counted, for where the upstream reported nothing. */
+  /** The gateway's own count, in case the upstream reported nothing. */
   readonly countedOutputTokens: number;
-  /** The upstream that answered, if any. */
+  /** The upstream that answered; null when none did. */
   readonly upstream: { readonly provider: string } | null;
 }
 
-/** Pico-USD: what has to fit, what is held where it fits easily, and what is held where there is plenty. */
+/** Pico-USD: what must fit, what is held when it fits easily, and what is held when there is plenty. */
 export interface HoldAmounts {
   readonly leastAmount: PicoUsd;
   readonly usualAmount: PicoUsd;
@@ -67,20 +69,20 @@ export interface ConsumptionPrice {
   readonly cacheWriteTokens: number;
   readonly outputTokens: number;
   readonly reasoningTokens: number | null;
-  /** Whether a count is the gateway's own. */
+  /** Whether any of the counts is the gateway's own. */
   readonly estimated: boolean;
   /** Whether the upstream reported more tokens than it can have used. */
   readonly clamped: boolean;
 }
 
-/** Nobody is served with less for each answer. */
+/** No request is served with less for each answer. */
 const LEAST_OUTPUT_TOKENS = 1_024;
-/** Some upstreams refuse a smaller bound, and are given this one instead; the client does not pay for what is cut. */
+/** Upstreams that refuse a smaller bound are given up to this one; the client does not pay for what is cut. */
 const LARGEST_LEAST_BOUND = 16;
 
 /**
- * What to hold: the price of the whole prompt at its dearest and of all answers. One without a bound of its own may get
- * anything from a short answer to the longest that the model gives.
+ * What to hold: the price of the whole prompt at the dearest rate, and of all answers. A request without a bound of its
+ * own may get anything from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   if (estimate.maxOutputTokens !== null) {
@@ -95,7 +97,7 @@ export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   };
 }
 
-/** The output tokens of each answer that an amount pays for; null where they cost nothing and the request sets no bound. */
+/** How many output tokens an amount pays for in each answer; null when they are free and the request sets no bound. */
 export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null {
   if (estimate.maxOutputTokens !== null) return estimate.maxOutputTokens;
   const input = priceWith(estimate, 0);
@@ -104,11 +106,11 @@ export function boundOf(estimate: TextEstimate, amount: PicoUsd): number | null 
 }
 
 /**
- * The charge by the upstream's usage, and by the gateway's own counts where the upstream gave none. Nothing is charged for a
- * failure, or where no upstream had answered before the client left. No input counts beyond the model's context, and no
- * output beyond the bound.
+ * The charge for the usage that the upstream reported, or for the gateway's own counts where it reported none. Failures
+ * are free, and so are requests whose client left before any upstream had answered. Input counts up to the model's
+ * context, and output up to the bound.
  *
- * @param bound of each answer, as it was held for; null for that of the model
+ * @param bound the output tokens of each answer that were held for; null for the model's maximum
  */
 export function priceConsumption(
   estimate: TextEstimate,
@@ -140,7 +142,7 @@ export function priceConsumption(
       clamped,
     };
   }
-  // What an upstream says before the end is what it had produced when it said so.
+  // What an upstream reports before the end is what it had produced by then.
   const outputTokens =
     consumption.status === 'disconnected'
       ? Math.max(reportedOutput ?? 0, countedOutput)
@@ -164,7 +166,7 @@ export function priceConsumption(
   };
 }
 
-/** What is left of the context after the prompt bounds an answer too; upstreams refuse a bound that does not fit in. */
+/** The context left after the prompt limits an answer too: upstreams refuse a bound that does not fit. */
 function longestAnswer({ model, estimatedInputTokens }: TextEstimate): number {
   const { contextTokens, mostOutputTokens } = model;
   if (contextTokens === null) return mostOutputTokens;
@@ -183,7 +185,7 @@ function mostOutputTokens({ model, choiceCount }: TextEstimate, bound: number | 
   return Math.min((bound ?? model.mostOutputTokens) * choiceCount, Number.MAX_SAFE_INTEGER);
 }
 
-/** A count as an upstream reported it, within what it can be; null for none, and for what is no count. */
+/** A reported count, clamped to what is possible; null when there is none, or when it is not a count. */
 function tokens(count: number | null | undefined, most: number): number | null {
   const isCount = count !== null && count !== undefined && Number.isSafeInteger(count) && count >= 0;
   return isCount ? Math.min(count, most) : null;

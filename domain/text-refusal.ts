@@ -1,9 +1,9 @@
-/** Why nothing is held for a text request, and what its client reads then: contract 5 and 7.2. Pure. */
+/** Why nothing is held for a text request, and what its client then reads: contract 5 and 7.2. */
 import { type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
-/** As PostgreSQL names them (`hold_text`). */
+/** The names that PostgreSQL uses (`hold_text`). */
 export type HoldRefusal =
   | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'
@@ -17,16 +17,16 @@ export type HoldRefusal =
 /** Why a request is not held. */
 export interface RefusedHold {
   readonly refusal: HoldRefusal;
-  /** What the key's limit or the balance had left for it, where that was too little. */
+  /** What was left of the key's limit or the balance, when that was too little. */
   readonly remaining: PicoUsd | null;
-  /** On `free_limit`. */
+  /** Only for `free_limit`. */
   readonly retryAfterSeconds: number | null;
 }
 
 /** What was to be held. */
 interface WantedHold {
   readonly model: string;
-  /** What has to fit, and what is held where there is plenty. */
+  /** What must fit, and what is held when there is plenty. */
   readonly leastAmount: PicoUsd;
   readonly mostAmount: PicoUsd;
 }
@@ -44,7 +44,7 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
   free_limit: (_hold, { retryAfterSeconds }) =>
     new ServiceError(
       'rate_limit_exceeded',
-      `The account has made all its requests to free models in this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
+      `The account has used up its requests to free models for this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
       { retryAfterSeconds: retryAfterSeconds ?? undefined },
     ),
   ended: () => new ServiceError('processing_unavailable', 'The service is catching up. Send the request again.'),

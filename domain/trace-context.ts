@@ -1,29 +1,30 @@
 /**
- * The place of a piece of work in a trace, as W3C Trace Context writes it (https://www.w3.org/TR/trace-context/). Workflows
- * hand it on from their start to their steps in a header of their history.
+ * The position of a piece of work in a trace, in the notation of W3C Trace Context
+ * (https://www.w3.org/TR/trace-context/). Workflows pass it from their start to their steps in a header of their
+ * history.
  */
 
-/** The header, and under it the name of the field, that Temporal's own interceptors use. */
+/** The header that Temporal's own interceptors use. */
 export const TRACE_HEADER = '_tracer-data';
 
-/** What stands under {@link TRACE_HEADER}. */
+/** The value of {@link TRACE_HEADER}. */
 export interface TraceCarrier {
   readonly traceparent: string;
 }
 
-/** The run of a workflow, as a span in the trace that its start came with. */
+/** The run of a workflow, as a span in the trace in which it was started. */
 export interface WorkflowSpan {
-  /** Of whoever started the workflow. */
+  /** The span that started the workflow. */
   readonly traceparent: string;
-  /** Its own, by which its steps know it as their parent. */
+  /** Its own span, the parent of its steps' spans. */
   readonly spanId: string;
-  /** What the workflow failed with; null when it did not. */
+  /** The name of the error that the workflow failed with; null when it did not fail. */
   readonly errorType: string | null;
 }
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})$/;
 
-/** The carrier in what a header holds, if there is one. */
+/** Reads a header's value; null when it is not a carrier. */
 export function readCarrier(value: unknown): TraceCarrier | null {
   if (typeof value !== 'object' || value === null || !('traceparent' in value)) return null;
   const { traceparent } = value;
@@ -35,7 +36,7 @@ export function withParent({ traceparent }: TraceCarrier, spanId: string): Trace
   return { traceparent: traceparent.replace(TRACEPARENT, `00-$1-${spanId}-$2`) };
 }
 
-/** The span of a workflow's run: the same whenever it is asked for, and another one for every run. */
+/** The span id of a workflow run: always the same for one run, and different for every run. */
 export function spanIdOfRun(runId: string): string {
   return runId.replaceAll('-', '').slice(-16);
 }

@@ -1,2 +1,2 @@
-/** What Genway calls itself to servers that others chose: some turn away clients that do not say who they are. */
+/** Sent to servers that others choose: some turn away clients without a User-Agent. */
 export const USER_AGENT = 'Genway/1';

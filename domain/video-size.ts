@@ -1,15 +1,16 @@
-/** Pixel sizes of videos: the resolutions and aspect ratios of contract 4.2. */
+/** Pixel sizes of videos, from the resolutions and aspect ratios of contract 4.2. */
 import { type PixelSize, parseAspectRatio } from './image-size.ts';
 
-/** Video codecs store colour for blocks of 2 by 2 pixels. */
+/** Video codecs store colour in blocks of 2 by 2 pixels. */
 const EDGE_MULTIPLE = 2;
 
 /**
- * The frame of a video. The number in the resolution is its short edge: `720p` at `16:9` is 1280 by 720, at `9:16` 720 by 1280.
+ * The frame of a video. The resolution gives its short edge: `720p` is 1280 by 720 at `16:9`, and 720 by 1280 at
+ * `9:16`.
  *
  * @param resolution a number of pixels and `p`
  * @param aspectRatio `W:H`
- * @throws RangeError when one of them is not written so
+ * @throws RangeError when either is written differently
  */
 export function videoSizeFor(resolution: string, aspectRatio: string): PixelSize {
   const match = /^([1-9]\d{1,3})p$/.exec(resolution);

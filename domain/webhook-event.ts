@@ -1,8 +1,10 @@
-/** The body of a webhook delivery: what happened, when, and the task as polling would show it at that moment. */
+/**
+ * The body of a webhook delivery: what happened and when, and the task as polling would have shown it then: contract 6.
+ */
 import { presentTask, type TaskObject } from './task-object.ts';
 import type { Task } from './task.ts';
 
-/** The task events that an endpoint can ask for. */
+/** The task events that an endpoint can subscribe to. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
 export type TaskEventType = (typeof TASK_EVENTS)[number];
 
@@ -16,9 +18,9 @@ export interface EventObject {
 }
 
 /**
- * Writes the exact bytes that every attempt of every delivery of this event carries.
+ * The exact bytes that every attempt to deliver this event sends.
  *
- * @param task as it stands after its ending
+ * @param task in its final state
  */
 export function renderEvent({ id, type, task }: { id: string; type: string; task: Task }): string {
   const createdAt = task.completedAt ?? task.updatedAt;
