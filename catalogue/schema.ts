@@ -4,6 +4,7 @@ import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.
 import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
 import { type PricingEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
@@ -13,8 +14,6 @@ import {
   MEDIA_KINDS,
   type MediaKind,
   type MediaRoute,
-  TEXT_FORMATS,
-  type TextFormat,
 } from './types.ts';
 
 export interface CatalogueFile {
@@ -61,7 +60,7 @@ export interface ImageEntry extends MediaEntry {
 
 export interface FamilyEntry {
   readonly family: string;
-  readonly formats: readonly TextFormat[];
+  readonly formats: readonly WireFormatName[];
   readonly routes: readonly [TextRouteEntry, ...TextRouteEntry[]];
   readonly responses_fields: readonly string[];
   readonly reasoning_efforts: readonly string[];
@@ -70,7 +69,7 @@ export interface FamilyEntry {
 
 export interface TextRouteEntry {
   readonly provider: string;
-  readonly format: TextFormat;
+  readonly format: WireFormatName;
   readonly model?: string;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
@@ -147,7 +146,7 @@ const image = Joi.object<ImageEntry>({
 const textRoutes = Joi.array()
   .items({
     provider: name.required(),
-    format: Joi.valid(...TEXT_FORMATS).required(),
+    format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
     model: name,
     max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
     chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
@@ -210,7 +209,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       .items({
         family: name.required(),
         formats: Joi.array()
-          .items(Joi.valid(...TEXT_FORMATS))
+          .items(Joi.valid(...WIRE_FORMAT_NAMES))
           .unique()
           .min(1)
           .required(),

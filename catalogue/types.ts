@@ -5,6 +5,7 @@
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { TextTerms } from '../domain/text-price.ts';
+import type { WireFormatName } from '../domain/wire-format-name.ts';
 
 export interface Catalogue {
   /** Names this edition of the prices; kept with every charge, so that it can be recomputed. */
@@ -61,13 +62,10 @@ export interface ImageModel extends MediaModelBase {
 
 export type MediaModel = VideoModel | ImageModel;
 
-export const TEXT_FORMATS = ['chat-completions', 'responses', 'messages', 'generate-content'] as const;
-export type TextFormat = (typeof TEXT_FORMATS)[number];
-
 /** An upstream that serves a text model, the format it speaks, and what the model is called there. */
 export interface TextRoute {
   readonly provider: string;
-  readonly format: TextFormat;
+  readonly format: WireFormatName;
   readonly model: string;
   /** How the upstream calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
   readonly maxTokensField?: MaxTokensField;
@@ -101,7 +99,7 @@ export interface TextModel extends TextTerms {
   /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
   /** The formats that answer for the model. */
-  readonly formats: readonly TextFormat[];
+  readonly formats: readonly WireFormatName[];
   /** In the order in which they are tried; never empty. */
   readonly routes: readonly [TextRoute, ...TextRoute[]];
   /** No cost per token; its own rate limit (contract 8.1). */
@@ -137,6 +135,6 @@ export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
 }
 
 /** Whether the model is answered on that format. */
-export function answersFormat(model: TextModel, format: TextFormat): boolean {
+export function answersFormat(model: TextModel, format: WireFormatName): boolean {
   return model.formats.includes(format);
 }

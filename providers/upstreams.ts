@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs';
 import Joi from 'joi';
 import { parse } from 'yaml';
+import type { WireFormatName } from '../domain/wire-format-name.ts';
 import { FORMATS } from '../text/formats.ts';
-import type { WireFormatName } from '../text/wire-format.ts';
 import type { TextUpstreamSettings } from './text/text-upstreams.ts';
 
 export interface MediaUpstream {

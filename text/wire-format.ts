@@ -4,12 +4,11 @@
  */
 import type { ServiceError } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
+import type { WireFormatName } from '../domain/wire-format-name.ts';
 import type { StreamEvent, TextRequest, TextResult } from './canonical.ts';
 import type { ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import type { UpstreamError } from './upstream-errors.ts';
-
-export type WireFormatName = 'chat-completions' | 'responses' | 'messages' | 'generate-content';
 
 /** What is known of a request besides its body. */
 export interface ParseContext {

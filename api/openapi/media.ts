@@ -1,7 +1,8 @@
 /** Media tasks, files and models: specification sections 2.1 to 2.3, 2.5 and 4.1 to 4.6. */
-import { TEXT_FORMATS, type Catalogue, type MediaModel } from '../../catalogue/types.ts';
+import { type Catalogue, type MediaModel } from '../../catalogue/types.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import type { TaskObject, TypicalSeconds } from '../../domain/task-object.ts';
+import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { FILE_TYPES } from '../../storage/file-type.ts';
 import type { presentFile } from '../routes/files/present.ts';
 import { imageRequestSchema } from '../routes/images/schema.ts';
@@ -134,7 +135,7 @@ const MODEL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ...modelHead,
       kind: exactly('text'),
       family: text(),
-      formats: arrayOf(oneOfTexts(TEXT_FORMATS), 'The formats that answer for the model'),
+      formats: arrayOf(oneOfTexts(WIRE_FORMAT_NAMES), 'The formats that answer for the model'),
       reasoning: boolean('Whether the model may think before it answers'),
       free: boolean('No cost per token'),
       legacy: boolean('An older id that still works'),

@@ -2,7 +2,8 @@
  * What the text formats take: specification section 4.8. Which fields there are, and what becomes of each, is read from the
  * tables that the parsers check requests with; only the types of those that have an effect are told here.
  */
-import type { Catalogue, TextFormat } from '../../catalogue/types.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { REASONING_EFFORTS } from '../../text/canonical.ts';
 import { MESSAGE_FIELDS, REQUEST_FIELDS as CHAT_FIELDS } from '../../text/chat-completions/types.ts';
 import type { FieldTable } from '../../text/fields.ts';
@@ -458,7 +459,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
 }
 
 /** The ids of the models that answer on a format. */
-export function modelOn(format: TextFormat, { textModels }: Catalogue): JsonSchema {
+export function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter(({ formats }) => formats.includes(format)).map(({ id }) => id);
   return ids.length === 0 ? text('There is none') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

@@ -3,9 +3,9 @@ import { answersFormat, findTextModel, isClaudeStyle, type Catalogue, type TextM
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
-import type { WireFormatName } from '../../text/wire-format.ts';
 import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
 
 /** Fields that only some families take on the responses format: specification section 4.8.2. */
 const FIELDS_OF_SOME = ['reasoning', 'text'];

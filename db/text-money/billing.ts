@@ -3,7 +3,7 @@
  * the real usage after, exactly once, whatever happens in between.
  */
 import type { TextConsumption, TextEstimate, TextTerms } from '../../domain/text-price.ts';
-import type { WireFormatName } from '../../text/wire-format.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 
 /** What money has to know of a text model. */

@@ -1,10 +1,11 @@
 /** All upstreams of text models: which of them takes a request. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { UpstreamRequest, WireFormatName } from '../../text/wire-format.ts';
+import type { UpstreamRequest } from '../../text/wire-format.ts';
 import type { Answer } from './answer.ts';
-import { createTextEndpoint, type TextEndpoint } from './text-endpoint.ts';
+import { createUpstreamEndpoint, type UpstreamEndpoint } from './upstream-endpoint.ts';
 
 export interface TextUpstreamSettings {
   /** As the routes of the catalogue use it. */
@@ -15,7 +16,7 @@ export interface TextUpstreamSettings {
 }
 
 /** One way to a model. */
-export interface TextRoute {
+export interface UpstreamRoute {
   readonly provider: string;
   readonly format: WireFormatName;
   /** The model's name at the upstream. */
@@ -34,7 +35,7 @@ export interface Answered<Prepared> {
 
 export interface TextUpstreams {
   /** Whether there is an upstream of that name that speaks the format. */
-  serves(route: TextRoute): boolean;
+  serves(route: UpstreamRoute): boolean;
   /**
    * Sends a request over the first of the routes whose upstream takes it. The next one is asked only when the one before
    * certainly did not begin to work: it could not be reached, or said that it does not take the request now.
@@ -42,7 +43,7 @@ export interface TextUpstreams {
    * @param prepare makes what is sent over a route; called once for each that is tried
    * @throws ServiceError that of the last route that was tried, or what `prepare` throws
    */
-  send<Route extends TextRoute, Prepared extends Sendable>(
+  send<Route extends UpstreamRoute, Prepared extends Sendable>(
     routes: readonly Route[],
     prepare: (route: Route, apiKey: string) => Prepared,
     signal: AbortSignal,
@@ -68,7 +69,7 @@ export function createTextUpstreams(
   silenceTimeoutMs: number,
   { traced, answered }: TextUpstreamObserver = UNOBSERVED,
 ): TextUpstreams {
-  const endpoints = new Map<string, TextEndpoint>();
+  const endpoints = new Map<string, UpstreamEndpoint>();
   for (const { name, apiKey, baseUrls } of settings) {
     for (const { name: format, upstream } of Object.values(FORMATS)) {
       const baseUrl = baseUrls[format];
@@ -80,13 +81,14 @@ export function createTextUpstreams(
         traced: (dispatcher: Dispatcher) => traced(name, dispatcher),
         answered: (outcome: string, seconds: number) => answered(name, outcome, seconds),
       };
-      endpoints.set(keyOf(name, format), createTextEndpoint(upstream, settings));
+      endpoints.set(keyOf(name, format), createUpstreamEndpoint(upstream, settings));
     }
   }
-  const endpointOf = (route: TextRoute): TextEndpoint | undefined => endpoints.get(keyOf(route.provider, route.format));
+  const endpointOf = (route: UpstreamRoute): UpstreamEndpoint | undefined =>
+    endpoints.get(keyOf(route.provider, route.format));
 
   /** Upstreams that rest come last: they are still asked when nobody else takes the request. */
-  function inOrder<Route extends TextRoute>(routes: readonly Route[]): readonly Route[] {
+  function inOrder<Route extends UpstreamRoute>(routes: readonly Route[]): readonly Route[] {
     if (routes.length === 1) return routes;
     const nowMs = Date.now();
     const rests = (route: Route): boolean => endpointOf(route)?.health.rests(nowMs) === true;

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import {
-  TEXT_FORMATS,
   type TextModel,
   answersFormat,
   findImageModel,
@@ -10,6 +9,7 @@ import {
   findVideoModel,
   isClaudeStyle,
 } from '../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 
 const catalogue = loadCatalogue();
 const textModels = [...catalogue.textModels.values()];
@@ -26,7 +26,7 @@ describe('the catalogue', () => {
   describe('text models', () => {
     it('answers every family on three formats, and texth on the native one too', () => {
       for (const model of textModels) {
-        const formats = TEXT_FORMATS.filter((format) => answersFormat(model, format));
+        const formats = WIRE_FORMAT_NAMES.filter((format) => answersFormat(model, format));
         const expected = ['chat-completions', 'responses', 'messages'];
         expect(formats, model.id).to.deep.equal(
           model.family === 'texth' ? [...expected, 'generate-content'] : expected,
@@ -35,7 +35,7 @@ describe('the catalogue', () => {
     });
 
     it('has upstreams of all four formats', () => {
-      expect(new Set(textModels.map(({ routes }) => routes[0].format))).to.have.all.keys(...TEXT_FORMATS);
+      expect(new Set(textModels.map(({ routes }) => routes[0].format))).to.have.all.keys(...WIRE_FORMAT_NAMES);
     });
 
     it('calls every upstream model by its id where nothing else is said', () => {

@@ -12,19 +12,14 @@ import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import {
-  TEXT_FORMATS,
-  type Catalogue,
-  type TextFormat,
-  type TextModel,
-  type TextRoute,
-} from '../../catalogue/types.ts';
+import { type Catalogue, type TextModel, type TextRoute } from '../../catalogue/types.ts';
 import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
@@ -59,7 +54,7 @@ export interface TestText {
   seen(limit?: number): Promise<readonly SeenRequest[]>;
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
   /** One sentence to a model, in the way of a format. */
-  ask(format: TextFormat, model: string, prompt: string, options?: AskOptions): Promise<Response>;
+  ask(format: WireFormatName, model: string, prompt: string, options?: AskOptions): Promise<Response>;
   /** Resolves when every request so far is settled. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -190,14 +185,14 @@ function simulatorUpstream(url: string): TextUpstreamSettings {
   return { name: 'simulator', apiKey: SIMULATOR_KEY, baseUrls: baseUrlsAt(url) };
 }
 
-export function baseUrlsAt(url: string): Readonly<Record<TextFormat, string>> {
+export function baseUrlsAt(url: string): Readonly<Record<WireFormatName, string>> {
   const v1 = `${url}/v1`;
   return { 'chat-completions': v1, responses: v1, messages: v1, 'generate-content': `${url}/v1beta` };
 }
 
 /** How a client of each format asks for a model with one sentence. */
 export const ASK: Readonly<
-  Record<TextFormat, (model: string, prompt: string, stream: boolean) => { path: string; body: JsonObject }>
+  Record<WireFormatName, (model: string, prompt: string, stream: boolean) => { path: string; body: JsonObject }>
 > = {
   'chat-completions': (model, prompt, stream) => ({
     path: '/v1/chat/completions',
@@ -220,13 +215,13 @@ export const ASK: Readonly<
 };
 
 /** The id of a model that answers on every format, and whose upstream speaks the one given. */
-export function modelVia(format: TextFormat): string {
+export function modelVia(format: WireFormatName): string {
   return `textc-via-${format}`;
 }
 
 function testCatalogue(models: readonly TextModel[]): Catalogue {
   const catalogue = loadCatalogue();
-  const added = [...TEXT_FORMATS.map((format) => textModel(modelVia(format), [{ format }])), ...models];
+  const added = [...WIRE_FORMAT_NAMES.map((format) => textModel(modelVia(format), [{ format }])), ...models];
   return {
     ...catalogue,
     textModels: new Map([...catalogue.textModels, ...added.map((one) => [one.id, one] as const)]),
@@ -246,7 +241,7 @@ export function textModel(
   }));
   const example = loadCatalogue().textModels.get('textg-6-sol');
   if (first === undefined || example === undefined) throw new Error('a model needs a route and an example');
-  return { ...example, id, formats: TEXT_FORMATS, routes: [first, ...others], ...settings };
+  return { ...example, id, formats: WIRE_FORMAT_NAMES, routes: [first, ...others], ...settings };
 }
 
 /** Bills as ever, and remembers all that it is told. */

@@ -4,8 +4,8 @@
  */
 import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
-import { TEXT_FORMATS } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { StreamEvent, Turn } from '../../text/canonical.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -14,7 +14,7 @@ import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
 import { arrayOf, objectOf, stringOf } from '../../text/upstream-errors.ts';
-import type { ParseContext, WireFormatName } from '../../text/wire-format.ts';
+import type { ParseContext } from '../../text/wire-format.ts';
 import { answerOfStream, eventsOfText, renderContext, streamedTo, textRequest, throughJson } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -297,7 +297,7 @@ describe('conversion between formats', () => {
     expect(inputs).to.deep.equal({ 0: '{"at":1}', 1: '{"for":2}' });
   });
 
-  for (const client of TEXT_FORMATS) {
+  for (const client of WIRE_FORMAT_NAMES) {
     it(`interleaved tool calls: a client of ${client} reads each whole`, () => {
       const stream = streamThrough('chat-completions', client, frames(...twoCalls));
       expect(callsReadBy(client, stream)).to.deep.equal([
@@ -318,7 +318,7 @@ describe('conversion between formats', () => {
       });
     }
 
-    for (const upstream of TEXT_FORMATS) {
+    for (const upstream of WIRE_FORMAT_NAMES) {
       it(`a conversation in ${client}: an upstream of ${upstream} reads results in the order of the calls, and images in place`, () => {
         const lines = readBy(upstream, sentThrough(client, upstream, CONVERSATIONS[client]));
         expect(lines).to.deep.equal([
@@ -566,7 +566,7 @@ describe('conversion between formats', () => {
       ]);
     }
     const tagged = ['<thi', 'nk>H', 'm</think', '>\n\nHi'].map((content) => chunk({ content }));
-    for (const client of TEXT_FORMATS) {
+    for (const client of WIRE_FORMAT_NAMES) {
       const stream = streamThrough('chat-completions', client, frames(...tagged, chunk({}, 'stop')));
       const parts = answerOfStream(FORMATS[client], stream).choices[0]?.parts ?? [];
       const reasoning = client === 'generate-content' ? [] : ['Hm'];
@@ -889,7 +889,7 @@ describe('conversion between formats', () => {
 
   it('half of a character stays half of a character, in the same place', () => {
     const halves = ['\ud83c', '\udf89', 'x\ud800'].map((content) => chunk({ content }));
-    for (const client of TEXT_FORMATS) {
+    for (const client of WIRE_FORMAT_NAMES) {
       const stream = streamThrough('chat-completions', client, frames(...halves, chunk({}, 'stop')));
       const parts = answerOfStream(FORMATS[client], stream).choices[0]?.parts ?? [];
       expect(parts.map(lineOf)).to.deep.equal(['🎉x\ud800']);

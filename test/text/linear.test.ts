@@ -9,9 +9,9 @@ import { normalize } from '../../text/normalize.ts';
 import { parseServerSentEvents } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
 import { cutAtStopSequences } from '../../text/stop-sequences.ts';
-import type { WireFormatName } from '../../text/wire-format.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { growthOf } from '../support/growth.ts';
 import { textRequest } from './support.ts';
 

@@ -1,15 +1,14 @@
 /** What the identity path mends of answers that it passes on, and that it leaves the rest alone. */
 import { expect } from 'chai';
 import { ServiceError } from '../../domain/errors.ts';
-import { TEXT_FORMATS } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
-import type { WireFormatName } from '../../text/wire-format.ts';
 import { eventsOfText, renderContext, textRequest } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -206,10 +205,10 @@ function untilFailure(
 }
 
 describe('an answer that moderation refused', () => {
-  for (const upstream of TEXT_FORMATS) {
+  for (const upstream of WIRE_FORMAT_NAMES) {
     const { whole, stream } = MODERATED[upstream];
 
-    for (const client of TEXT_FORMATS) {
+    for (const client of WIRE_FORMAT_NAMES) {
       it(`is a policy violation in ${client} from ${upstream}, whole and after what a stream told before`, () => {
         const conversion = planConversion(FORMATS[client], FORMATS[upstream], textRequest(), options, new Meter());
         expect(() => conversion.convertResult(whole, renderContext()))

@@ -1,11 +1,10 @@
 /** What an answer says stays the same between any two formats, whole and streamed, wherever the stream is cut. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { TEXT_FORMATS } from '../../catalogue/types.ts';
+import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { AnswerPart, FinishReason, TextResult } from '../../text/canonical.ts';
 import { collectSync, resultOf } from '../../text/collect.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { WireFormatName } from '../../text/wire-format.ts';
 import * as arbitrary from './arbitraries.ts';
 import { answerOfStream, roundTrip } from './support.ts';
 
@@ -53,8 +52,8 @@ function expected(result: TextResult, formats: readonly WireFormatName[]): Said 
 }
 
 describe('an answer', () => {
-  for (const upstream of TEXT_FORMATS) {
-    for (const client of TEXT_FORMATS) {
+  for (const upstream of WIRE_FORMAT_NAMES) {
+    for (const client of WIRE_FORMAT_NAMES) {
       it(`of an upstream that speaks ${upstream} says the same in ${client}`, () => {
         fc.assert(
           fc.property(arbitrary.events(), (events) => {

@@ -12,7 +12,7 @@ import {
   type ToolChoice,
 } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
@@ -21,7 +21,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const MAX_CHOICES = 8;
 
-export const chatCompletions: TextFormat = {
+export const chatCompletions: SimulatedFormat = {
   ...openaiCommon,
   paths: ['/v1/chat/completions'],
 

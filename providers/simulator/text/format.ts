@@ -6,7 +6,7 @@ import type { Conversation } from './conversation.ts';
 import type { TextFailure } from './failure.ts';
 import type { Script } from './script.ts';
 
-export interface TextFormat {
+export interface SimulatedFormat {
   readonly paths: readonly string[];
   /** The content types of whole and of streamed answers. */
   readonly contentTypes: { readonly whole: string; readonly stream: string };

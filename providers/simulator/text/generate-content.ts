@@ -14,7 +14,7 @@ import {
   type ToolChoice,
 } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
-import { newId, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import { newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -76,7 +76,7 @@ const DETAILS: Partial<Readonly<Record<FailureKind, object>>> = {
   rate_limit_exceeded: { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: `${RETRY_AFTER_SECONDS}s` },
 };
 
-export const generateContent: TextFormat = {
+export const generateContent: SimulatedFormat = {
   paths: ['/v1beta/models/{model}:generateContent', STREAMING_PATH],
   contentTypes: { whole: 'application/json; charset=UTF-8', stream: 'text/event-stream' },
 

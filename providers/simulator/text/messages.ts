@@ -12,7 +12,7 @@ import {
   type ToolChoice,
 } from './conversation.ts';
 import { badRequest, RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
-import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import { bearerOf, newId, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import type { Finish, Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
 
@@ -55,7 +55,7 @@ const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
   processing_timeout: { status: 504, type: 'timeout_error', message: 'Request timed out' },
 };
 
-export const messages: TextFormat = {
+export const messages: SimulatedFormat = {
   paths: ['/v1/messages'],
   contentTypes: { whole: 'application/json', stream: 'text/event-stream; charset=utf-8' },
 

@@ -1,6 +1,6 @@
 /** What the chat-completions and responses formats have in common: credentials, headers and errors. */
 import { RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
-import { bearerOf, newId, type FailedAnswer, type TextFormat } from './format.ts';
+import { bearerOf, newId, type FailedAnswer, type SimulatedFormat } from './format.ts';
 
 interface Wording {
   readonly status: number;
@@ -90,7 +90,7 @@ export function openaiError(failure: TextFailure): {
 }
 
 /** The parts of a format that do not depend on its bodies. */
-export const openaiCommon: Pick<TextFormat, 'contentTypes' | 'requireCredential' | 'headers' | 'renderFailure'> = {
+export const openaiCommon: Pick<SimulatedFormat, 'contentTypes' | 'requireCredential' | 'headers' | 'renderFailure'> = {
   contentTypes: { whole: 'application/json', stream: 'text/event-stream; charset=utf-8' },
 
   requireCredential({ headers }, apiKey) {

@@ -2,7 +2,7 @@
 import { readTool, readToolChoice } from './chat-completions.ts';
 import { listOf, numberOf, objectOf, readContent, stringOf, type Conversation, type Entry } from './conversation.ts';
 import { badRequest } from './failure.ts';
-import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type TextFormat } from './format.ts';
+import { newId, nowSeconds, streamBlocks, type Block, type StreamedAnswer, type SimulatedFormat } from './format.ts';
 import { openaiCommon, openaiError } from './openai.ts';
 import type { Script, ScriptedCall, Usage } from './script.ts';
 import { splitIntoPieces } from './tokens.ts';
@@ -11,7 +11,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const MIN_OUTPUT_TOKENS = 16;
 
-export const responses: TextFormat = {
+export const responses: SimulatedFormat = {
   ...openaiCommon,
   paths: ['/v1/responses'],
 

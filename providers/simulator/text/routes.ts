@@ -4,7 +4,7 @@ import { BadDirectiveError } from '../directives.ts';
 import { parseJson, Refusal, type Route, type SimulatorRequest } from '../router.ts';
 import { chatCompletions } from './chat-completions.ts';
 import { badRequest, TextFailure } from './failure.ts';
-import type { Exchange, TextFormat } from './format.ts';
+import type { Exchange, SimulatedFormat } from './format.ts';
 import { generateContent } from './generate-content.ts';
 import { messages } from './messages.ts';
 import { PacedWriter } from './paced-writer.ts';
@@ -13,7 +13,7 @@ import { responses } from './responses.ts';
 import { promptOf, writeScript, type Script } from './script.ts';
 import { sendAnswer, sendFailure } from './send-answer.ts';
 
-const FORMATS: readonly TextFormat[] = [chatCompletions, responses, messages, generateContent];
+const FORMATS: readonly SimulatedFormat[] = [chatCompletions, responses, messages, generateContent];
 
 /** @param apiKey the credential that clients must send; any will do when undefined */
 export function textRoutes(apiKey: string | undefined): readonly Route[] {
@@ -34,7 +34,7 @@ interface AnswerOptions {
 }
 
 async function answer(
-  format: TextFormat,
+  format: SimulatedFormat,
   request: SimulatorRequest,
   writer: PacedWriter,
   options: AnswerOptions,

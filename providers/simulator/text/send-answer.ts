@@ -1,11 +1,11 @@
 /** Sends a scripted answer, with everything that goes wrong on its way. */
 import type { TextFailure } from './failure.ts';
-import type { Exchange, StreamedAnswer, TextFormat } from './format.ts';
+import type { Exchange, StreamedAnswer, SimulatedFormat } from './format.ts';
 import type { PacedWriter } from './paced-writer.ts';
 import type { Faults, Script } from './script.ts';
 
 export async function sendAnswer(
-  format: TextFormat,
+  format: SimulatedFormat,
   exchange: Exchange,
   script: Script,
   writer: PacedWriter,
@@ -22,13 +22,18 @@ export async function sendAnswer(
   await sendStream(exchange.renderStream(script), faults, writer);
 }
 
-export function sendFailure(format: TextFormat, failure: TextFailure, isStream: boolean, writer: PacedWriter): void {
+export function sendFailure(
+  format: SimulatedFormat,
+  failure: TextFailure,
+  isStream: boolean,
+  writer: PacedWriter,
+): void {
   const { status, headers, body } = format.renderFailure(failure, isStream);
   writer.send(status, { ...format.headers(), 'content-type': format.contentTypes.whole, ...headers }, body);
 }
 
 /** A whole answer is dropped, or broken, in its middle. */
-async function sendWhole(format: TextFormat, body: string, faults: Faults, writer: PacedWriter): Promise<void> {
+async function sendWhole(format: SimulatedFormat, body: string, faults: Faults, writer: PacedWriter): Promise<void> {
   const headers = { ...format.headers(), 'content-type': format.contentTypes.whole };
   const half = body.slice(0, body.length / 2);
   if (faults.dropAfter !== null) {

@@ -2,17 +2,17 @@ import { expect } from 'chai';
 import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts';
 import { newId } from '../../../domain/ids.ts';
 import { renderEvent } from '../../../domain/webhook-event.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
 import { FORM_HEADERS, formOf } from '../../support/forms.ts';
 import { pngFile } from '../../support/media-files.ts';
 import { schemaChecks, undescribed } from '../../support/openapi.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 
 const LINK = 'https://hooks.example.com/genway';
 const OUTPUT = [{ type: 'video', url: 'https://files.example.com/a.mp4', mimeType: 'video/mp4' }] as const;
 
-const SMALL_BUDGET: Readonly<Record<TextFormat, object>> = {
+const SMALL_BUDGET: Readonly<Record<WireFormatName, object>> = {
   'chat-completions': { max_tokens: 16 },
   responses: { max_output_tokens: 16 },
   messages: { max_tokens: 16 },
@@ -222,7 +222,7 @@ describe('the description of text answers', () => {
   });
   after(() => service.stop());
 
-  for (const format of TEXT_FORMATS) {
+  for (const format of WIRE_FORMAT_NAMES) {
     const { path } = ASK[format]('{model}', '', false);
 
     async function ask(prompt: string, model = modelVia(format), more: object = {}): Promise<number> {
@@ -235,7 +235,7 @@ describe('the description of text answers', () => {
     }
 
     it(`holds for answers on ${format}, from every upstream`, async () => {
-      for (const upstream of TEXT_FORMATS) {
+      for (const upstream of WIRE_FORMAT_NAMES) {
         for (const prompt of ['Hi', '[sim:reasoning=20]', '[sim:tokens=2000]']) {
           expect(await ask(prompt, modelVia(upstream))).to.equal(200);
         }
@@ -243,7 +243,7 @@ describe('the description of text answers', () => {
     });
 
     it(`holds for answers on ${format} of which reasoning took the whole budget, from every upstream`, async () => {
-      for (const upstream of TEXT_FORMATS) {
+      for (const upstream of WIRE_FORMAT_NAMES) {
         expect(await ask('[sim:reasoning=200]', modelVia(upstream), SMALL_BUDGET[format])).to.equal(200);
       }
     });

@@ -16,10 +16,10 @@ import {
   option,
   record,
 } from 'fast-check';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
 import { picoUsd } from '../../../db/database.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseUsd, type PicoUsd } from '../../../domain/money.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { createAccount, reloadAccount } from '../../support/factories.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
@@ -27,7 +27,7 @@ const RUNS = 25;
 /** 4 USD per million output tokens, as the models of these tests cost. */
 const TOLERANCE: PicoUsd = 1_024n * 4_000_000n;
 /** What each format calls the bound and the number of answers. */
-const BOUND_FIELDS: Readonly<Record<TextFormat, (bound: number) => JsonObject>> = {
+const BOUND_FIELDS: Readonly<Record<WireFormatName, (bound: number) => JsonObject>> = {
   'chat-completions': (bound) => ({ max_completion_tokens: bound }),
   responses: (bound) => ({ max_output_tokens: bound }),
   messages: (bound) => ({ max_tokens: bound }),
@@ -35,8 +35,8 @@ const BOUND_FIELDS: Readonly<Record<TextFormat, (bound: number) => JsonObject>> 
 };
 
 const client = record({
-  format: constantFrom(...TEXT_FORMATS),
-  upstream: constantFrom(...TEXT_FORMATS),
+  format: constantFrom(...WIRE_FORMAT_NAMES),
+  upstream: constantFrom(...WIRE_FORMAT_NAMES),
   stream: boolean(),
   bound: oneof(constant(null), integer({ min: 1, max: 4_000 }), integer({ min: 1, max: 100_000 })),
   choices: oneof(constant(1), integer({ min: 2, max: 8 })),

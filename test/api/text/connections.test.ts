@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import {
   ASK,
@@ -21,7 +21,7 @@ import {
 const SEVENTY_WORDS = 'and so it went on and on '.repeat(10);
 
 /** The beginnings of streams, and how many tokens of them their clients got. */
-const BEGINNINGS: readonly [TextFormat, string, readonly string[], number][] = [
+const BEGINNINGS: readonly [WireFormatName, string, readonly string[], number][] = [
   [
     'messages',
     'said one token at the start',
@@ -90,7 +90,7 @@ describe('text endpoints', () => {
       ...options,
       upstreams: [{ name: 'scripted', apiKey: 'sk-scripted', baseUrls: baseUrlsAt(upstream.url) }],
       models: [
-        ...TEXT_FORMATS.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+        ...WIRE_FORMAT_NAMES.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
         textModel('texta-free', [{ format: 'messages', provider: 'scripted' }], { free: true }),
         textModel('texta-twice', [
           { format: 'messages', provider: 'scripted' },
@@ -132,10 +132,10 @@ describe('text endpoints', () => {
       text.outcomes.length = 0;
     });
 
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         it(`before the first byte of ${stream ? 'a stream' : 'a whole answer'} of ${format}, charge as if it had stayed`, async () => {
-          for (const via of TEXT_FORMATS) {
+          for (const via of WIRE_FORMAT_NAMES) {
             const promptOf = (delayMs: number): string =>
               `[sim:tokens=30,reasoning=5,delay_ms=${delayMs},prompt=11] ${via} ${stream}`;
             await (await text.ask(format, modelVia(via), promptOf(0), { stream })).text();
@@ -160,7 +160,7 @@ describe('text endpoints', () => {
       }
 
       it(`in the middle of a stream of ${format}, charge as if it had stayed`, async () => {
-        for (const via of TEXT_FORMATS) {
+        for (const via of WIRE_FORMAT_NAMES) {
           const prompt = '[sim:tokens=40,reasoning=0,chunk_ms=4,prompt=11]';
           await (await text.ask(format, modelVia(via), prompt, { stream: true })).text();
           await text.idle();
@@ -214,7 +214,7 @@ describe('text endpoints', () => {
         const whole = { id: 'resp_1', status: 'completed', output: [MESSAGE], usage };
         end = () => void response.end(frame({ type: 'response.completed', response: whole }));
       };
-      for (const client of TEXT_FORMATS) {
+      for (const client of WIRE_FORMAT_NAMES) {
         const { path, body } = ASK[client]('texta-responses', 'Hi', true);
         const bound = { max_tokens: 60_000 };
         const leaving = new AbortController();
@@ -235,7 +235,7 @@ describe('text endpoints', () => {
         response.writeHead(200).write(': thinking\n\n');
         fail = () => void response.destroy();
       };
-      for (const client of TEXT_FORMATS) {
+      for (const client of WIRE_FORMAT_NAMES) {
         answers = [];
         const leaving = new AbortController();
         const asked = text.ask(client, 'texta-messages', 'Hi', { stream: true, signal: leaving.signal });
@@ -340,12 +340,12 @@ describe('text endpoints', () => {
         await start();
         const stream = events.map((data) => `event: ${/"type":"([^"]+)"/.exec(data)?.[1]}\ndata: ${data}\n\n`).join('');
         script = (_request, response) => response.writeHead(200).write(stream);
-        for (const client of TEXT_FORMATS) {
+        for (const client of WIRE_FORMAT_NAMES) {
           await readUntil(await text.ask(client, `texta-${format}`, 'Hi', { stream: true }), 'LAST');
         }
         const { outcomes } = text;
         await stop();
-        expect(outcomes).to.have.length(TEXT_FORMATS.length);
+        expect(outcomes).to.have.length(WIRE_FORMAT_NAMES.length);
         for (const outcome of outcomes) {
           expect(outcome).to.deep.include({ status: 'disconnected', errorCode: null });
           expect(outcome.usage?.outputTotal ?? null).to.equal(null);
@@ -435,7 +435,7 @@ describe('text endpoints', () => {
 
     it('end an answer that does not stream with 503 processing_timeout, and charge nothing', async () => {
       script = () => {};
-      for (const format of TEXT_FORMATS) {
+      for (const format of WIRE_FORMAT_NAMES) {
         const response = await text.ask(format, `texta-${format}`, 'Hi');
         expect(response.status).to.equal(503);
         expect(await response.text())
@@ -465,7 +465,7 @@ describe('text endpoints', () => {
     before(() => start({ settings: { keepAliveMs: 40 } }));
     after(stop);
 
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       const frame = FORMATS[format].client.keepAliveFrame;
       it(`send clients of ${format} ${frame === null ? 'nothing' : 'what they skip'}`, async () => {
         const prompt = 'Say exactly: at last [sim:delay_ms=150,chunk_ms=100]';
@@ -503,7 +503,7 @@ async function readUntil(response: Response, sign: string): Promise<void> {
 }
 
 /** A streaming request on a socket whose reading the test controls, after its answer has begun. */
-async function ask(text: TestText, format: TextFormat): Promise<Socket> {
+async function ask(text: TestText, format: WireFormatName): Promise<Socket> {
   const { path, body } = ASK[format]('texta-chat-completions', 'Hi', true);
   const payload = JSON.stringify(body);
   const socket = await rawRequest(text, path, payload, { 'content-length': String(payload.length) });

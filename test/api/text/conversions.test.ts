@@ -1,6 +1,6 @@
 /** Every format against upstreams of every format, whole and streamed. */
 import { expect } from 'chai';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
@@ -9,7 +9,7 @@ import { answerOfStream, eventsOfText } from '../../text/support.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
 /** How each format bounds the output. */
-const BUDGET: Readonly<Record<TextFormat, JsonObject>> = {
+const BUDGET: Readonly<Record<WireFormatName, JsonObject>> = {
   'chat-completions': { max_tokens: 20 },
   responses: { max_output_tokens: 20 },
   messages: { max_tokens: 20 },
@@ -17,7 +17,7 @@ const BUDGET: Readonly<Record<TextFormat, JsonObject>> = {
 };
 
 /** How each format asks for stop sequences; responses has none. */
-const STOP: Readonly<Partial<Record<TextFormat, JsonObject>>> = {
+const STOP: Readonly<Partial<Record<WireFormatName, JsonObject>>> = {
   'chat-completions': { stop: 'STOP' },
   messages: { stop_sequences: ['STOP'] },
   'generate-content': { generationConfig: { stopSequences: ['STOP'] } },
@@ -38,8 +38,8 @@ describe('text endpoints', () => {
 
   /** What a client reads, in the whole answer and in the stream, neither of which shows reasoning on the native format. */
   async function answers(
-    client: TextFormat,
-    upstream: TextFormat,
+    client: WireFormatName,
+    upstream: WireFormatName,
     prompt: string,
     fields: JsonObject,
   ): Promise<readonly TextResult[]> {
@@ -57,7 +57,7 @@ describe('text endpoints', () => {
     ];
   }
 
-  for (const upstream of TEXT_FORMATS) {
+  for (const upstream of WIRE_FORMAT_NAMES) {
     it(`answer functions, as chat completions called tools before, from an upstream that speaks ${upstream}`, async () => {
       const question = { role: 'user', content: 'Call look with {"place":"the sea"}' };
       const functions = [{ name: 'look', parameters: { type: 'object', properties: { place: { type: 'string' } } } }];
@@ -85,8 +85,8 @@ describe('text endpoints', () => {
     });
   }
 
-  for (const client of TEXT_FORMATS) {
-    for (const upstream of TEXT_FORMATS) {
+  for (const client of WIRE_FORMAT_NAMES) {
+    for (const upstream of WIRE_FORMAT_NAMES) {
       it(`answer ${client} from an upstream that speaks ${upstream}, whole and as a stream`, async () => {
         text.outcomes.length = 0;
         const prompt = 'Say exactly: Grüße, "World"!\n[sim:prompt=21,cached=5,reasoning=2]';

@@ -1,6 +1,6 @@
 /** What clients are told when an upstream refuses, fails, breaks off or falls silent: contract 7.1 and 7.2. */
 import { expect } from 'chai';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
@@ -47,14 +47,14 @@ const BREAKS: readonly [string, readonly string[]][] = [
   ['malformed_after=0', ['processing_failed']],
 ];
 
-function codeOf(format: TextFormat, body: string): string {
+function codeOf(format: WireFormatName, body: string): string {
   // The envelope of the format; the test fails on anything else.
   const { error } = JSON.parse(body) as { error: { code?: string; type: string } };
   return (format === 'messages' ? error.type : error.code) ?? '';
 }
 
 /** The code in the last frame of a stream. */
-function lastCodeOf(format: TextFormat, stream: string): string {
+function lastCodeOf(format: WireFormatName, stream: string): string {
   const last = stream.trimEnd().split('\n\n').at(-1) ?? '';
   return codeOf(format, last.slice(last.indexOf('data: ') + 'data: '.length));
 }
@@ -132,7 +132,7 @@ describe('an upstream of a text model', () => {
         isStream ? [begun, end].map((one) => `data: ${JSON.stringify(one)}\n\n`).join('') : JSON.stringify(end),
       );
     };
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       const whole = await text.ask(format, 'texta-scripted', 'Hi');
       expect([whole.status, codeOf(format, await whole.text())]).to.deep.equal([400, 'content_policy_violation']);
       const stream = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
@@ -140,7 +140,7 @@ describe('an upstream of a text model', () => {
       else expect(lastCodeOf(format, await stream.text())).to.equal('content_policy_violation');
     }
     await text.idle();
-    expect(text.outcomes).to.have.lengthOf(2 * TEXT_FORMATS.length);
+    expect(text.outcomes).to.have.lengthOf(2 * WIRE_FORMAT_NAMES.length);
     for (const outcome of text.outcomes) {
       expect(outcome).to.include({ status: 'failed', errorCode: 'content_policy_violation' });
     }
@@ -149,7 +149,7 @@ describe('an upstream of a text model', () => {
   /** Asserts that the answer is an error of the format and that nothing is charged. */
   async function expectFailure(
     response: Response,
-    format: TextFormat,
+    format: WireFormatName,
     status: number,
     codes: readonly string[],
   ): Promise<void> {
@@ -163,12 +163,12 @@ describe('an upstream of a text model', () => {
     expect(codes).to.include(text.outcomes.pop()?.errorCode);
   }
 
-  for (const upstream of TEXT_FORMATS) {
+  for (const upstream of WIRE_FORMAT_NAMES) {
     for (const [given, status, code] of BY_STATUS) {
       // The native format says 429 when an account has no funds.
       if (given === 402 && upstream === 'generate-content') continue;
       it(`that speaks ${upstream} and answers ${given} is told as ${status} ${code}, streaming or not`, async () => {
-        for (const format of TEXT_FORMATS) {
+        for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:status=${given}]`, {
             stream: format === 'messages' || format === 'generate-content',
           });
@@ -189,7 +189,7 @@ describe('an upstream of a text model', () => {
 
     for (const [fault, codes] of BREAKS) {
       it(`that speaks ${upstream} and breaks off (${fault}) in a whole answer fails it`, async () => {
-        for (const format of TEXT_FORMATS) {
+        for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:${fault}]`);
           await expectFailure(response, format, 503, codes);
         }
@@ -198,7 +198,7 @@ describe('an upstream of a text model', () => {
 
     for (const fault of ['drop_after=3', 'malformed_after=3', 'fail_after=3,fail=processing_unavailable']) {
       it(`that speaks ${upstream} and breaks off (${fault}) in a stream ends it with an error after what came before`, async () => {
-        for (const format of TEXT_FORMATS) {
+        for (const format of WIRE_FORMAT_NAMES) {
           const prompt = `[sim:tokens=9,${fault}]`;
           const response = await text.ask(format, modelVia(upstream), prompt, { stream: true });
           expect(response.status).to.equal(200);
@@ -292,7 +292,7 @@ describe('an upstream of a text model', () => {
       response.writeHead(200).write('data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}\n\n');
     };
     await Promise.all(
-      TEXT_FORMATS.map(async (format) => {
+      WIRE_FORMAT_NAMES.map(async (format) => {
         const response = await text.ask(format, 'texta-scripted', 'Hi', { stream: true });
         if (format === 'generate-content') return expect(await rejectionOf(response.text())).to.be.an('error');
         return expect(lastCodeOf(format, await response.text())).to.equal('processing_timeout');
@@ -342,7 +342,7 @@ describe('an upstream of a text model', () => {
       response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
       response.end(isStream ? `data: ${JSON.stringify(answer)}\n\ndata: [DONE]\n\n` : JSON.stringify(answer));
     };
-    for (const client of TEXT_FORMATS) {
+    for (const client of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         const response = await text.ask(client, 'texta-scripted', 'Hi', { stream });
         await response.text();
@@ -450,7 +450,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('calls the model by the name of its route, which no client gets to see', async () => {
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       for (const stream of [false, true]) {
         const response = await text.ask(format, 'texta-renamed', 'Hi', { stream });
         expect(await response.text())
@@ -462,7 +462,7 @@ describe('an upstream of a text model', () => {
   });
 
   it('gets its own credentials and none of the client', async () => {
-    for (const upstream of TEXT_FORMATS) {
+    for (const upstream of WIRE_FORMAT_NAMES) {
       await text.ask('messages', modelVia(upstream), 'Hi', { headers: { 'x-api-key': text.apiKey, cookie: 'a=b' } });
       const [seen] = await text.seen(1);
       expect(JSON.stringify(seen?.headers)).to.contain('sk-of-the-simulator');

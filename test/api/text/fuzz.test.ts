@@ -1,7 +1,7 @@
 /** Whatever clients send: an answer or a refusal, never a 500 and never silence. */
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
 const PATIENCE_MS = 10_000;
@@ -48,7 +48,7 @@ describe('text endpoints given senseless input', () => {
       expect(JSON.parse(answer)).to.have.nested.property('error.message').that.is.a('string');
   }
 
-  for (const format of TEXT_FORMATS) {
+  for (const format of WIRE_FORMAT_NAMES) {
     for (const stream of [false, true]) {
       const { path, body } = ASK[format](modelVia('chat-completions'), 'Hi', stream);
 
@@ -68,7 +68,7 @@ describe('text endpoints given senseless input', () => {
         messages: 'messages',
         'generate-content': 'contents',
       };
-      const cases = fc.tuple(fc.constantFrom(...TEXT_FORMATS), fc.array(json, { maxLength: 4 }));
+      const cases = fc.tuple(fc.constantFrom(...WIRE_FORMAT_NAMES), fc.array(json, { maxLength: 4 }));
       await fc.assert(
         fc.asyncProperty(cases, ([upstream, value]) => {
           const { path, body } = ASK[format](modelVia(upstream), 'Hi', false);

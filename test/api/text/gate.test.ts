@@ -1,7 +1,7 @@
 /** What a text request meets before its model is called: contract 4.8, 5, 7.1 and 8. */
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
-import { TEXT_FORMATS, type TextFormat } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
@@ -42,7 +42,7 @@ async function expectGateError(response: Response, status: number, code: string)
 /** Asserts the envelope of the format. */
 async function expectFormatError(
   response: Response,
-  format: TextFormat,
+  format: WireFormatName,
   status: number,
   code: string,
 ): Promise<string> {
@@ -77,13 +77,13 @@ describe('the gate of the text endpoints', () => {
 
   describe('takes the key', () => {
     const withoutBearer = { authorization: '' };
-    const accepted: readonly [TextFormat, string][] = [
+    const accepted: readonly [WireFormatName, string][] = [
       ['messages', 'x-api-key'],
       ['generate-content', 'x-native-api-key'],
       ['generate-content', 'x-goog-api-key'],
     ];
 
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       it(`of ${format} from Authorization: Bearer, with and without sk-`, async () => {
         for (const apiKey of [text.apiKey, text.apiKey.slice('sk-'.length)]) {
           expect((await text.ask(format, model, 'Hi', { apiKey })).status).to.equal(200);
@@ -141,7 +141,7 @@ describe('the gate of the text endpoints', () => {
   });
 
   describe('refuses in the common envelope', () => {
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       it(`a missing key on ${format}, even when nothing else is right`, async () => {
         const { path } = ASK[format](model, '', false);
         await expectGateError(
@@ -293,7 +293,7 @@ describe('the gate of the text endpoints', () => {
   }
 
   describe('refuses in the envelope of the format', () => {
-    for (const format of TEXT_FORMATS) {
+    for (const format of WIRE_FORMAT_NAMES) {
       it(`what is not JSON, not an object, too deep or not said to be JSON on ${format}`, async () => {
         const { path, body } = ASK[format](model, 'Hi', false);
         const deep = '['.repeat(100) + ']'.repeat(100);

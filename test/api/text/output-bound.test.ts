@@ -1,6 +1,6 @@
 /** A bound below the least that a vendor takes: the answer is cut to it, and so is the charge. */
 import { expect } from 'chai';
-import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
 
 const BOUND = {
@@ -19,7 +19,7 @@ describe('a bound below the least of a vendor', () => {
   });
   after(() => text.stop());
 
-  for (const format of TEXT_FORMATS) {
+  for (const format of WIRE_FORMAT_NAMES) {
     for (const stream of [false, true]) {
       it(`cuts ${stream ? 'a stream' : 'a whole answer'} of ${format} to it, and so what is charged`, async () => {
         const prompt = 'Say exactly: one two three four five six seven eight [sim:reasoning=0]';

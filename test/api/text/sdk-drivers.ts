@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import { GoogleGenAI, type Content, type GenerateContentResponse, type Part } from '@google/genai';
 import OpenAI from 'openai';
-import type { TextFormat } from '../../../catalogue/types.ts';
+import type { WireFormatName } from '../../../domain/wire-format-name.ts';
 
 export interface Call {
   readonly id: string;
@@ -19,7 +19,7 @@ export interface Conversation {
 
 export interface SdkDriver {
   readonly name: string;
-  readonly format: TextFormat;
+  readonly format: WireFormatName;
   ask(model: string, prompt: string, options?: { stream?: boolean; signal?: AbortSignal }): Promise<string>;
   /** Offers the tools, and answers each call with what `work` says: the last call first, where calls have ids. */
   useTools(model: string, prompt: string, stream: boolean, work: (call: Call) => string): Promise<Conversation>;

@@ -1,6 +1,6 @@
 /** The vendors' SDKs against the gateway, on models whose upstream speaks their own format and on those that speak another. */
 import { expect } from 'chai';
-import { TEXT_FORMATS } from '../../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventually, modelVia, startTestText, type TestText } from '../../support/text.ts';
 import { createDrivers, type SdkDriver } from './sdk-drivers.ts';
@@ -28,7 +28,7 @@ describe('the SDK', () => {
 
   for (const name of SDKS) {
     describe(name, () => {
-      for (const upstream of TEXT_FORMATS) {
+      for (const upstream of WIRE_FORMAT_NAMES) {
         const model = modelVia(upstream);
 
         describe(`on a model whose upstream speaks ${upstream}`, () => {

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
 import type { Database } from '../../db/database.ts';
+import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import { moveOf, TRANSFERS } from '../../domain/ledger.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
+import { TASK_EVENTS } from '../../domain/webhook-event.ts';
+import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
 describe('the rules that PostgreSQL keeps beside the domain', () => {
@@ -15,21 +18,38 @@ describe('the rules that PostgreSQL keeps beside the domain', () => {
 
   after(() => testDatabase.drop());
 
-  async function definition(sql: string): Promise<string> {
-    const { rows } = await database.raw<{ rows: { definition: string }[] }>(sql);
+  async function definition(sql: string, bindings: readonly string[] = []): Promise<string> {
+    const { rows } = await database.raw<{ rows: { definition: string }[] }>(sql, [...bindings]);
     return rows[0]?.definition ?? '';
   }
 
-  it('let transfers move what the domain says, and nothing else', async () => {
-    const check = await definition(
+  function constraintOf(name: string, table: string): Promise<string> {
+    return definition(
       `SELECT pg_get_constraintdef(oid) AS definition FROM pg_constraint
-      WHERE conname = 'transfers_books' AND conrelid = 'transfers'::regclass`,
+      WHERE conname = ? AND conrelid = ?::regclass`,
+      [name, table],
     );
+  }
+
+  it('let transfers move what the domain says, and nothing else', async () => {
+    const check = await constraintOf('transfers_books', 'transfers');
     const move = /kind = '(\w+)'::text\) AND \(debit = '(\w+)'::text\) AND \(credit = '(\w+)'/g;
     const allowed = [...check.matchAll(move)].map(([, ...words]) => words.join(' '));
     const moves = [...Object.entries(TRANSFERS), ['adjustment', moveOf('adjustment', true)] as const];
     expect(allowed).to.have.members(moves.map(([kind, { debit, credit }]) => `${kind} ${debit} ${credit}`));
   });
+
+  const lists: readonly (readonly [constraint: string, table: string, words: readonly string[]])[] = [
+    ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
+    ['webhook_endpoints_events_check', 'webhook_endpoints', TASK_EVENTS],
+    ['text_requests_format_check', 'text_requests', WIRE_FORMAT_NAMES],
+  ];
+  for (const [constraint, table, words] of lists) {
+    it(`allow the words of the domain alone: ${constraint}`, async () => {
+      const check = await constraintOf(constraint, table);
+      expect([...check.matchAll(/'([\w.-]+)'::text/g)].map(([, word]) => word)).to.have.members([...words]);
+    });
+  }
 
   it('replay an idempotent answer for as long as the domain says', async () => {
     const body = await definition(

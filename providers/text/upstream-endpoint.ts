@@ -7,7 +7,7 @@ import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts'
 import { Answer, codeOf, silenceOf } from './answer.ts';
 import { Health } from './health.ts';
 
-export interface TextEndpoint {
+export interface UpstreamEndpoint {
   readonly apiKey: string;
   readonly health: Health;
   /**
@@ -39,7 +39,7 @@ const MAX_CONNECTIONS = 8_192;
 /** More of an error than this says nothing. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-export function createTextEndpoint(format: UpstreamFormat, settings: EndpointSettings): TextEndpoint {
+export function createUpstreamEndpoint(format: UpstreamFormat, settings: EndpointSettings): UpstreamEndpoint {
   const { origin, pathname } = new URL(settings.baseUrl);
   const basePath = pathname.replace(/\/$/, '');
   const pool = new Pool(origin, {
