@@ -1,4 +1,4 @@
-/** Reads the catalogue at start. A process must not run with a catalogue that is wrong, so every fault is an error. */
+/** Reads the catalogue at start. No process may run with an invalid catalogue, so every fault is an error. */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
@@ -14,7 +14,7 @@ import {
 import { toTextPricing } from './text-pricing.ts';
 import type { Catalogue, ImageModel, TextModel, TextRoute, VideoModel } from './types.ts';
 
-/** The catalogue file is wrong: the message names the file and the path of each field to correct. */
+/** The catalogue file is invalid: the message names the file and the path of each field to correct. */
 export class CatalogueError extends Error {
   override readonly name = 'CatalogueError';
 }
@@ -24,8 +24,8 @@ const DEFAULT_PATH = fileURLToPath(new URL('./catalogue.yaml', import.meta.url))
 /**
  * Reads and checks a catalogue file.
  *
- * @param path the file; the one beside this module when omitted
- * @throws CatalogueError when it cannot be read or is wrong
+ * @param path by default the file beside this module
+ * @throws CatalogueError when it cannot be read or is invalid
  */
 export function loadCatalogue(path: string = DEFAULT_PATH): Catalogue {
   let text: string;
@@ -40,8 +40,8 @@ export function loadCatalogue(path: string = DEFAULT_PATH): Catalogue {
 /**
  * Checks the text of a catalogue file.
  *
- * @param text YAML, as `catalogue.yaml` explains it
- * @param name what errors call the file
+ * @param text YAML, as explained in `catalogue.yaml`
+ * @param name the name of the file in error messages
  * @throws CatalogueError
  */
 export function parseCatalogue(text: string, name: string): Catalogue {
@@ -49,7 +49,7 @@ export function parseCatalogue(text: string, name: string): Catalogue {
   try {
     document = parse(text, { merge: true });
   } catch (error) {
-    throw new CatalogueError(`${name} is not YAML: ${messageOf(error)}`, { cause: error });
+    throw new CatalogueError(`${name} is not valid YAML: ${messageOf(error)}`, { cause: error });
   }
   const { error, value } = catalogueSchema.validate(document, { abortEarly: false, convert: false });
   if (error) {
@@ -143,12 +143,12 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFi
   };
 }
 
-/** An id names one model over all kinds: the same id in two places would make one of them unreachable. */
+/** Ids are unique across all kinds of models: with the same id twice, one of the models would be unreachable. */
 function assertUniqueIds(file: CatalogueFile, name: string): void {
   const entries = [...file.media.videos, ...file.media.images, ...file.text.families.flatMap(({ models }) => models)];
   const known = new Set<string>();
   for (const { id } of entries) {
-    if (known.has(id)) throw new CatalogueError(`${name} is wrong:\n  the model id "${id}" stands there twice`);
+    if (known.has(id)) throw new CatalogueError(`${name} is wrong:\n  the model id "${id}" occurs twice`);
     known.add(id);
   }
 }

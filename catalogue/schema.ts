@@ -1,4 +1,4 @@
-/** The form of a catalogue file. Prices, factors and clock times come out of the check as the numbers they stand for. */
+/** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
 import Joi from 'joi';
 import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
 import { type PicoUsd, parseUsd } from '../domain/money.ts';
@@ -90,14 +90,14 @@ export interface TextEntry extends PricingEntry {
   readonly legacy: boolean;
 }
 
-/** A quoted text that `parse` turns into what it stands for, or throws at. */
+/** A quoted string, which `parse` turns into a value or refuses. */
 const parsed = (parse: (text: string) => unknown): Joi.StringSchema =>
   Joi.string()
     .required()
     .custom(parse)
     .messages({ 'string.base': '{{#label}} must be quoted', 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
 
-/** A value out of the list in a field beside it. */
+/** One of the values listed in a sibling field. */
 const oneOf = (field: string): Joi.AnySchema =>
   Joi.valid(Joi.in(field))
     .required()
@@ -191,7 +191,7 @@ const textModel = Joi.object<TextEntry>({
   .xor('prices', 'free')
   .custom(assertExactPrices);
 
-/** Every fault's message names the path of the field. */
+/** Every error message names the path of the field. */
 export const catalogueSchema = Joi.object<CatalogueFile>({
   version: name.required(),
   media: Joi.object({
@@ -231,7 +231,7 @@ function parsePrice(text: string): PicoUsd {
   return price;
 }
 
-/** @returns minutes since midnight; `24:00` is the midnight that ends the day */
+/** @returns minutes since midnight; `24:00` is the end of the day */
 function parseClockTime(text: string): number {
   const match = /^(\d{2}):([0-5]\d)$/.exec(text);
   const minutes = match ? Number(match[1]) * 60 + Number(match[2]) : Number.NaN;
@@ -240,7 +240,8 @@ function parseClockTime(text: string): number {
 }
 
 function assertForward(window: { readonly from: number; readonly to: number }): unknown {
-  if (window.from >= window.to) throw new RangeError('it must end after it begins; split one that passes midnight');
+  if (window.from >= window.to)
+    throw new RangeError('it must end after it begins; split a window that passes midnight');
   return window;
 }
 

@@ -1,9 +1,9 @@
-/** Turns the prices of a text model, as a catalogue file states them, into what `domain/pricing.ts` computes with. */
+/** Turns a text model's prices in the catalogue file into the pricing that `domain/pricing.ts` computes with. */
 import type { PicoUsd } from '../domain/money.ts';
 import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
 
-/** In the order of their numbers, from 0. */
+/** Each at the index that is its number. */
 export const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const;
 
 export interface PricingEntry {

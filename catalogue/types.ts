@@ -1,6 +1,5 @@
 /**
- * What Genway sells: its models with their limits, prices and routes, as data. `load.ts` makes a {@link Catalogue} from a
- * file; nothing here reads anything.
+ * What Genway sells: models with their limits, prices and routes, as data. `load.ts` reads a {@link Catalogue} from a file.
  */
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
@@ -8,17 +7,17 @@ import type { TextTerms } from '../domain/text-price.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 
 export interface Catalogue {
-  /** Names this edition of the prices; kept with every charge, so that it can be recomputed. */
+  /** The name of this edition. Stored with every charge, so that the charge can be recomputed. */
   readonly version: string;
   /** By model id, in the order of the file. */
   readonly videoModels: ReadonlyMap<string, VideoModel>;
   readonly imageModels: ReadonlyMap<string, ImageModel>;
   readonly textModels: ReadonlyMap<string, TextModel>;
-  /** Ids that start so belong to a family that the responses format does not answer (contract 4.8). */
+  /** Ids with these prefixes belong to a family that the responses format does not serve (contract 4.8). */
   readonly claudeStylePrefixes: readonly string[];
 }
 
-/** Which upstream renders a media model, and what the model is called there. */
+/** The upstream that renders a media model, and its name for the model. */
 export interface MediaRoute {
   readonly provider: string;
   readonly model: string;
@@ -26,13 +25,13 @@ export interface MediaRoute {
 
 interface MediaModelBase {
   readonly id: string;
-  /** Contract version, shown on every task of the model; null when it has none. */
+  /** Version of the model's contract, shown on its tasks; null when it has none. */
   readonly capabilityVersion: number | null;
   readonly route: MediaRoute;
   readonly images: { readonly max: number; readonly required: boolean };
   readonly aspectRatios: readonly string[];
   readonly defaultAspectRatio: string;
-  /** Fields of other media models. A request with one that this model does not take is told so; any other is unknown. */
+  /** Fields of other media models, which are refused as unsupported; any other field is unknown. */
   readonly unsupportedFields: ReadonlySet<string>;
 }
 
@@ -41,11 +40,11 @@ export interface VideoModel extends MediaModelBase {
   readonly kind: 'video';
   /** Code points. */
   readonly promptCharacters: { readonly min: number; readonly max: number };
-  /** The most reference inputs of each sort; null where the model takes none. */
+  /** The most reference inputs of each kind; null when the model takes none. */
   readonly maxReferenceVideos: number | null;
   readonly maxReferenceAudios: number | null;
   readonly durationSeconds: { readonly min: number; readonly max: number; readonly default: number };
-  /** Pico-USD, by resolution; its keys are the resolutions on offer. */
+  /** Pico-USD by resolution; the keys are the resolutions on offer. */
   readonly pricePerSecond: ReadonlyMap<string, PicoUsd>;
   readonly defaultResolution: string;
 }
@@ -55,28 +54,28 @@ export interface ImageModel extends MediaModelBase {
   readonly kind: 'image';
   readonly backgrounds: readonly string[];
   readonly defaultBackground: string;
-  /** Pico-USD for one image; its keys are the values of `resolution`. */
+  /** Pico-USD per image; the keys are the values of `resolution`. */
   readonly pricePerTier: Readonly<Record<ImageTier, PicoUsd>>;
   readonly defaultResolution: ImageTier;
 }
 
 export type MediaModel = VideoModel | ImageModel;
 
-/** An upstream that serves a text model, the format it speaks, and what the model is called there. */
+/** An upstream that serves a text model, the format it speaks, and its name for the model. */
 export interface TextRoute {
   readonly provider: string;
   readonly format: WireFormatName;
   readonly model: string;
-  /** How the upstream calls the bound of the output, where it speaks chat completions; `max_tokens` when left out. */
+  /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
-  /** Fields that the upstream is sent although it may charge for them beyond tokens, which clients do not pay. */
+  /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
 }
 
 export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;
 export type ChatField = (typeof CHAT_FIELDS)[number];
 
-/** The newer models of the chat-completions API refuse the older name. */
+/** Newer models of the chat-completions API refuse the older name. */
 export const MAX_TOKENS_FIELDS = ['max_tokens', 'max_completion_tokens'] as const;
 export type MaxTokensField = (typeof MAX_TOKENS_FIELDS)[number];
 
@@ -90,19 +89,19 @@ export interface TextModel extends TextTerms {
   readonly family: string;
   /** Null when no number is published. */
   readonly maxOutputTokens: number | null;
-  /** The most tokens that one image, document, sound or video of a prompt takes. */
+  /** The most tokens that one image, document, sound or video in a prompt can have. */
   readonly mediaTokens: Readonly<Record<MediaKind, number>>;
   /** Whether the model may think before it answers. */
   readonly reasoning: boolean;
-  /** The values of `reasoning.effort`; empty when the model takes none. */
+  /** The accepted values of `reasoning.effort`; empty when the model does not restrict them. */
   readonly reasoningEfforts: readonly string[];
   /** Fields that only this family takes on the responses format: `reasoning`, `text`. */
   readonly responsesFields: readonly string[];
-  /** The formats that answer for the model. */
+  /** The formats that the model answers on. */
   readonly formats: readonly WireFormatName[];
-  /** In the order in which they are tried; never empty. */
+  /** In the order in which they are tried. */
   readonly routes: readonly [TextRoute, ...TextRoute[]];
-  /** No cost per token; its own rate limit (contract 8.1). */
+  /** Costs nothing, and has a rate limit of its own (contract 8.1). */
   readonly free: boolean;
   /** Signup credit does not pay for it. */
   readonly fundedOnly: boolean;
@@ -112,7 +111,7 @@ export interface TextModel extends TextTerms {
   readonly legacy: boolean;
 }
 
-/** Ids are exact and case-sensitive in all of these. */
+/** All lookups are exact and case-sensitive. */
 export function findVideoModel(catalogue: Catalogue, id: string): VideoModel | undefined {
   return catalogue.videoModels.get(id);
 }
@@ -129,12 +128,12 @@ export function findTextModel(catalogue: Catalogue, id: string): TextModel | und
   return catalogue.textModels.get(id);
 }
 
-/** Whether the responses format refuses the id with 400, in the catalogue or not (contract 4.8). */
+/** Whether the responses format refuses the id with 400, whether or not it is in the catalogue (contract 4.8). */
 export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
   return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));
 }
 
-/** Whether the model is answered on that format. */
+/** Whether the model answers on that format. */
 export function answersFormat(model: TextModel, format: WireFormatName): boolean {
   return model.formats.includes(format);
 }

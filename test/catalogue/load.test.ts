@@ -83,7 +83,7 @@ describe('loading a catalogue', () => {
     expect(faults).to.include('"version" is required').and.include('prices.input');
   });
 
-  it('refuses an id that stands there twice, whatever the kinds', () => {
+  it('refuses an id that occurs twice, whatever the kinds', () => {
     expect(faultsOf(changed('id: textd-v2.5', 'id: textc-M3'))).to.include('"textc-M3"');
     expect(faultsOf(changed('id: textd-v2.5', 'id: imageb-2'))).to.include('"imageb-2"');
   });
