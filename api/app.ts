@@ -10,13 +10,14 @@ import type { Sealer } from '../db/sealing.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
+import { createHealthCheck } from '../telemetry/health.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Storage } from '../storage/storage.ts';
 import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../net/address-guard.ts';
-import { createGates, type Gates } from './endpoint/access.ts';
+import { createGates } from './endpoint/access.ts';
 import { mount } from './endpoint/mount.ts';
-import { ENDPOINTS } from './endpoints.ts';
+import { ENDPOINTS, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
 import { errors } from './middlewares/errors.ts';
 import { jsonBody } from './middlewares/json-body.ts';
 import { createRequestCounter, type RequestLimits } from './middlewares/limit-requests.ts';
@@ -25,22 +26,18 @@ import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
+import { createOpenApiDocument } from './openapi/document.ts';
 import { adminAccountRoutes } from './routes/admin/accounts.ts';
 import { adminFinanceRoutes } from './routes/admin/finance.ts';
 import { adminReconciliationRoutes } from './routes/admin/reconciliations.ts';
 import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
 import { adminTaskRoutes } from './routes/admin/tasks.ts';
 import { balanceRoutes } from './routes/balance/routes.ts';
-import { createTaskRoutes } from './routes/create-tasks.ts';
-import { docsRoutes } from './routes/docs/routes.ts';
-import { fileRoutes } from './routes/files/routes.ts';
-import { healthRoutes } from './routes/health/routes.ts';
-import { getMetrics } from './routes/metrics/endpoints.ts';
-import { modelRoutes, type ModelServices } from './routes/models/routes.ts';
+import { createDescriptions, docsPages } from './routes/docs/routes.ts';
+import { createImageRequestParser } from './routes/images/schema.ts';
 import { paymentEventRoutes } from './routes/payment-events/routes.ts';
-import { providerCallbackRoutes } from './routes/provider-callbacks/routes.ts';
-import { taskRoutes } from './routes/tasks/routes.ts';
 import { usageRoutes } from './routes/usage/routes.ts';
+import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliveries.ts';
 import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
@@ -109,13 +106,8 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
   mount(router, ENDPOINTS, services);
-  createTaskRoutes(router, services);
-  taskRoutes(router, services);
-  fileRoutes(router, services);
-  modelRoutes(router, createModelServices(dependencies.catalogue, services.gates));
   balanceRoutes(router, services);
   usageRoutes(router, services);
-  providerCallbackRoutes(router, services);
   webhookRoutes(router, services);
   deliveryRoutes(router, services);
   adminAccountRoutes(router, services);
@@ -126,27 +118,15 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   adminDeliveryRoutes(router, services);
   const { filesFolder, paymentWebhookSecret } = dependencies.settings;
   if (paymentWebhookSecret !== null) paymentEventRoutes(router, services, paymentWebhookSecret);
-  docsRoutes(router, { ...services, takesPayments: paymentWebhookSecret !== null });
+  docsPages(router, services.descriptions);
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
 /** What answers on `{text_base_url}` beside text: the models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
-  const gates = openGates(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
-  mount(router, [getMetrics], { metrics: dependencies.metrics, gates });
-  modelRoutes(router, createModelServices(dependencies.catalogue, gates));
+  mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
   return createFrame(router, dependencies, []);
-}
-
-function openGates({ database, clock = createDatabaseClock(database), settings }: AppDependencies): Gates {
-  const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
-  const countRequest = createRequestCounter(database, requestLimits);
-  return createGates({ database, clock, keyPepper, adminToken, metricsToken, countRequest });
-}
-
-function createModelServices(catalogue: Catalogue, gates: Gates): ModelServices {
-  return { catalogue, authenticateAnyFormat: passing(gates['any-key']), limitRequests: passing(nobody) };
 }
 
 /** A gate as a middleware, for routes that are not endpoints yet. */
@@ -161,10 +141,9 @@ async function nobody(): Promise<void> {}
 
 function createFrame(
   router: Router<RequestState>,
-  { settings, log, metrics, tracing, database, workflows, clock, pings = [] }: AppDependencies,
+  { settings, log, metrics, tracing }: AppDependencies,
   before: readonly Koa.Middleware[],
 ): Koa<RequestState> {
-  healthRoutes(router, { database, clock, pings, isTemporalReachable: () => workflows.isReachable() });
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
     // Without this Koa would believe the left-most address, which is the client's to choose.
@@ -187,11 +166,11 @@ function serveFiles(directory: string): Koa.Middleware {
 }
 
 function createServices(dependencies: AppDependencies): ApiServices {
-  const gates = openGates(dependencies);
   const {
     database,
     reports,
     clock = createDatabaseClock(database),
+    pings = [],
     catalogue,
     sealer,
     starter,
@@ -205,6 +184,10 @@ function createServices(dependencies: AppDependencies): ApiServices {
     log,
     settings,
   } = dependencies;
+  const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
+  const countRequest = createRequestCounter(database, requestLimits);
+  const gates = createGates({ database, clock, keyPepper, adminToken, metricsToken, countRequest });
+  const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
     database,
@@ -215,11 +198,17 @@ function createServices(dependencies: AppDependencies): ApiServices {
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,
     log,
-    keyPepper: settings.keyPepper,
+    keyPepper,
     temporal: settings.temporal,
     workflows,
     metrics,
     gates,
+    checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
+    descriptions: createDescriptions(() =>
+      createOpenApiDocument(catalogue, { takesPayments: settings.paymentWebhookSecret !== null }),
+    ),
+    parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),
+    parseImageRequest: createImageRequestParser(catalogue, { isInputLink }),
     authenticate: passing(gates.key),
     requireAdmin: passing(gates.admin),
     limitRequests: passing(nobody),
@@ -235,7 +224,6 @@ function createServices(dependencies: AppDependencies): ApiServices {
       clock,
     }),
     isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
-    isInputLink: (text) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),

@@ -1,8 +1,11 @@
 /** What the create calls of videos and of images have in common. */
-import type { MediaModel } from '../catalogue/types.ts';
+import type Joi from 'joi';
+import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RenderRequest } from '../providers/media-provider.ts';
+import { toJsonSchema } from './openapi/joi-schema.ts';
+import { component, type JsonSchema } from './openapi/json-schema.ts';
 import { requireObject } from './validation.ts';
 
 /** The surroundings of a check that is itself free of I/O. */
@@ -41,4 +44,28 @@ export function chooseByModel<Choice>(
   const choice = choices.get(id);
   if (choice === undefined) throw badRequest(`"model" must be one of: [${[...choices.keys()].join(' ')}]`);
   return choice;
+}
+
+/** The links of a request that is only described. */
+const ANY_LINK: MediaRequestContext = { isInputLink: () => true };
+
+/**
+ * Names the bodies of a create call in the API description: one for each model, and one for whichever of them a body names.
+ *
+ * @param schemaOf the check of a model's bodies
+ */
+export function describeByModel<Model extends MediaModel>(
+  name: string,
+  modelsOf: (catalogue: Catalogue) => ReadonlyMap<string, Model>,
+  schemaOf: (model: Model, context: MediaRequestContext) => Joi.ObjectSchema,
+): JsonSchema {
+  return component(name, (catalogue) => {
+    const models = [...modelsOf(catalogue)];
+    if (models.length === 0) return { not: {}, description: 'There is no such model' };
+    const schemas = models.map(
+      ([id, model]) => [id, component(`${name}.${id}`, () => toJsonSchema(schemaOf(model, ANY_LINK)))] as const,
+    );
+    const mapping = Object.fromEntries(schemas.map(([id, { $ref }]) => [id, $ref]));
+    return { oneOf: schemas.map(([, schema]) => schema), discriminator: { propertyName: 'model', mapping } };
+  });
 }

@@ -2,6 +2,7 @@
 import { ERRORS } from './errors.ts';
 import { toUsdNumber } from './money.ts';
 import { type GeneratedMedia, type Task, isFinal, POLL_AFTER_SECONDS } from './task.ts';
+import { toUnixSeconds } from './unix-time.ts';
 
 /** How long recent tasks of the same model took, in seconds. */
 export interface TypicalSeconds {
@@ -68,9 +69,9 @@ export function presentTask(task: Task, typicalSeconds: TypicalSeconds | null = 
     model: task.model,
     status: task.status,
     stage: task.status,
-    created_at: unixSeconds(task.createdAt),
-    updated_at: unixSeconds(task.updatedAt),
-    completed_at: task.completedAt && unixSeconds(task.completedAt),
+    created_at: toUnixSeconds(task.createdAt),
+    updated_at: toUnixSeconds(task.updatedAt),
+    completed_at: task.completedAt && toUnixSeconds(task.completedAt),
     ...(running && { poll_after_seconds: POLL_AFTER_SECONDS[task.kind] }),
     ...(running && typicalSeconds && { typical_seconds: typicalSeconds }),
     output: task.output && presentOutput(task.output),
@@ -99,8 +100,4 @@ function presentOutput(media: readonly GeneratedMedia[]): TaskOutputObject {
     })),
     r2_url: media[0]?.url ?? null,
   };
-}
-
-function unixSeconds(moment: Date): number {
-  return Math.floor(moment.getTime() / 1000);
 }

@@ -6,8 +6,11 @@
 import type { TaskErrorCode } from './errors.ts';
 import type { PicoUsd } from './money.ts';
 
-export type TaskKind = 'image' | 'video';
-export type TaskStatus = 'queued' | 'processing' | 'succeeded' | 'failed';
+export const TASK_KINDS = ['image', 'video'] as const;
+export type TaskKind = (typeof TASK_KINDS)[number];
+
+export const TASK_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const;
+export type TaskStatus = (typeof TASK_STATUSES)[number];
 
 const TRANSITIONS: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   queued: ['processing', 'succeeded', 'failed'],

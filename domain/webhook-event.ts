@@ -3,6 +3,7 @@
  */
 import { presentTask, type TaskObject } from './task-object.ts';
 import type { Task } from './task.ts';
+import { toUnixSeconds } from './unix-time.ts';
 
 /** The task events that an endpoint can subscribe to. */
 export const TASK_EVENTS = ['task.succeeded', 'task.failed'] as const;
@@ -28,7 +29,7 @@ export function renderEvent({ id, type, task }: { id: string; type: string; task
     id,
     object: 'event',
     type,
-    created_at: Math.floor(createdAt.getTime() / 1000),
+    created_at: toUnixSeconds(createdAt),
     data: presentTask(task),
   };
   return JSON.stringify(event);

@@ -5,6 +5,9 @@ import { arrayOf, type JsonSchema, nullable, object, text } from '../openapi/jso
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;
 
+/** Named examples as OpenAPI has them. */
+export type Examples = Readonly<Record<string, { readonly value: object }>>;
+
 export interface Answer {
   readonly description: string;
   /** Absent where there is no body. */
@@ -17,13 +20,13 @@ export interface Answer {
 export type Answers = Readonly<Record<number, Answer>>;
 
 /** A JSON body, asked for or answered. */
-export function json(schema: JsonSchema, examples?: JsonSchema): Content {
+export function json(schema: JsonSchema, examples?: Examples): Content {
   return { 'application/json': { schema, ...(examples && { examples }) } };
 }
 
 /** A body `{data: …}`. */
-export function dataOf(schema: JsonSchema, description: string): Answer {
-  return { description, content: json(object({ data: schema })) };
+export function dataOf(schema: JsonSchema, description: string, examples?: Examples): Answer {
+  return { description, content: json(object({ data: schema }), examples) };
 }
 
 /** One page of a list: contract 4.10. */
@@ -37,9 +40,10 @@ export type RefusalStatus = (typeof REFUSAL_STATUSES)[number];
 
 /** The codes of errors with which an endpoint may refuse a request. */
 export type Refusal = {
-  [Code in ErrorCode]: (typeof ERRORS)[Code]['status'] extends RefusalStatus ? Code : never;
+  [Code in ErrorCode]: (typeof ERRORS)[Code]['status'] extends RefusalStatus | null ? Code : never;
 }[ErrorCode];
 
+/** The status that an error has in the API description; a wrong signature is refused like a wrong key. */
 export function statusOf(refusal: Refusal): RefusalStatus {
-  return ERRORS[refusal].status;
+  return ERRORS[refusal].status ?? 401;
 }

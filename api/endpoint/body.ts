@@ -2,11 +2,12 @@
 import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
 import { BODIES } from '../../domain/policy.ts';
-import { readJsonBody } from '../middlewares/json-body.ts';
+import { readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
 import { component, type JsonSchema } from '../openapi/json-schema.ts';
+import type { ApiServices } from '../services/services.ts';
 import { createValidator } from '../validation.ts';
-import { json, type Content } from './answers.ts';
+import { type Content, type Examples, json } from './answers.ts';
 
 /** A body as OpenAPI describes it. */
 export interface BodyDescription {
@@ -14,15 +15,18 @@ export interface BodyDescription {
   readonly content: Content;
 }
 
-export interface RequestBody<Body, Services = unknown> {
+export interface RequestBody<Body> {
   /** Null for a body of which nobody has to know. */
   readonly description: BodyDescription | null;
   /** @throws ServiceError for a body that is too large, too slow or wrong */
-  readonly read: (request: IncomingMessage, services: Services) => Promise<Body>;
+  readonly read: (request: IncomingMessage, services: ApiServices) => Promise<Body>;
 }
 
-/** Named examples as OpenAPI has them. */
-export type Examples = Readonly<Record<string, { readonly value: object }>>;
+/** A JSON body, which can be read without being checked. */
+export interface JsonBody<Body> extends RequestBody<Body> {
+  /** Checks what was read. @throws ServiceError `bad_request` */
+  readonly parse: (value: unknown, services: ApiServices) => Body;
+}
 
 /**
  * A JSON object that has to be sent.
@@ -30,12 +34,31 @@ export type Examples = Readonly<Record<string, { readonly value: object }>>;
  * @param name of the schema in the API description
  * @param schema what checks the body, and describes it
  */
-export function jsonBody<Body>(name: string, schema: Joi.ObjectSchema<Body>, examples?: Examples): RequestBody<Body> {
-  const parse = createValidator(schema);
+export function jsonBody<Body>(name: string, schema: Joi.ObjectSchema<Body>, examples?: Examples): JsonBody<Body> {
+  return jsonBodyOf(nameSchema(name, schema), createValidator(schema), examples);
+}
+
+/**
+ * A JSON object that has to be sent, whose check depends on how the service is configured.
+ *
+ * @param schema what describes it
+ * @param parse what checks it; throws ServiceError `bad_request`
+ */
+export function jsonBodyOf<Body>(
+  schema: JsonSchema,
+  parse: (value: unknown, services: ApiServices) => Body,
+  examples?: Examples,
+): JsonBody<Body> {
   return {
-    description: { required: true, content: json(nameSchema(name, schema), examples) },
-    read: async (request) => parse(await readJson(request)),
+    description: { required: true, content: json(schema, examples) },
+    parse,
+    read: async (request, services) => parse(await readJson(request), services),
   };
+}
+
+/** A body as it was sent, described by what will check it. */
+export function unchecked({ description }: JsonBody<unknown>): RequestBody<unknown> {
+  return { description, read: readJson };
 }
 
 /** A JSON object that may be left out, which is the same as an empty one. */
@@ -47,6 +70,14 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
       const value = await readJson(request);
       return parse(value === undefined ? {} : value);
     },
+  };
+}
+
+/** JSON whose bytes are signed: read when the handler asks for them, once it knows that it would believe the sender. */
+export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
+  return {
+    description: { required: true, content: json({ type: 'object' }) },
+    read: async (request) => () => readBody(request, maxBytes),
   };
 }
 

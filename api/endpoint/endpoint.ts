@@ -6,21 +6,16 @@ import type { JsonSchema } from '../openapi/json-schema.ts';
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Context } from '../state.ts';
-import type { Access, CallerBy, Gates } from './access.ts';
+import type { Access, CallerBy } from './access.ts';
 import { type Answers, type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
 import { parameterNames, type PathParameters, readPath } from './path.ts';
 import { describeQuery, type QueryParameters, readQuery } from './query.ts';
 
-/** What every endpoint needs, to decide who may call it. */
-export interface Gated {
-  readonly gates: Gates;
-}
-
-/** An endpoint that can be mounted on a router. `Services` is what its handler works with. */
-export interface Endpoint<Services> extends Operation {
+/** An endpoint that can be mounted on a router. */
+export interface Endpoint extends Operation {
   /** Answers a request, or throws a ServiceError. */
-  readonly serve: (context: Context, services: Services) => Promise<void>;
+  readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
 
 /** What an endpoint knows of a request when its handler is called: everything in it has been checked. */
@@ -32,7 +27,7 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
   readonly context: Context;
 }
 
-interface Definition<Path extends string, Rule extends Access, Query> {
+export interface Definition<Path extends string, Rule extends Access, Query> {
   readonly id: string;
   readonly tag: Tag;
   readonly method: Method;
@@ -50,46 +45,35 @@ interface Definition<Path extends string, Rule extends Access, Query> {
   readonly refusals?: readonly Refusal[];
 }
 
-/** Gives back the body of the answer; undefined when there is none, or when the handler has set `context.body` itself. */
-type Handler<Request, Services> = (
+/** Gives back the body of the answer, or nothing when there is none, or when the handler has set `context.body` itself. */
+type Handler<Request> = (
   request: Request,
-  services: Services,
-) => object | string | undefined | Promise<object | string | undefined>;
+  services: ApiServices,
+) => object | string | void | Promise<object | string | void>;
 
-interface Bodiless<Path extends string, Rule extends Access, Query, Services> extends Definition<Path, Rule, Query> {
+interface Bodiless<Path extends string, Rule extends Access, Query> extends Definition<Path, Rule, Query> {
   readonly body?: undefined;
-  readonly handle: Handler<EndpointRequest<Path, Rule, Query>, Services>;
+  readonly handle: Handler<EndpointRequest<Path, Rule, Query>>;
 }
 
-interface WithBody<Path extends string, Rule extends Access, Query, Body, Services> extends Definition<
-  Path,
-  Rule,
-  Query
-> {
-  readonly body: RequestBody<Body, NoInfer<Services>>;
-  readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }, Services>;
+interface WithBody<Path extends string, Rule extends Access, Query, Body> extends Definition<Path, Rule, Query> {
+  readonly body: RequestBody<Body>;
+  readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }>;
 }
 
 /**
  * Defines an endpoint. Of a request its access is decided first; then its path, its query and its body are read, and what is
  * wrong with them is refused; what is left is handled.
  */
-export function endpoint<
-  const Path extends string,
-  Rule extends Access,
-  Body,
-  Query extends object = object,
-  Services = ApiServices,
->(definition: WithBody<Path, Rule, Query, Body, Services>): Endpoint<Services & Gated>;
-export function endpoint<
-  const Path extends string,
-  Rule extends Access,
-  Query extends object = object,
-  Services = ApiServices,
->(definition: Bodiless<Path, Rule, Query, Services>): Endpoint<Services & Gated>;
-export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body, Services>(
-  definition: WithBody<Path, Rule, Query, Body, Services> | Bodiless<Path, Rule, Query, Services>,
-): Endpoint<Services & Gated> {
+export function endpoint<const Path extends string, Rule extends Access, Body, Query extends object = object>(
+  definition: WithBody<Path, Rule, Query, Body>,
+): Endpoint;
+export function endpoint<const Path extends string, Rule extends Access, Query extends object = object>(
+  definition: Bodiless<Path, Rule, Query>,
+): Endpoint;
+export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body>(
+  definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
+): Endpoint {
   const { access, answers, path, query } = definition;
   const status = Math.min(...Object.keys(answers).map(Number));
   return {
@@ -111,7 +95,7 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 /** The definition as the API description needs it, with what follows from it. */
 function describe<Path extends string, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
-  body: RequestBody<unknown, never> | undefined,
+  body: RequestBody<unknown> | undefined,
 ): Operation {
   const { id, tag, method, path, access, summary, description, query, headers = [], answers } = definition;
   const parameters = [...headers, ...describeQuery(query)];

@@ -1,13 +1,10 @@
 import type Router from '@koa/router';
+import type { ApiServices } from '../services/services.ts';
 import type { RequestState } from '../state.ts';
 import type { Endpoint } from './endpoint.ts';
 
 /** Puts endpoints on a router. Where two paths match a request, the first one answers. */
-export function mount<Services>(
-  router: Router<RequestState>,
-  endpoints: readonly Endpoint<Services>[],
-  services: Services,
-): void {
+export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
   for (const { method, path, serve } of endpoints) {
     router[method](toRouterPath(path), (context) => serve(context, services));
   }

@@ -19,7 +19,7 @@ import {
   usd,
   idOf,
 } from './json-schema.ts';
-import { TASK_FIELDS } from './media.ts';
+import { TASK_FIELDS } from '../routes/tasks/present.ts';
 import { json } from '../endpoint/answers.ts';
 import { jsonBody, type Operation } from './operation.ts';
 import { envelopeOf, listOf, PAGE, PERIOD, query } from './shared.ts';

@@ -8,9 +8,8 @@ import { ENDPOINTS } from '../endpoints.ts';
 import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
 import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';
 import { componentsIn, type JsonSchema } from './json-schema.ts';
-import { MEDIA_OPERATIONS, mediaSchemas } from './media.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
-import { ANNOUNCE_PAYMENT, SERVICE_OPERATIONS } from './service.ts';
+import { ANNOUNCE_PAYMENT } from './service.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
 import { WEBHOOK_OPERATIONS, WEBHOOK_SCHEMAS, WEBHOOKS } from './webhooks.ts';
@@ -35,13 +34,11 @@ what is \`retryable\`, after \`Retry-After\` where it is sent. A path without th
 path that is none 404, both in the common envelope.`;
 
 const OPERATIONS: readonly Operation[] = [
-  ...MEDIA_OPERATIONS,
   ...TEXT_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
   ...ADMIN_OPERATIONS,
   ...FINANCE_OPERATIONS,
-  ...SERVICE_OPERATIONS,
   ...ENDPOINTS,
 ];
 
@@ -73,7 +70,6 @@ export function createOpenApiDocument(
     components: {
       schemas: {
         ...SHARED_SCHEMAS,
-        ...mediaSchemas(catalogue),
         ...textSchemas(catalogue),
         ...WEBHOOK_SCHEMAS,
         ...ADMIN_SCHEMAS,

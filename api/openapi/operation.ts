@@ -1,5 +1,5 @@
 /** Operations as a table row each, and what follows from a row: its parameters, its refusals and the headers of its answers. */
-import { type Answers, json, type RefusalStatus } from '../endpoint/answers.ts';
+import { type Answers, type Examples, json, type RefusalStatus } from '../endpoint/answers.ts';
 import type { BodyDescription } from '../endpoint/body.ts';
 import { describePath } from '../endpoint/path.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -131,6 +131,6 @@ export function headersNamed(names: readonly string[]): JsonSchema {
 }
 
 /** A body that has to be sent, as JSON. */
-export function jsonBody(schema: JsonSchema, examples?: JsonSchema): BodyDescription {
+export function jsonBody(schema: JsonSchema, examples?: Examples): BodyDescription {
   return { required: true, content: json(schema, examples) };
 }

@@ -29,10 +29,12 @@ const LEASE_SECONDS = 60;
  * Runs a create call under its idempotency key, if it brings one: answers a repetition with the first response, and refuses
  * another body under the same key or a repetition that comes too early. A create call that fails gives the key back.
  *
+ * @param body as it was sent
  * @param create must store the response with the claim in its own transaction, or fail
  */
 export async function idempotently(
   context: Context,
+  body: unknown,
   { database, sealer }: { database: Database; sealer: Sealer },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<void> {
@@ -40,7 +42,7 @@ export async function idempotently(
   if (key === null) return send(context, await create(null));
 
   const accountId = callerOf(context).account.id;
-  const requestDigest = digestRequest(context.method, context.path, context.state.body);
+  const requestDigest = digestRequest(context.method, context.path, body);
   const claim = await claimIdempotencyKey(database, { accountId, key, requestDigest, leaseSeconds: LEASE_SECONDS });
   switch (claim.outcome) {
     case 'different_request':

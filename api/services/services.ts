@@ -6,7 +6,11 @@ import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Health } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/access.ts';
+import type { Descriptions } from '../routes/docs/routes.ts';
+import type { ValidatedImageRequest } from '../routes/images/schema.ts';
+import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { Middleware } from '../state.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { Uploads } from './uploads.ts';
@@ -35,6 +39,12 @@ export interface ApiServices {
   readonly metrics: Metrics;
 
   readonly gates: Gates;
+  readonly checkHealth: () => Promise<Health>;
+  readonly descriptions: Descriptions;
+  /** @throws ServiceError `bad_request` */
+  readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
+  /** @throws ServiceError `bad_request` */
+  readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
 
   // What routes need that are not endpoints yet.
   readonly authenticate: Middleware;
@@ -46,8 +56,6 @@ export interface ApiServices {
   readonly assertAffordable: AssertAffordable;
   /** Whether a text is a link that may be followed, by its syntax. */
   readonly isPublicHttpsUrl: (text: string) => boolean;
-  /** Whether a text is such a link, or one to a stored file, wherever that is served. */
-  readonly isInputLink: (text: string) => boolean;
   /** @throws ServiceError `bad_request` for a link whose name leads to an address that is not public */
   readonly checkWebhookAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */

@@ -54,7 +54,7 @@ export interface TestApp {
   readonly metricsToken: string;
   readonly database: Database;
   readonly databaseUrl: string;
-  /** Everything that is routed, as `GET /v1/tasks/:taskId`. */
+  /** Everything that is routed, as `GET /v1/tasks/:task_id`. */
   readonly routes: readonly string[];
   /** Everything that was logged. */
   readonly logged: () => string;

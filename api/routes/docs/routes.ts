@@ -2,9 +2,10 @@
 import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';
-import type { Catalogue } from '../../../catalogue/types.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { createOpenApiDocument } from '../../openapi/document.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import type { OpenApiDocument } from '../../openapi/document.ts';
 import type { Context, RequestState } from '../../state.ts';
 import { type DescriptionPart, partOf } from '../../openapi/parts.ts';
 import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
@@ -24,24 +25,42 @@ const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: str
 
 const { resolve } = createRequire(import.meta.url);
 
-export function docsRoutes(
-  router: Router<RequestState>,
-  { catalogue, takesPayments }: { readonly catalogue: Catalogue; readonly takesPayments: boolean },
-): void {
-  const document = once(() => createOpenApiDocument(catalogue, { takesPayments }));
-  const whole = once(() => JSON.stringify(document()));
-  const parts: Readonly<Record<DescriptionPart, () => string>> = {
-    client: once(() => JSON.stringify(partOf(document(), 'client'))),
-    administration: once(() => JSON.stringify(partOf(document(), 'administration'))),
-  };
+/** The API description as it is sent: all of it, and the parts that the pages show. */
+export interface Descriptions {
+  readonly whole: () => string;
+  readonly parts: Readonly<Record<DescriptionPart, () => string>>;
+}
 
-  router.get(DESCRIPTION_PATH, (context) => {
+/** @param describe makes the API description, when it is first asked for */
+export function createDescriptions(describe: () => OpenApiDocument): Descriptions {
+  const document = once(describe);
+  return {
+    whole: once(() => JSON.stringify(document())),
+    parts: {
+      client: once(() => JSON.stringify(partOf(document(), 'client'))),
+      administration: once(() => JSON.stringify(partOf(document(), 'administration'))),
+    },
+  };
+}
+
+export const getDescription = endpoint({
+  id: 'getDescription',
+  tag: 'Service',
+  method: 'get',
+  path: DESCRIPTION_PATH,
+  access: 'open',
+  summary: 'This description',
+  answers: { 200: { description: 'An OpenAPI 3.1 document', content: json({ type: 'object' }) } },
+  handle: ({ context }, { descriptions }) => {
     // Tools in browsers read it from anywhere.
     context.set('Access-Control-Allow-Origin', '*');
     context.type = 'application/json';
-    context.body = whole();
-  });
+    return descriptions.whole();
+  },
+});
 
+/** The pages for people, and what they load: they are no part of the API that they describe. */
+export function docsPages(router: Router<RequestState>, { parts }: Descriptions): void {
   router.get(DOCS_PATH, showPage('client'));
   router.get(`${DOCS_PATH}/administration`, showPage('administration'));
 

@@ -1,4 +1,39 @@
 import type { Upload } from '../../../db/queries/uploads.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import {
+  boolean,
+  component,
+  exactly,
+  fieldsOf,
+  idOf,
+  integer,
+  nullable,
+  object,
+  text,
+  unixSeconds,
+} from '../../openapi/json-schema.ts';
+
+export const FileSchema = component(
+  'File',
+  object(
+    fieldsOf<ReturnType<typeof presentFile>>({
+      id: idOf('file'),
+      object: exactly('file'),
+      url: text('Pass it in media requests', { format: 'uri' }),
+      mime_type: text('Told by the content'),
+      bytes: integer(),
+      created_at: unixSeconds('When it was uploaded'),
+      filename: nullable(text('As the client called it')),
+      used_at: nullable(unixSeconds('When the first task was created with it')),
+      expires_at: nullable(unixSeconds('When it is removed if no task uses it; null once one has')),
+    }),
+  ),
+);
+
+export const DeletedFileSchema = component(
+  'DeletedFile',
+  object({ id: idOf('file'), object: exactly('file'), deleted: boolean() }),
+);
 
 /** @param settings the link of the file, and how long it is kept while no task uses it */
 export function presentFile(upload: Upload, { url, expiryMs }: { readonly url: string; readonly expiryMs: number }) {
@@ -9,13 +44,9 @@ export function presentFile(upload: Upload, { url, expiryMs }: { readonly url: s
     url,
     mime_type: mimeType,
     bytes,
-    created_at: unixSeconds(createdAt.getTime()),
+    created_at: toUnixSeconds(createdAt),
     filename,
-    used_at: usedAt && unixSeconds(usedAt.getTime()),
-    expires_at: usedAt === null ? unixSeconds(createdAt.getTime() + expiryMs) : null,
+    used_at: usedAt && toUnixSeconds(usedAt),
+    expires_at: usedAt === null ? toUnixSeconds(new Date(createdAt.getTime() + expiryMs)) : null,
   };
-}
-
-function unixSeconds(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000);
 }

@@ -6,6 +6,8 @@ import busboy from 'busboy';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { UPLOADS } from '../../../domain/policy.ts';
 import { detectFileType, FILE_TYPE_BYTES, FILE_TYPES } from '../../../storage/file-type.ts';
+import type { RequestBody } from '../../endpoint/body.ts';
+import { object, text } from '../../openapi/json-schema.ts';
 import { receiving } from '../../receiving.ts';
 import { peek } from '../../../storage/peek.ts';
 import { ObjectTooLargeError } from '../../../storage/storage.ts';
@@ -21,6 +23,20 @@ const BYTES_PER_MB = 2 ** 20;
 const NO_FILE = 'Send the file as the part "file" of a form, with a filename.';
 const ONE_FILE_ONLY = 'Send one file in a request, as the part "file".';
 
+/** Stores the file that a request holds, and gives back what `store` does. */
+type ReceiveUpload = <Stored>(store: (file: ArrivingFile) => Promise<Stored>) => Promise<Stored>;
+
+/** A form with one file, which is read while it is stored. */
+export const uploadBody: RequestBody<ReceiveUpload> = {
+  description: {
+    required: true,
+    content: {
+      'multipart/form-data': { schema: object({ file: text('The file, with a filename', { format: 'binary' }) }) },
+    },
+  },
+  read: async (request) => (store) => receiveUpload(request, store),
+};
+
 /**
  * Hands the file of a form over to be stored. Its type is told by its content; other fields of the form are ignored. The
  * file ends when the whole form has arrived and was well-formed, and fails otherwise, so that an upload that stops or is
@@ -29,7 +45,7 @@ const ONE_FILE_ONLY = 'Send one file in a request, as the part "file".';
  * @returns what `store` returns
  * @throws ServiceError 400 `bad_request` when the form is not one file of a known type; 413 when the file is too large
  */
-export async function receiveUpload<Stored>(
+async function receiveUpload<Stored>(
   request: IncomingMessage,
   store: (file: ArrivingFile) => Promise<Stored>,
 ): Promise<Stored> {

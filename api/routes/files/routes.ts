@@ -1,53 +1,86 @@
-/** Uploads of local inputs (specification section 4.5), and what an account has uploaded. */
-import type Router from '@koa/router';
+/** Uploads of local inputs (contract 4.5), and what an account has uploaded. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { pageOf, presentPage } from '../../pagination.ts';
+import { FILE_TYPES } from '../../../storage/file-type.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { pageById } from '../../endpoint/query.ts';
+import { presentPage } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type Context, type RequestState } from '../../state.ts';
-import { idCursor } from '../webhooks/query.ts';
-import { presentFile } from './present.ts';
-import { receiveUpload } from './receive-upload.ts';
+import { DeletedFileSchema, FileSchema, presentFile } from './present.ts';
+import { uploadBody } from './receive-upload.ts';
 
-export function fileRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, storage, uploads, uploadExpiryMs, authenticate, limitRequests } = services;
-  const present = (upload: Upload) =>
-    presentFile(upload, { url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
+const FILE_EXTENSIONS = FILE_TYPES.map(({ extension }) => extension).join(', ');
 
-  router.post('/v1/files', authenticate, limitRequests, async (context) => {
-    const caller = callerOf(context);
-    const upload = await receiveUpload(context.req, (file) => uploads.store(caller, file));
-    context.status = 201;
-    context.body = { data: present(upload) };
-  });
+export const uploadFile = endpoint({
+  id: 'uploadFile',
+  tag: 'Files',
+  method: 'post',
+  path: '/v1/files',
+  access: 'key',
+  summary: 'Upload a local input',
+  description:
+    `Up to 50 MB, videos up to 100 MB. The type is told by the content: ${FILE_EXTENSIONS}. An account may keep so many ` +
+    'files and bytes, more once it has topped up; beyond that it is 403. A file that no task uses expires.',
+  body: uploadBody,
+  answers: { 201: dataOf(FileSchema, 'The stored file') },
+  handle: async ({ caller, body: receive }, services) => {
+    const upload = await receive((file) => services.uploads.store(caller, file));
+    return { data: present(upload, services) };
+  },
+});
 
-  router.get('/v1/files', authenticate, limitRequests, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const found = await listUploads(database, {
-      accountId: callerOf(context).account.id,
-      before: idCursor('file', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(found, limit, present, ({ id }) => [id]);
-  });
+export const listFiles = endpoint({
+  id: 'listFiles',
+  tag: 'Files',
+  method: 'get',
+  path: '/v1/files',
+  access: 'key',
+  summary: 'List uploaded files',
+  description: 'Newest first.',
+  query: pageById('file'),
+  answers: { 200: pageOf(FileSchema, 'A page of files') },
+  handle: async ({ caller, query: { limit, cursor: before } }, services) => {
+    const found = await listUploads(services.database, { accountId: caller.account.id, before, limit: limit + 1 });
+    return presentPage(
+      found,
+      limit,
+      (upload) => present(upload, services),
+      ({ id }) => [id],
+    );
+  },
+});
 
-  router.get('/v1/files/:fileId', authenticate, limitRequests, async (context) => {
-    const upload = await findUpload(database, ...ownerAndId(context));
-    if (!upload) throw noSuchFile();
-    context.body = { data: present(upload) };
-  });
+export const getFile = endpoint({
+  id: 'getFile',
+  tag: 'Files',
+  method: 'get',
+  path: '/v1/files/{file_id}',
+  access: 'key',
+  summary: 'Get what is known of an uploaded file',
+  answers: { 200: dataOf(FileSchema, 'The file') },
+  handle: async ({ caller, params }, services) => {
+    const upload = await findUpload(services.database, caller.account.id, params.file_id);
+    if (!upload) throw noSuch('file', caller);
+    return { data: present(upload, services) };
+  },
+});
 
-  router.delete('/v1/files/:fileId', authenticate, limitRequests, async (context) => {
-    const [accountId, id] = ownerAndId(context);
-    if (!(await uploads.remove(accountId, id))) throw noSuchFile();
-    context.body = { data: { id, object: 'file', deleted: true } };
-  });
-}
+export const deleteFile = endpoint({
+  id: 'deleteFile',
+  tag: 'Files',
+  method: 'delete',
+  path: '/v1/files/{file_id}',
+  access: 'key',
+  summary: 'Delete an uploaded file',
+  description: 'Its link leads nowhere from then on, also for tasks under way.',
+  answers: { 200: dataOf(DeletedFileSchema, 'It is gone') },
+  handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
+    if (!(await uploads.remove(caller.account.id, id))) throw noSuch('file', caller);
+    return { data: { id, object: 'file', deleted: true } };
+  },
+});
 
-function ownerAndId(context: Context): readonly [accountId: string, fileId: string] {
-  return [callerOf(context).account.id, context.params['fileId'] ?? ''];
-}
-
-function noSuchFile(): ServiceError {
-  return new ServiceError('not_found', 'There is no such file in this account. Check the id and the key.');
+function present(upload: Upload, { storage, uploadExpiryMs }: ApiServices) {
+  return presentFile(upload, { url: storage.urlOf(upload.storageKey), expiryMs: uploadExpiryMs });
 }

@@ -1,21 +1,49 @@
-/** For load balancers and orchestrators: whether this process lives, and whether it should get requests. */
-import type Router from '@koa/router';
-import { createHealthCheck, type HealthDependencies } from '../../../telemetry/health.ts';
-import type { RequestState } from '../../state.ts';
+/** For load balancers and orchestrators: contract 4.12. */
+import type { Health } from '../../../telemetry/health.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { exactly, fieldsOf, object, oneOfTexts } from '../../openapi/json-schema.ts';
 
-export function healthRoutes(router: Router<RequestState>, dependencies: HealthDependencies): void {
-  const checkHealth = createHealthCheck(dependencies);
-
-  /** The process runs and answers. Depends on nothing else: what is wrong elsewhere is not healed by a restart. */
-  router.get('/healthz', (context) => {
+/** The process runs and answers. Depends on nothing else: what is wrong elsewhere is not healed by a restart. */
+export const isAlive = endpoint({
+  id: 'isAlive',
+  tag: 'Service',
+  method: 'get',
+  path: '/healthz',
+  access: 'open',
+  summary: 'Whether the process runs',
+  answers: { 200: { description: 'It does', content: json(object({ status: exactly('ok') })) } },
+  handle: ({ context }) => {
     context.set('Cache-Control', 'no-store');
-    context.body = { status: 'ok' };
-  });
+    return { status: 'ok' };
+  },
+});
 
-  router.get('/readyz', async (context) => {
+const READINESS = json(
+  object(
+    fieldsOf<Health>({
+      status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are created, and start later'),
+      database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
+      temporal: oneOfTexts(['ok', 'unreachable']),
+    }),
+  ),
+);
+
+export const isReady = endpoint({
+  id: 'isReady',
+  tag: 'Service',
+  method: 'get',
+  path: '/readyz',
+  access: 'open',
+  summary: 'Whether the process should get requests',
+  answers: {
+    200: { description: 'It should', content: READINESS },
+    503: { description: 'It should not', content: READINESS },
+  },
+  handle: async ({ context }, { checkHealth }) => {
     const health = await checkHealth();
     context.set('Cache-Control', 'no-store');
-    context.status = health.status === 'not_ready' ? 503 : 200;
-    context.body = health;
-  });
-}
+    if (health.status === 'not_ready') context.status = 503;
+    return health;
+  },
+});

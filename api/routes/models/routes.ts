@@ -1,41 +1,50 @@
-/** The models that a key may call: specification section 4.6. */
-import type Router from '@koa/router';
+/** The models that a key may call: contract 4.6. */
 import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { isAllowedModel } from '../../../domain/api-key.ts';
-import { callerOf, type Middleware, type RequestState } from '../../state.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { json } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { arrayOf, exactly, object } from '../../openapi/json-schema.ts';
+import { ModelSchema } from './model-schema.ts';
 import { presentModel } from './present.ts';
 
-export interface ModelServices {
-  readonly catalogue: Catalogue;
-  /** Takes the key from the headers of every format, for clients of all of them ask for the models. */
-  readonly authenticateAnyFormat: Middleware;
-  readonly limitRequests: Middleware;
-}
+export const listModels = endpoint({
+  id: 'listModels',
+  tag: 'Models',
+  method: 'get',
+  path: '/v1/models',
+  access: 'any-key',
+  summary: 'List the models that the key may call',
+  description: 'Answered on the text address as well, and with the key in the header of any format.',
+  answers: {
+    200: {
+      description: 'All of them, in the list shape of the widely used SDKs',
+      content: json(object({ object: exactly('list'), data: arrayOf(ModelSchema) })),
+    },
+  },
+  handle: ({ caller }, { catalogue }) => {
+    const enabled = allModels(catalogue).filter(({ id }) => isAllowedModel(caller.key, id));
+    return { object: 'list', data: enabled.map((model) => presentModel(model, catalogue)) };
+  },
+});
 
-export function modelRoutes(router: Router<RequestState>, services: ModelServices): void {
-  const { catalogue, authenticateAnyFormat: authenticate, limitRequests } = services;
-  const models = allModels(catalogue);
-
-  router.get('/v1/models', authenticate, limitRequests, async (context) => {
-    const { key } = callerOf(context);
-    const enabled = [...models.values()].filter(({ id }) => isAllowedModel(key, id));
-    context.body = { object: 'list', data: enabled.map((model) => presentModel(model, catalogue)) };
-  });
-
-  router.get('/v1/models/:modelId', authenticate, limitRequests, async (context) => {
-    const model = models.get(context.params['modelId'] ?? '');
-    if (!model || !isAllowedModel(callerOf(context).key, model.id)) {
+export const getModel = endpoint({
+  id: 'getModel',
+  tag: 'Models',
+  method: 'get',
+  path: '/v1/models/{model_id}',
+  access: 'any-key',
+  summary: 'Get one model',
+  answers: { 200: { description: 'The model', content: json(ModelSchema) } },
+  handle: ({ caller, params }, { catalogue }) => {
+    const model = allModels(catalogue).find(({ id }) => id === params.model_id);
+    if (!model || !isAllowedModel(caller.key, model.id)) {
       throw new ServiceError('not_found', 'The API key has no such model. GET /v1/models lists those it has.');
     }
-    context.body = presentModel(model, catalogue);
-  });
-}
+    return presentModel(model, catalogue);
+  },
+});
 
-function allModels(catalogue: Catalogue): ReadonlyMap<string, MediaModel | TextModel> {
-  return new Map<string, MediaModel | TextModel>([
-    ...catalogue.videoModels,
-    ...catalogue.imageModels,
-    ...catalogue.textModels,
-  ]);
+function allModels({ videoModels, imageModels, textModels }: Catalogue): (MediaModel | TextModel)[] {
+  return [...videoModels.values(), ...imageModels.values(), ...textModels.values()];
 }

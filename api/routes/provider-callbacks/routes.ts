@@ -1,5 +1,4 @@
 /** Where providers announce that a job has ended (docs/provider-protocol.md, "Callbacks"). Not part of the public contract. */
-import type Router from '@koa/router';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isFinal } from '../../../domain/task.ts';
@@ -9,29 +8,39 @@ import {
   type JobAnnouncement,
   verifyCallback,
 } from '../../../providers/http-jobs/callback.ts';
-import { readBody } from '../../middlewares/json-body.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
+import { signedBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { text } from '../../openapi/json-schema.ts';
 
 /** A job with its results is far smaller. */
 const MAX_BODY_BYTES = 256 * 1024;
 
-export function providerCallbackRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, providerCallbacks } = services;
-
-  router.post('/v1/provider-callbacks/:provider/:taskId', async (context) => {
-    const { provider = '', taskId = '' } = context.params;
+export const announceJobEnd = endpoint({
+  id: 'announceJobEnd',
+  tag: 'Service',
+  method: 'post',
+  path: '/v1/provider-callbacks/{provider}/{task_id}',
+  access: 'open',
+  summary: 'For providers: announce that a job has ended',
+  description: 'Signed with the secret that the provider and the gateway share.',
+  headers: [
+    { name: 'x-job-timestamp', in: 'header', description: 'Unix seconds', schema: text() },
+    { name: 'x-job-signature', in: 'header', description: 'Of timestamp and raw body', schema: text() },
+  ],
+  body: signedBody(MAX_BODY_BYTES),
+  answers: { 204: { description: 'Noted' } },
+  refusals: ['invalid_signature', 'internal_error'],
+  handle: async ({ params, body: readBody, context }, { database, providerCallbacks }) => {
+    const { provider, task_id: taskId } = params;
     const secret = providerCallbacks.secrets.get(provider);
     if (secret === undefined) throw noSuchTask();
-    const rawBody = await readBody(context.req, MAX_BODY_BYTES);
-    const announcement = verify({ headers: context.headers, rawBody }, secret);
+    const announcement = verify({ headers: context.headers, rawBody: await readBody() }, secret);
     const task = announcement.taskId === taskId ? await findTask(database, taskId) : null;
     // A provider speaks about its own jobs only.
     if (task?.provider !== provider) throw noSuchTask();
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
-    context.status = 204;
-  });
-}
+  },
+});
 
 function verify(request: CallbackRequest, secret: string): JobAnnouncement {
   try {

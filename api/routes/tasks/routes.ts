@@ -1,51 +1,55 @@
-/** Polling (specification section 4.4), and a list of tasks beside it. */
-import type Router from '@koa/router';
+/** Polling (contract 4.4), and a list of tasks beside it. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { presentTask } from '../../../domain/task-object.ts';
-import { isFinal, type TaskKind } from '../../../domain/task.ts';
-import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
-import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type Context, type RequestState } from '../../state.ts';
-import { queryStatus, taskCursor } from './query.ts';
+import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { anyText, oneOf, pageById, PERIOD } from '../../endpoint/query.ts';
+import { presentPage } from '../../pagination.ts';
+import { TaskSchema } from './present.ts';
 
-export function taskRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, authenticate, limitRequests, typicalSeconds } = services;
-
-  router.get('/v1/tasks', authenticate, limitRequests, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const tasks = await listTasks(database, {
-      accountId: callerOf(context).account.id,
-      status: queryStatus(context),
-      model: queryValue(context, 'model'),
-      kind: queryKind(context),
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-      before: taskCursor(after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(
+export const listOwnTasks = endpoint({
+  id: 'listTasks',
+  tag: 'Media tasks',
+  method: 'get',
+  path: '/v1/tasks',
+  access: 'key',
+  summary: 'List tasks, newest first',
+  query: {
+    status: oneOf(TASK_STATUSES, 'Only tasks in that state'),
+    task_kind: oneOf(TASK_KINDS, 'Only tasks of that kind'),
+    model: anyText('Only tasks of that model'),
+    ...PERIOD,
+    ...pageById('task'),
+  },
+  answers: { 200: pageOf(TaskSchema, 'A page of tasks') },
+  handle: async ({ caller, query }, { database }) => {
+    const { task_kind: kind, cursor: before, limit, ...filter } = query;
+    const accountId = caller.account.id;
+    const tasks = await listTasks(database, { ...filter, accountId, kind, before, limit: limit + 1 });
+    return presentPage(
       tasks,
       limit,
       (task) => presentTask(task),
-      (task) => [task.id],
+      ({ id }) => [id],
     );
-  });
+  },
+});
 
-  router.get('/v1/tasks/:taskId', authenticate, limitRequests, async (context) => {
-    const taskId = context.params['taskId'] ?? '';
-    const { account } = callerOf(context);
-    const task = await againIfLost(() => findAccountTask(database, account.id, taskId));
-    if (!task) throw new ServiceError('not_found', 'There is no such task in this account. Check the id and the key.');
-    const typical = isFinal(task.status) ? null : await typicalSeconds(task.model);
-    context.body = { data: presentTask(task, typical) };
-  });
-}
-
-/** @throws ServiceError `bad_request` */
-function queryKind(context: Context): TaskKind | undefined {
-  const kind = queryValue(context, 'task_kind');
-  if (kind === undefined || kind === 'image' || kind === 'video') return kind;
-  throw badRequest('"task_kind" must be one of: [image video]');
-}
+export const getTask = endpoint({
+  id: 'getTask',
+  tag: 'Media tasks',
+  method: 'get',
+  path: '/v1/tasks/{task_id}',
+  access: 'key',
+  summary: 'Ask what became of a task',
+  description: 'Poll no sooner than `poll_after_seconds`. A failed task is 200 too: the failure is in the body.',
+  answers: { 200: dataOf(TaskSchema, 'The task, whatever its state') },
+  handle: async ({ caller, params }, { database, typicalSeconds }) => {
+    const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));
+    if (!task) throw noSuch('task', caller);
+    return { data: presentTask(task, isFinal(task.status) ? null : await typicalSeconds(task.model)) };
+  },
+});

@@ -31,7 +31,7 @@ export function webhookRoutes(router: Router<RequestState>, services: ApiService
   const limitTests = createAccountLimit(database, TEST_EVENTS);
 
   router.post('/v1/webhooks', authenticate, limitRequests, jsonBody, (context) =>
-    idempotently(context, services, async (claim) => {
+    idempotently(context, context.state.body, services, async (claim) => {
       const body = parseCreate(context.state.body);
       await checkWebhookAddress(body.url);
       return createEndpoint(callerOf(context).account.id, body, claim);

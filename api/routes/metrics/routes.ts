@@ -1,4 +1,4 @@
-import { type Metrics, METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
+import { METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { text } from '../../openapi/json-schema.ts';
 
@@ -11,7 +11,7 @@ export const getMetrics = endpoint({
   access: 'metrics',
   summary: 'For Prometheus: what the process counts and measures',
   answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },
-  handle: ({ context }, { metrics }: { readonly metrics: Metrics }) => {
+  handle: ({ context }, { metrics }) => {
     context.set('Content-Type', METRICS_CONTENT_TYPE);
     return metrics.render();
   },

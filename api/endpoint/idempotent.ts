@@ -1,0 +1,45 @@
+/** Endpoints that create something, and create it once however often a client asks under the same key: contract 4.1. */
+import { IDEMPOTENCY_KEY } from '../openapi/shared.ts';
+import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../services/idempotency.ts';
+import type { ApiServices } from '../services/services.ts';
+import type { Answer, Refusal } from './answers.ts';
+import { type JsonBody, unchecked } from './body.ts';
+import { type Definition, endpoint, type Endpoint, type EndpointRequest } from './endpoint.ts';
+
+export interface CreateRequest<Body> extends EndpointRequest<string, 'key', object> {
+  readonly body: Body;
+  /** To be completed in the transaction that creates; null when the client sent no key. */
+  readonly claim: IdempotencyClaim | null;
+}
+
+interface CreateDefinition<Body> extends Pick<
+  Definition<string, 'key', object>,
+  'id' | 'tag' | 'path' | 'summary' | 'description'
+> {
+  readonly body: JsonBody<Body>;
+  /** The answer to a request that created something. */
+  readonly created: Answer;
+  readonly refusals?: readonly Refusal[];
+  readonly handle: (request: CreateRequest<Body>, services: ApiServices) => Promise<CreatedResponse>;
+}
+
+/**
+ * Defines an endpoint that creates something. The key is claimed before the body is checked: what a repetition gets is the
+ * first answer, also when its body would be refused by now.
+ */
+export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Endpoint {
+  const { body, created, refusals = [], handle, ...head } = definition;
+  return endpoint({
+    ...head,
+    method: 'post',
+    access: 'key',
+    headers: [IDEMPOTENCY_KEY],
+    body: unchecked(body),
+    answers: { 201: { ...created, headers: ['Idempotent-Replayed'] } },
+    refusals: [...refusals, 'idempotency_conflict'],
+    handle: ({ body: value, ...request }, services) =>
+      idempotently(request.context, value, services, async (claim) =>
+        handle({ ...request, body: body.parse(value, services), claim }, services),
+      ),
+  });
+}

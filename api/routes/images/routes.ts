@@ -1,0 +1,29 @@
+import { jsonBodyOf } from '../../endpoint/body.ts';
+import { idempotentEndpoint } from '../../endpoint/idempotent.ts';
+import { describeByModel } from '../../media-request.ts';
+import { CREATED_TASK, createTask } from '../tasks/create.ts';
+import { imageRequestSchema } from './schema.ts';
+
+/** Contract 4.3. */
+export const createImageTask = idempotentEndpoint({
+  id: 'createImageTask',
+  tag: 'Media tasks',
+  path: '/v1/images/tasks',
+  summary: 'Create an image',
+  description:
+    'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Each link in `images` is looked at: one that does ' +
+    'not lead to a PNG, JPEG or WebP picture is refused.',
+  body: jsonBodyOf(
+    describeByModel('CreateImageTask', ({ imageModels }) => imageModels, imageRequestSchema),
+    (value, { parseImageRequest }) => parseImageRequest(value),
+    {
+      text: { value: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse at dusk, in watercolour' } },
+      size: {
+        value: { model: 'imagea-2.5-sunburst', prompt: 'The same, at night', size: '1536x1024', background: 'opaque' },
+      },
+    },
+  ),
+  created: CREATED_TASK,
+  refusals: ['insufficient_credits'],
+  handle: (request, services) => createTask(request, services, services.checkImageLinks),
+});

@@ -1,0 +1,136 @@
+/** How models are described: as `present.ts` shows them. */
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import {
+  arrayOf,
+  boolean,
+  component,
+  exactly,
+  fieldsOf,
+  integer,
+  nullable,
+  number,
+  object,
+  oneOfTexts,
+  text,
+  unixSeconds,
+  usd,
+} from '../../openapi/json-schema.ts';
+import type { presentModel } from './present.ts';
+
+type PresentedModel = ReturnType<typeof presentModel>;
+type VideoModelObject = Extract<PresentedModel, { kind: 'video' }>;
+type ImageModelObject = Extract<PresentedModel, { kind: 'image' }>;
+type TextModelObject = Extract<PresentedModel, { kind: 'text' }>;
+
+const modelHead = {
+  id: text('What requests send as `model`; exact and case-sensitive'),
+  object: exactly('model'),
+  created: unixSeconds('The edition of the catalogue'),
+  owned_by: text(),
+};
+
+const itemCount = object({ min: integer(), max: integer() });
+const byResolution = { type: 'object', additionalProperties: usd('Price') };
+
+const VideoModelSchema = component(
+  'VideoModel',
+  object(
+    fieldsOf<VideoModelObject>({
+      ...modelHead,
+      kind: exactly('video'),
+      endpoint: exactly('/v1/videos/tasks'),
+      capability_version: nullable(integer()),
+      limits: object(
+        fieldsOf<VideoModelObject['limits']>({
+          prompt_characters: itemCount,
+          duration_seconds: object({ min: integer(), max: integer(), default: integer() }),
+          images: itemCount,
+          reference_videos: itemCount,
+          reference_audios: itemCount,
+          aspect_ratios: arrayOf(text()),
+          resolutions: arrayOf(text()),
+        }),
+      ),
+      prices: object(fieldsOf<VideoModelObject['prices']>({ unit: exactly('second'), by_resolution: byResolution })),
+    }),
+  ),
+);
+
+const ImageModelSchema = component(
+  'ImageModel',
+  object(
+    fieldsOf<ImageModelObject>({
+      ...modelHead,
+      kind: exactly('image'),
+      endpoint: exactly('/v1/images/tasks'),
+      capability_version: nullable(integer()),
+      limits: object(
+        fieldsOf<ImageModelObject['limits']>({
+          images: itemCount,
+          aspect_ratios: arrayOf(text()),
+          resolutions: arrayOf(text()),
+          backgrounds: arrayOf(text()),
+        }),
+      ),
+      prices: object(fieldsOf<ImageModelObject['prices']>({ unit: exactly('image'), by_resolution: byResolution })),
+    }),
+  ),
+);
+
+const TextModelSchema = component(
+  'TextModel',
+  object(
+    fieldsOf<TextModelObject>({
+      ...modelHead,
+      kind: exactly('text'),
+      family: text(),
+      formats: arrayOf(oneOfTexts(WIRE_FORMAT_NAMES), 'The formats that answer for the model'),
+      reasoning: boolean('Whether the model may think before it answers'),
+      free: boolean('No cost per token'),
+      legacy: boolean('An older id that still works'),
+      limits: object(
+        fieldsOf<TextModelObject['limits']>({
+          context_tokens: nullable(integer()),
+          max_output_tokens: nullable(integer()),
+        }),
+      ),
+      prices: object(
+        fieldsOf<TextModelObject['prices']>({
+          unit: exactly('1M tokens'),
+          input: usd('Input tokens'),
+          output: usd('Output tokens, reasoning included'),
+          cached_input: usd('Input tokens that were read from the cache'),
+          cache_write: usd('Input tokens that were written to the cache'),
+          tiers: arrayOf(
+            object(
+              fieldsOf<TextModelObject['prices']['tiers'][number]>({
+                threshold_tokens: integer('Input tokens'),
+                applies: oneOfTexts(['over', 'at_or_over'], 'Beyond the threshold, or from it on'),
+                factor: number('Times the price, for the whole request'),
+              }),
+            ),
+          ),
+          peaks: arrayOf(
+            object(
+              fieldsOf<TextModelObject['prices']['peaks'][number]>({
+                utc_offset_minutes: integer('Of the clock that the windows are told by'),
+                days: arrayOf(text()),
+                windows: arrayOf(object({ from: text('HH:MM'), to: text('HH:MM') })),
+                factor: number('Times the price'),
+              }),
+            ),
+          ),
+        }),
+      ),
+    }),
+  ),
+);
+
+/** A model of any kind. */
+export const ModelSchema = component('Model', {
+  oneOf: [VideoModelSchema, ImageModelSchema, TextModelSchema],
+  discriminator: {
+    propertyName: 'kind',
+    mapping: { video: VideoModelSchema.$ref, image: ImageModelSchema.$ref, text: TextModelSchema.$ref },
+  },
+});

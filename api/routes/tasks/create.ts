@@ -1,0 +1,61 @@
+/** What creating a video and creating an image have in common: contract 4.1 to 4.3. */
+import { assertAllowedModel, assertNotExhausted } from '../../../domain/api-key.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import type { CreateRequest } from '../../endpoint/idempotent.ts';
+import { assertToppedUp, type CreateTaskRequest } from '../../services/create-task.ts';
+import type { CreatedResponse } from '../../services/idempotency.ts';
+import type { ApiServices } from '../../services/services.ts';
+import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
+import { TaskSchema } from './present.ts';
+
+const QUEUED_TASK = {
+  data: {
+    id: 'task_0mc9x1k2v0q5x8w2n7b4t6y1z3a9s8d7',
+    object: 'task',
+    task_kind: 'video',
+    capability_id: 'vidone-3.0',
+    capability_version: 1,
+    media_type: 'video',
+    model: 'vidone-3.0',
+    status: 'queued',
+    stage: 'queued',
+    created_at: 1_790_000_000,
+    updated_at: 1_790_000_000,
+    completed_at: null,
+    poll_after_seconds: 8,
+    output: null,
+    usage: {
+      credits_reserved: 0.5,
+      credits_charged: 0.5,
+      credits_settled: 0,
+      credits_refunded: 0,
+      billable_duration_seconds: 5,
+    },
+    request_id: EXAMPLE_REQUEST_ID,
+    error_code: null,
+    error_message: null,
+  },
+};
+
+export const CREATED_TASK = dataOf(TaskSchema, 'The task, queued. Its price is reserved.', {
+  queued: { value: QUEUED_TASK },
+});
+
+/** Creates a task for a request that has been checked. @param checkLinks looks at what the links in it lead to */
+export async function createTask(
+  { caller, body: request, claim, context }: CreateRequest<CreateTaskRequest>,
+  services: ApiServices,
+  checkLinks?: (links: readonly string[]) => Promise<void>,
+): Promise<CreatedResponse> {
+  assertNotExhausted(caller.key);
+  assertAllowedModel(caller.key, request.model.id);
+  assertToppedUp(caller, request.model.id);
+  const links = request.render.images ?? [];
+  // Nobody else hears of a request that would not be paid for.
+  if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
+  await checkLinks?.(links);
+  await services.moderate?.(request.render);
+  const created = await services.createTask(caller, request, context.state.requestId, claim);
+  context.state.createdTaskId = created.taskId;
+  return created;
+}
