@@ -49,12 +49,8 @@ export function createDeliveryStarter({
         retryAfterSeconds: RETRY_AFTER_SECONDS,
       });
       if (due.length === 0) return 0;
-      const started: string[] = [];
-      const failed: string[] = [];
-      await Promise.all(
-        due.map(async (delivery) => void ((await start(delivery)) ? started : failed).push(delivery.id)),
-      );
-      await markDeliveriesStarted(database, { started, failed });
+      const claimed = await Promise.all(due.map(async (delivery) => ({ delivery, isStarted: await start(delivery) })));
+      await markDeliveriesStarted(database, claimed);
       return due.length;
     },
   };

@@ -43,7 +43,7 @@ export async function webhookDelivery({
     ...(attemptQueue !== undefined && { taskQueue: attemptQueue }),
     // Only the record can fail, never the receiver; so it is tried for as long as it takes.
     startToCloseTimeout: '30 seconds',
-    retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
+    retry: { initialInterval: '1 second', maximumInterval: '10 seconds' },
   });
 
   let number = firstAttempt;

@@ -117,7 +117,7 @@ const ADMISSION = /* sql */ `
 
   -- Takes deliveries that are due and may be attempted now, each account's first before any account's second.
   CREATE FUNCTION claim_deliveries(most integer, retry_after_seconds double precision, limits jsonb)
-  RETURNS TABLE (id text, account_id text, event_type text, attempts integer) LANGUAGE plpgsql AS $$
+  RETURNS TABLE (id text, account_id text, event_type text, attempts integer, claimed_until text) LANGUAGE plpgsql AS $$
   #variable_conflict use_column
   BEGIN
     PERFORM pg_advisory_xact_lock(${ADMISSION_LOCK});
@@ -162,7 +162,7 @@ const ADMISSION = /* sql */ `
       under_way_until = now() + make_interval(secs => retry_after_seconds)
     FROM claimed, events
     WHERE deliveries.id = claimed.id AND events.id = deliveries.event_id
-    RETURNING deliveries.id, deliveries.account_id, events.type, deliveries.attempts;
+    RETURNING deliveries.id, deliveries.account_id, events.type, deliveries.attempts, deliveries.next_start_at::text;
   END $$;
 
   -- Admits an attempt, or says why there is none; a delivery that has to wait is given back to the relay. The same attempt

@@ -166,6 +166,8 @@ export interface DeliveryToStart {
   readonly eventType: string;
   /** The number of its next attempt; above 1 for a redelivery, whose earlier workflow may not have ended yet. */
   readonly firstAttempt: number;
+  /** When it comes up again unless it is marked, by which its claim is told from all others; as PostgreSQL writes it. */
+  readonly claimedUntil: string;
 }
 
 /**
@@ -177,31 +179,37 @@ export async function claimDeliveriesToStart(
   { limit, retryAfterSeconds }: { limit: number; retryAfterSeconds: number },
 ): Promise<readonly DeliveryToStart[]> {
   const { rows } = await database.raw<{
-    rows: { id: string; account_id: string; event_type: string; attempts: number }[];
+    rows: { id: string; account_id: string; event_type: string; attempts: number; claimed_until: string }[];
   }>('SELECT * FROM claim_deliveries(?, ?, ?::jsonb)', [limit, retryAfterSeconds, ATTEMPT_LIMITS_JSON]);
   return rows.map((row) => ({
     id: row.id,
     accountId: row.account_id,
     eventType: row.event_type,
     firstAttempt: row.attempts + 1,
+    claimedUntil: row.claimed_until,
   }));
 }
 
 /**
- * Records what Temporal made of claimed deliveries. One that was asked for again in the meantime is due again and stays so;
- * one that was not started gives up its room.
+ * Records what Temporal made of claimed deliveries; one that was not started gives up its room. A delivery that another claim
+ * has taken since, that was asked for again or that has been deferred by its own workflow stays as it is.
  */
 export async function markDeliveriesStarted(
   database: Database,
-  { started, failed }: { readonly started: readonly string[]; readonly failed: readonly string[] },
+  claimed: readonly { readonly delivery: DeliveryToStart; readonly isStarted: boolean }[],
 ): Promise<void> {
   await database.raw(
     /* sql */ `
-    UPDATE deliveries SET
-      workflow_started_at = CASE WHEN id = ANY (:started) THEN now() END,
-      under_way_until = CASE WHEN id = ANY (:started) THEN now() + make_interval(secs => :leaseSeconds) END
-    WHERE id = ANY (:started::text[] || :failed::text[]) AND workflow_started_at IS NULL AND next_start_at > now()`,
-    { started: [...started], failed: [...failed], leaseSeconds: ATTEMPT_LIMITS.leaseSeconds },
+    UPDATE deliveries SET workflow_started_at = CASE WHEN is_started THEN now() END,
+      under_way_until = CASE WHEN is_started THEN now() + make_interval(secs => :leaseSeconds) END
+    FROM unnest(:ids::text[], :claims::timestamptz[], :started::boolean[]) AS claim(id, claimed_until, is_started)
+    WHERE deliveries.id = claim.id AND workflow_started_at IS NULL AND next_start_at = claimed_until`,
+    {
+      ids: claimed.map(({ delivery }) => delivery.id),
+      claims: claimed.map(({ delivery }) => delivery.claimedUntil),
+      started: claimed.map(({ isStarted }) => isStarted),
+      leaseSeconds: ATTEMPT_LIMITS.leaseSeconds,
+    },
   );
 }
 

@@ -3,12 +3,18 @@ import type { Database } from '../../../db/database.ts';
 import { insertAccount } from '../../../db/queries/accounts.ts';
 import {
   claimDeliveriesToStart,
+  type DeliveryToStart,
   findDelivery,
   insertTestDelivery,
   markDeliveriesStarted,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
-import { type AttemptOutcome, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import {
+  ATTEMPT_LIMITS,
+  type AttemptOutcome,
+  beginAttempt,
+  recordAttempt,
+} from '../../../db/queries/delivery-attempts.ts';
 import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -59,6 +65,12 @@ describe('db/queries/deliveries', () => {
     return (await insertTestDelivery(database, endpoint, event)).id;
   }
 
+  const rowOf = (id: string) => database('deliveries').where({ id }).first();
+  const markAsStarted = (claimed: readonly DeliveryToStart[]): Promise<void> =>
+    markDeliveriesStarted(
+      database,
+      claimed.map((delivery) => ({ delivery, isStarted: true })),
+    );
   const claim = async (): Promise<string[]> => (await claimDeliveriesToStart(database, CLAIM)).map(({ id }) => id);
 
   const record = (id: string, number: number, outcome: AttemptOutcome) =>
@@ -88,17 +100,15 @@ describe('db/queries/deliveries', () => {
 
     it('is given a delivery again when its start was not acknowledged', async () => {
       const id = await createDelivery();
-      expect(await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 })).to.deep.equal([
-        { id, accountId: endpoint.accountId, eventType: 'endpoint.test', firstAttempt: 1 },
-      ]);
+      const [claimed] = await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 });
+      expect(claimed).to.include({ id, accountId: endpoint.accountId, eventType: 'endpoint.test', firstAttempt: 1 });
       expect(await claim()).to.deep.equal([id]);
     });
 
     it('leaves a delivery alone once it is marked, or its workflow has begun by other means', async () => {
-      const marked = await createDelivery();
+      await createDelivery();
+      await markAsStarted(await claimDeliveriesToStart(database, CLAIM));
       const begun = await createDelivery();
-      await claim();
-      await markDeliveriesStarted(database, { started: [marked], failed: [] });
       await beginAttempt(database, begun, { number: 1 });
       await database('deliveries').update({ next_start_at: new Date(0) });
       expect(await claim()).to.deep.equal([]);
@@ -114,11 +124,39 @@ describe('db/queries/deliveries', () => {
 
     it('does not lose a redelivery that is asked for between its claim and its mark', async () => {
       const id = await createDelivery();
-      await claim();
+      const claimed = await claimDeliveriesToStart(database, CLAIM);
       await requestRedeliveries(database, { deliveryId: id, limit: 1 });
-      await markDeliveriesStarted(database, { started: [id], failed: [] });
+      await markAsStarted(claimed);
       await database('deliveries').update({ under_way_until: null });
       expect(await claim()).to.deep.equal([id]);
+    });
+
+    it('does not lose a delivery whose workflow found no room between its start and its mark', async () => {
+      const id = await createDelivery();
+      const claimed = await claimDeliveriesToStart(database, CLAIM);
+      // The claim was so long ago that its room was given to others, who take up all of it.
+      await database('deliveries')
+        .where({ id })
+        .update({ under_way_until: new Date(0) });
+      for (let busy = 0; busy < ATTEMPT_LIMITS.perEndpoint; busy += 1) {
+        await beginAttempt(database, await createDelivery(), { number: 1 });
+      }
+      expect((await beginAttempt(database, id, { number: 1 }))?.verdict).to.equal('deferred');
+      await markAsStarted(claimed);
+      expect(await rowOf(id)).to.include({ workflow_started_at: null });
+    });
+
+    it('leaves a delivery to a later claim than its own', async () => {
+      const id = await createDelivery();
+      const earlier = await claimDeliveriesToStart(database, { limit: 10, retryAfterSeconds: 0 });
+      const later = await claimDeliveriesToStart(database, CLAIM);
+      await markDeliveriesStarted(
+        database,
+        earlier.map((delivery) => ({ delivery, isStarted: false })),
+      );
+      expect((await rowOf(id)).under_way_until).to.not.equal(null);
+      await markAsStarted(later);
+      expect((await rowOf(id)).workflow_started_at).to.not.equal(null);
     });
 
     it('counts on in a redelivery', async () => {
