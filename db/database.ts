@@ -30,10 +30,14 @@ export function createDatabase(url: string, poolSize: number, limits: Connection
         done(null, client);
       },
     },
+    log: SILENT,
     // One that goes silent is given back within its limit.
     acquireConnectionTimeout: limits.silenceMs + CONNECT_TIMEOUT_MS,
   });
 }
+
+/** Whoever uses a connection that breaks is told by its error. */
+const SILENT = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} };
 
 /** Reads a `numeric(38,0)` column, which the driver delivers as text. */
 export function picoUsd(column: string): bigint {

@@ -1,12 +1,14 @@
 /** What every process of Genway does the same way: logging and stopping in order. */
 import { pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
+import { foldOutages } from './outages.ts';
 
 /** A structured log on standard output; credentials are taken out wherever they might slip in. */
 export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logger {
   return pino({
     name,
     level: config.logLevel,
+    hooks: foldOutages(),
     redact: [
       // PostgreSQL quotes the row that it refuses, with the client's words in it.
       '*.detail',

@@ -1,0 +1,90 @@
+/**
+ * Keeps the log readable while something that everything needs is away. What fails by an outage is written once, when the outage
+ * begins, and counted from then on; when nothing has failed by it for a while, one more line says how long it lasted and how
+ * often each thing failed. The line of each request stays: it has the status that its client got.
+ */
+import { isGrpcServiceError } from '@temporalio/client';
+import type { Logger, LoggerOptions } from 'pino';
+import { isUnavailable } from '../../db/connections.ts';
+
+type Outage = 'database' | 'temporal';
+
+type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
+
+interface Episode {
+  readonly beganAtMs: number;
+  lastAtMs: number;
+  toldAtMs: number;
+  /** By what was said of them. */
+  readonly failures: Map<string, number>;
+}
+
+const WARN = 40;
+/** Longer than the pauses between most tries. */
+const OVER_AFTER_MS = 12_000;
+const TOLD_EVERY_MS = 60_000;
+const CAUSES_DEEP = 4;
+/** DEADLINE_EXCEEDED and UNAVAILABLE: https://grpc.io/docs/guides/status-codes/ */
+const UNREACHABLE_CODES: ReadonlySet<number> = new Set([4, 14]);
+
+/** For pino's `hooks`. Errors are looked for in the fields `err` and `error`. */
+export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EVERY_MS } = {}): {
+  readonly logMethod: LogMethod;
+} {
+  const episodes = new Map<Outage, Episode>();
+
+  function watch(log: Logger, outage: Outage, episode: Episode): void {
+    const timer = setInterval(
+      () => {
+        const nowMs = performance.now();
+        const isOver = nowMs - episode.lastAtMs > overAfterMs;
+        if (!isOver && nowMs - episode.toldAtMs < toldEveryMs) return;
+        episode.toldAtMs = nowMs;
+        const seconds = Math.round(((isOver ? episode.lastAtMs : nowMs) - episode.beganAtMs) / 100) / 10;
+        const failures = Object.fromEntries(episode.failures);
+        log.warn({ outage, seconds, failures }, `the ${outage} ${isOver ? 'was' : 'is still'} out of reach`);
+        if (!isOver) return;
+        episodes.delete(outage);
+        clearInterval(timer);
+      },
+      Math.min(overAfterMs, toldEveryMs) / 4,
+    ).unref();
+  }
+
+  return {
+    logMethod(args, method, level) {
+      const [fields, message = '']: unknown[] = args;
+      const outage = level >= WARN ? outageOf(errorIn(fields)) : null;
+      if (outage === null || typeof fields !== 'object') return method.apply(this, args);
+      const nowMs = performance.now();
+      const words = String(message);
+      const known = episodes.get(outage);
+      if (known) {
+        known.lastAtMs = nowMs;
+        known.failures.set(words, (known.failures.get(words) ?? 0) + 1);
+        return;
+      }
+      const episode = { beganAtMs: nowMs, lastAtMs: nowMs, toldAtMs: nowMs, failures: new Map([[words, 1]]) };
+      episodes.set(outage, episode);
+      watch(this, outage, episode);
+      method.call(this, { ...fields, outage }, words);
+    },
+  };
+}
+
+/** What is away, by an error that something failed with; null for every other error. */
+function outageOf(error: unknown): Outage | null {
+  let at = error;
+  for (let depth = 0; depth < CAUSES_DEEP && at instanceof Error; depth += 1) {
+    if (isUnavailable(at)) return 'database';
+    if (isGrpcServiceError(at) && UNREACHABLE_CODES.has(at.code)) return 'temporal';
+    at = at.cause;
+  }
+  return null;
+}
+
+function errorIn(fields: unknown): unknown {
+  if (typeof fields !== 'object' || fields === null) return undefined;
+  if ('err' in fields) return fields.err;
+  return 'error' in fields ? fields.error : undefined;
+}

@@ -1,0 +1,47 @@
+import { expect } from 'chai';
+import { pino } from 'pino';
+import { foldOutages } from '../../../bin/parts/outages.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+
+const AWAY = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
+
+describe('the log of a process while the database is away', () => {
+  function open(settings: { overAfterMs: number; toldEveryMs?: number }) {
+    const lines: Record<string, unknown>[] = [];
+    const log = pino({ hooks: foldOutages(settings) }, { write: (line) => void lines.push(JSON.parse(line)) });
+    return { log, lines };
+  }
+
+  it('has a line when it begins, and one with the counts when it is over', async () => {
+    const { log, lines } = open({ overAfterMs: 40 });
+    log.error({ err: AWAY, request_id: 'req_1' }, 'request failed');
+    for (let count = 0; count < 100; count += 1) log.error({ err: AWAY }, 'request failed');
+    log.child({ part: 'temporal' }).warn({ error: AWAY }, 'activity failed');
+    log.error({ err: new ServiceError('processing_unavailable', 'Wait.', { cause: AWAY }) }, 'text request failed');
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include({ msg: 'request failed', request_id: 'req_1', outage: 'database' });
+    await waitUntil(async () => expect(lines).to.have.length(2), { timeoutMs: 5_000, pauseMs: 5 });
+    expect(lines[1]).to.include({ msg: 'the database was out of reach', outage: 'database' });
+    expect(lines[1]).to.deep.include({
+      failures: { 'request failed': 101, 'activity failed': 1, 'text request failed': 1 },
+    });
+    log.error({ err: AWAY }, 'request failed');
+    expect(lines, 'another outage').to.have.length(3);
+  });
+
+  it('has another line now and then while it lasts', async () => {
+    const { log, lines } = open({ overAfterMs: 60_000, toldEveryMs: 20 });
+    log.error({ err: AWAY }, 'request failed');
+    await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 5_000, pauseMs: 5 });
+    expect(lines[1]).to.include({ msg: 'the database is still out of reach' });
+  });
+
+  it('has every line of what is wrong otherwise, and of what is not wrong', () => {
+    const { log, lines } = open({ overAfterMs: 60_000 });
+    for (const err of [AWAY, new Error('a mistake'), new Error('a mistake')]) log.error({ err }, 'request failed');
+    for (let count = 0; count < 2; count += 1) log.info({ err: AWAY, status: 503 }, 'request');
+    log.error('stopping took too long');
+    expect(lines).to.have.length(6);
+  });
+});
