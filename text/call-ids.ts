@@ -1,16 +1,16 @@
 /**
- * Ids of tool calls that upstreams take. Each format lets its own upstreams mint what they like, and refuses what others
- * minted: ids are to be at most 64 letters, digits, `_` and `-`.
+ * Tool call ids that every upstream accepts. Upstreams make ids as they like and refuse those that others made; at most
+ * 64 letters, digits, `_` and `-` are safe everywhere.
  */
 import { randomLetters } from '../domain/ids.ts';
 import type { Turn } from './canonical.ts';
 
 const MAXIMUM_LENGTH = 64;
-/** Of `_` and the number of an id. */
+/** `_` and the number that tells ids with the same beginning apart. */
 const LONGEST_SUFFIX = 9;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** How the ids begin that the gateway makes, so that they are told from those of any upstream. */
+/** The prefix of ids that the gateway makes, which no upstream uses. */
 const MINTED = 'call_minted_';
 const RANDOM_LENGTH = 24;
 
@@ -19,7 +19,9 @@ export function newCallId(): string {
   return MINTED + randomLetters(RANDOM_LENGTH);
 }
 
-/** The id of a call that the client sent without one: of its place in the conversation, the same each time. */
+/**
+ * The id of a call that the client sent without one: derived from its position in the conversation, so always the same.
+ */
 export function callIdOfPlace(place: number): string {
   return `${MINTED}${place}`;
 }
@@ -30,8 +32,8 @@ export function isMintedCallId(id: string): boolean {
 }
 
 /**
- * The ids in a conversation that some upstream would refuse, each with another in its place. It is the same again when the
- * conversation has grown, so that what upstreams have cached of it stays of use.
+ * The ids in a conversation that some upstream would refuse, each with its replacement. Replacements stay the same as
+ * the conversation grows, so that upstreams' caches of it remain useful.
  */
 export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, string> {
   const ids = new Set(turns.flatMap(callIdsOf));
@@ -40,7 +42,7 @@ export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, 
   for (const id of ids) {
     if (PORTABLE.test(id)) continue;
     let replacement = id.slice(0, MAXIMUM_LENGTH).replaceAll(/[^A-Za-z0-9_-]/g, '_') || 'call';
-    // What is numbered is the same for all ids that begin alike, so that no number is tried twice.
+    // Ids with the same beginning share a counter, so that no number is tried twice.
     const beginning = replacement.slice(0, MAXIMUM_LENGTH - LONGEST_SUFFIX);
     let count = counts.get(beginning) ?? 1;
     while (ids.has(replacement)) {
@@ -54,7 +56,7 @@ export function callIdReplacements(turns: readonly Turn[]): ReadonlyMap<string, 
   return replacements;
 }
 
-/** The turns with ids that every upstream takes. */
+/** The turns, with call ids that every upstream accepts. */
 export function withPortableCallIds(turns: readonly Turn[]): readonly Turn[] {
   const replacements = callIdReplacements(turns);
   if (replacements.size === 0) return turns;

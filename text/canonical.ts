@@ -1,8 +1,9 @@
 /**
- * The canonical model of a text request and its answer. Each wire format is mapped to and from it and to nothing else, so
- * four formats need four mappings in and four out, not twelve pairs.
+ * The canonical model of a text request and its answer. Each wire format is mapped only to and from this model, so four
+ * formats need four mappings each way instead of twelve pairs.
  *
- * A failure is never an event: whatever reads an upstream throws a `ServiceError`, before or in the middle of a stream.
+ * A failure is never an event: whatever reads an upstream throws a `ServiceError`, before a stream or in the middle of
+ * it.
  */
 import type { JsonObject } from '../domain/json.ts';
 
@@ -13,7 +14,7 @@ export interface TextPart {
   readonly text: string;
 }
 
-/** Where the bytes of an image or a file are: in the request as base64, or behind an address that the upstream reads. */
+/** Where the bytes of an image or file are: in the request as base64, or at an address that the upstream fetches. */
 export type Source =
   | { readonly kind: 'base64'; readonly mediaType: string; readonly data: string }
   | { readonly kind: 'url'; readonly url: string; readonly mediaType?: string | undefined };
@@ -21,11 +22,11 @@ export type Source =
 export interface ImagePart {
   readonly type: 'image';
   readonly source: Source;
-  /** How closely the model should look (`low`, `high`, `auto`), where the client said so. */
+  /** How closely the model should look (`low`, `high`, `auto`), if the client says. */
   readonly detail?: string | undefined;
 }
 
-/** Any other input: a document, sound, a video. Its media type says which. */
+/** Any other input: a document, sound or video, as its media type says. */
 export interface FilePart {
   readonly type: 'file';
   readonly source: Source;
@@ -35,18 +36,18 @@ export interface FilePart {
 export interface ReasoningPart {
   readonly type: 'reasoning';
   readonly text: string;
-  /** Opaque text that the model that wrote the part wants back beside it: a signature or the encrypted reasoning. */
+  /** Opaque text that the model expects back together with the part: a signature, or encrypted reasoning. */
   readonly signature?: string | undefined;
-  /** The signature is all there is: the upstream keeps the text to itself. */
+  /** Only the signature is there: the upstream keeps the text to itself. */
   readonly redacted?: boolean | undefined;
 }
 
 export interface ToolCallPart {
   readonly type: 'tool-call';
-  /** Unique in one answer; the tool result names it. */
+  /** Unique within an answer; the tool result refers to it. */
   readonly callId: string;
   readonly name: string;
-  /** JSON text exactly as it was given; `{}` when the tool takes no arguments. */
+  /** The JSON text exactly as received; `{}` when the tool takes no arguments. */
   readonly arguments: string;
   /** A thought signature that belongs to this call. */
   readonly signature?: string | undefined;
@@ -55,7 +56,7 @@ export interface ToolCallPart {
 export interface ToolResultPart {
   readonly type: 'tool-result';
   readonly callId: string;
-  /** The tool's name where the format says it; `turns.ts` looks it up from the call otherwise. */
+  /** The tool's name, if the format has it; otherwise `turns.ts` takes it from the call. */
   readonly name?: string | undefined;
   readonly content: readonly (TextPart | ImagePart | FilePart)[];
   readonly isError?: boolean | undefined;
@@ -64,7 +65,7 @@ export interface ToolResultPart {
 export type InputPart = TextPart | ImagePart | FilePart;
 export type AnswerPart = TextPart | ReasoningPart | ToolCallPart;
 
-/** One step of the conversation. System text is a turn too, because it may come in the middle. */
+/** One step of the conversation. System text is a turn too, because it may occur in the middle. */
 export type Turn =
   | { readonly role: 'system'; readonly parts: readonly TextPart[] }
   | { readonly role: 'user'; readonly parts: readonly InputPart[] }
@@ -74,7 +75,7 @@ export type Turn =
 export interface Tool {
   readonly name: string;
   readonly description?: string | undefined;
-  /** JSON Schema of the arguments; absent for a tool without any. */
+  /** JSON Schema of the arguments; absent when the tool takes none. */
   readonly parameters?: JsonObject | undefined;
   /** The model must follow the schema exactly. */
   readonly strict?: boolean | undefined;
@@ -86,7 +87,7 @@ export type ToolChoice =
 export const REASONING_EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
 export type ReasoningEffort = (typeof REASONING_EFFORTS)[number];
 
-/** What the answer's text must look like; absent means free text. */
+/** What the answer's text must look like; absent for free text. */
 export type OutputFormat =
   | { readonly type: 'json-object' }
   | {
@@ -98,17 +99,17 @@ export type OutputFormat =
     };
 
 export interface Sampling {
-  /** Bounds every generated token, reasoning included. */
+  /** The most tokens to generate, reasoning included. */
   readonly maxOutputTokens?: number | undefined;
   readonly temperature?: number | undefined;
   readonly topP?: number | undefined;
   readonly topK?: number | undefined;
-  /** Never holds an empty string. */
+  /** None of them is empty. */
   readonly stopSequences?: readonly string[] | undefined;
   readonly seed?: number | undefined;
   readonly frequencyPenalty?: number | undefined;
   readonly presencePenalty?: number | undefined;
-  /** How many answers to make; absent means one. */
+  /** How many answers to generate; absent for one. */
   readonly choiceCount?: number | undefined;
 }
 
@@ -125,27 +126,30 @@ export interface TextRequest {
   readonly reasoningEffort?: ReasoningEffort | undefined;
   readonly outputFormat?: OutputFormat | undefined;
   readonly verbosity?: 'low' | 'medium' | 'high' | undefined;
-  /** An opaque name of the end user, passed to upstreams that take one. */
+  /** An opaque name for the end user, passed to upstreams that accept one. */
   readonly userId?: string | undefined;
-  /** Chat completions only: the client asked for a chunk with the usage at the end of the stream. */
+  /** Chat completions only: whether the stream is to end with a chunk that holds the usage. */
   readonly includeUsage?: boolean | undefined;
   /**
-   * Chat completions only: the request speaks of functions, as the format did before it had tools. `answers`: and so is the
-   * answer to do.
+   * Chat completions only: the request uses functions, which the format had before tools. `answers`: whether the answer
+   * must use them too.
    */
   readonly functions?: { readonly answers: boolean } | undefined;
-  /** Responses only: what the answer tells again as it was sent. */
+  /** Responses only: what the answer repeats from the request. */
   readonly echo?:
     { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
-  /** Chat completions only: fields that are sent as they are to upstreams whose route says so, and to no others. */
+  /**
+   * Chat completions only: fields that are passed on unchanged to upstreams whose route asks for them, and to no
+   * others.
+   */
   readonly chatFields?: JsonObject | undefined;
 }
 
 // ----------------------------------------------------------------------------------------------------------- answers
 
 /**
- * Token counts. `inputTotal` includes `cacheRead` and `cacheWrite`; `outputTotal` includes `reasoning`. A format that
- * counts otherwise converts at its edge. Null means that the upstream did not report the number.
+ * Token counts. `inputTotal` includes `cacheRead` and `cacheWrite`; `outputTotal` includes `reasoning`. Formats that
+ * count differently convert at their edge. Null means that the upstream did not report the number.
  */
 export interface Usage {
   readonly inputTotal: number | null;
@@ -164,8 +168,8 @@ export const UNREPORTED_USAGE: Usage = {
 };
 
 /**
- * Why an answer ended. `stop`: the model was done, or a stop sequence hit and nobody can say which. An answer that moderation
- * refused or cut has no reason here: it is a failure.
+ * Why an answer ended. `stop`: the model was done, or an unknown stop sequence hit. There is no reason for moderation:
+ * an answer that it refused or cut is a failure.
  */
 export type FinishReason = 'stop' | 'stop-sequence' | 'length' | 'tool-calls';
 
@@ -176,14 +180,13 @@ export interface Finish {
 }
 
 /**
- * One event of an answer. `id` names a part within the stream; it is not shown to clients (`callId` is). Start and finish
- * events name the choice they belong to when the client asked for several; absent means 0.
+ * One event of an answer. `id` identifies a part within the stream; clients do not see it (they see `callId`). Start
+ * and finish events carry the choice they belong to when the client asked for several; absent means 0.
  *
- * What a renderer is given has gone through `normalize` and reads
- * `response-start usage? (start delta* end)* usage? finish+`, where parts of one choice never overlap, deltas are not
- * empty, each call id is unique, a tool call's arguments are never empty, and each choice finishes once.
- * What a parser of an upstream emits may be as sloppy as the upstream (see `normalize.ts`), but parts of different kinds
- * never share an id.
+ * Renderers get events that have been through `normalize`, in the order `response-start usage? (start delta* end)*
+ * usage? finish+`, where parts of one choice never overlap, deltas are not empty, each call id is unique, a tool call's
+ * arguments are never empty, and each choice finishes once. Upstream parsers may emit events as sloppy as the upstream
+ * (see `normalize.ts`), but parts of different kinds never share an id.
  */
 export type StreamEvent =
   | { readonly type: 'response-start'; readonly id: string | null; readonly model: string | null }
@@ -216,7 +219,7 @@ export interface Choice {
   readonly finish: Finish;
 }
 
-/** A whole answer. `choices` has at least one element, in the order of their indexes. */
+/** A complete answer. `choices` has at least one element, ordered by index. */
 export interface TextResult {
   /** The upstream's own id and model name, for the logs; clients get the gateway's. */
   readonly id: string | null;
@@ -225,7 +228,10 @@ export interface TextResult {
   readonly usage: Usage;
 }
 
-/** `later` over `earlier`: a number that only one of them reports is kept. Nothing but zeros is no report after another. */
+/**
+ * Merges two reports: `later` wins, a number that only one has is kept, and a later report of nothing but zeros is
+ * ignored.
+ */
 export function mergeUsage(earlier: Usage, later: Usage): Usage {
   if (isEmpty(later) && !isEmpty(earlier)) return earlier;
   return {

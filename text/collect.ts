@@ -1,4 +1,4 @@
-/** Folds canonical events into the whole answer, and unfolds it again. */
+/** Folds canonical events into a complete answer, and unfolds it again. */
 import {
   UNREPORTED_USAGE,
   mergeUsage,
@@ -29,8 +29,8 @@ interface OpenChoice {
 }
 
 /**
- * Folds a legal sequence of events, given one at a time. Any other sequence is a defect of the stage before it, so it
- * throws a plain Error and not something a client should read.
+ * Folds a legal sequence of events, one at a time. Any other sequence is a bug in the stage before it, so it throws a
+ * plain Error instead of one that a client may read.
  */
 export class Collector {
   readonly #choices = new Map<number, OpenChoice>();
@@ -65,9 +65,9 @@ export class Collector {
     }
   }
 
-  /** The answer; to be asked once every event was added. */
+  /** The answer. Call it after the last event was added. */
   result(): TextResult {
-    if (this.#start === null || this.#choices.size === 0) throw new Error('the events hold no answer');
+    if (this.#start === null || this.#choices.size === 0) throw new Error('the events contain no answer');
     const indexes = [...this.#choices.keys()].sort((left, right) => left - right);
     return { ...this.#start, choices: indexes.map((index) => closed(this.#choice(index))), usage: this.#usage };
   }
@@ -109,7 +109,7 @@ export class Collector {
   }
 }
 
-/** What an event speaks of: its type without the last word. */
+/** The kind of part that an event belongs to: its type without the last word. */
 function kindOf(type: StreamEvent['type']): string {
   return type.slice(0, type.lastIndexOf('-'));
 }
@@ -130,29 +130,29 @@ function closed(choice: OpenChoice): Choice {
 }
 
 function illegal(event: StreamEvent): Error {
-  return new Error(`a ${event.type} event may not come here`);
+  return new Error(`a ${event.type} event may not occur here`);
 }
 
-/** The answer that legal events make. */
+/** The answer that legal events describe. */
 export async function collect(events: AsyncIterable<StreamEvent>): Promise<TextResult> {
   const collector = new Collector();
   for await (const event of events) collector.add(event);
   return collector.result();
 }
 
-/** As {@link collect}, for events that are already there. */
+/** The same as {@link collect}, for events that are already there. */
 export function collectSync(events: Iterable<StreamEvent>): TextResult {
   const collector = new Collector();
   for (const event of events) collector.add(event);
   return collector.result();
 }
 
-/** The answer that an upstream's events make, however sloppy. Throws a ServiceError when they hold no whole answer. */
+/** The answer in an upstream's events, however sloppy. @throws ServiceError when the answer is incomplete */
 export function resultOf(events: Iterable<StreamEvent>): TextResult {
   return collectSync(runStage(events, normalize()));
 }
 
-/** The legal events of an answer, with one delta for each part: the inverse of {@link collect}. */
+/** The legal events of an answer, one delta per part: the inverse of {@link collect}. */
 export function* eventsOf(result: TextResult): Generator<StreamEvent, void, undefined> {
   yield { type: 'response-start', id: result.id, model: result.model };
   for (const [choice, { parts }] of result.choices.entries()) {
@@ -162,7 +162,7 @@ export function* eventsOf(result: TextResult): Generator<StreamEvent, void, unde
   for (const [choice, { finish }] of result.choices.entries()) yield { type: 'finish', choice, ...finish };
 }
 
-/** The events of one part, under the given id. Upstream parsers use it for the parts of a whole answer. */
+/** The events of one part, with the given id. Upstream parsers use it for answers that do not stream. */
 export function* eventsOfPart(part: AnswerPart, id: string, choice = 0): Generator<StreamEvent, void, undefined> {
   if (part.type === 'text') {
     yield { type: 'text-start', id, choice };

@@ -1,4 +1,4 @@
-/** Puts two formats together: a client's request for an upstream of another format, and the answer back. */
+/** Combines two formats: converts a client's request for an upstream of another format, and the answer back. */
 import type { JsonObject } from '../domain/json.ts';
 import type { TextRequest } from './canonical.ts';
 import { collectSync } from './collect.ts';
@@ -14,9 +14,9 @@ import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from
 /** How one request is converted. */
 export interface Conversion {
   readonly upstreamRequest: UpstreamRequest;
-  /** The client's body for an upstream's whole answer. Throws a ServiceError when it holds none. */
+  /** The client's body for an upstream's complete answer. @throws ServiceError when there is no answer in it */
   convertResult(body: unknown, context: RenderContext): JsonObject;
-  /** The stage from the bytes of an upstream's stream to the text of the client's. To be made once. */
+  /** The stage from the bytes of an upstream's stream to the text of the client's stream. Call it once. */
   convertStream(context: RenderContext): Stage<Uint8Array, string>;
 }
 
@@ -24,7 +24,7 @@ export interface Conversion {
  * Plans the conversion of one request.
  *
  * @param meter measures the answer as the upstream gave it
- * @throws ServiceError `bad_request` when the upstream's format cannot say what the request asks
+ * @throws ServiceError `bad_request` when the upstream's format cannot express the request
  */
 export function planConversion(
   client: WireFormat,
@@ -35,7 +35,7 @@ export function planConversion(
 ): Conversion {
   const cuts = stopSequencesToCut(client, upstream, request);
   const sent = cuts.length === 0 ? request : withoutStopSequences(request, cuts);
-  // Measured first: normalizing holds usage back until the end, which a client that leaves does not wait for.
+  // Measured first: normalizing holds usage back until the end, and a client that leaves does not wait for it.
   const kept = chain(meter.stage(), keepChoices(request.sampling.choiceCount ?? 1));
   const cut = chain(chain(kept, normalize()), cutAtStopSequences(cuts));
   const bound = boundToCut(upstream, request);
@@ -52,13 +52,13 @@ export function planConversion(
   };
 }
 
-/** The bound of the output that the gateway itself cuts at, because the upstream is given a larger one; null for none. */
+/** The output bound at which the gateway itself cuts, because the upstream is given a larger one; null for none. */
 export function boundToCut({ upstream }: WireFormat, { sampling }: TextRequest): number | null {
   const { maxOutputTokens } = sampling;
   return maxOutputTokens !== undefined && maxOutputTokens < (upstream.leastOutputTokens ?? 1) ? maxOutputTokens : null;
 }
 
-/** The sequences that the gateway itself cuts at; the upstream is not told of them, for it would hide which one hit. */
+/** The sequences at which the gateway itself cuts. They are not sent upstream, which would hide which one hit. */
 function stopSequencesToCut(client: WireFormat, upstream: WireFormat, request: TextRequest): readonly string[] {
   const { stopSequences, takesStopSequence } = upstream.upstream;
   const upstreamDoes =

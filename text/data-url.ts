@@ -1,12 +1,12 @@
-/** Data URLs (RFC 2397) with base64, which carry images and files inside a request. */
+/** Base64 data URLs (RFC 2397), which carry images and files inside a request. */
 import { badRequest } from '../domain/errors.ts';
 import type { Source } from './canonical.ts';
 import { readText } from './read.ts';
 
-/** Of the media type and its parameters; a longer one is no type that anybody knows. */
+/** For the media type and its parameters; no known type is longer. */
 const MAXIMUM_HEAD_LENGTH = 1_024;
 
-/** A source as a URL: a link as it is, bytes as a data URL. */
+/** A source as a URL: a link unchanged, bytes as a data URL. */
 export function urlOf(source: Source): string {
   return source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
 }
@@ -14,7 +14,7 @@ export function urlOf(source: Source): string {
 /**
  * Reads a URL that may be a data URL.
  *
- * @throws ServiceError `bad_request` when it is neither a data URL with base64 nor a link over http or https
+ * @throws ServiceError `bad_request` when it is neither a base64 data URL nor an http or https link
  */
 export function readUrl(value: unknown, path: string): Source {
   const url = readText(value, path);
@@ -24,5 +24,5 @@ export function readUrl(value: unknown, path: string): Source {
     return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
   }
   if (/^https?:\/\//i.test(url)) return { kind: 'url', url };
-  throw badRequest(`"${path}" must be an https URL or a data URL with a media type and base64`);
+  throw badRequest(`"${path}" must be an https URL, or a base64 data URL with a media type`);
 }

@@ -1,12 +1,12 @@
 /**
- * How upstreams call the end of an answer. Vendors take words from each other's formats and add their own, so one table reads
- * those of all formats; in lower case.
+ * Upstreams' names for how an answer ended. Vendors borrow words from each other's formats and add their own, so one
+ * table, in lower case, covers all formats.
  */
 import type { FinishReason } from './canonical.ts';
 import { cutShort } from './normalize.ts';
 import { throwIfModerated, upstreamError } from './upstream-errors.ts';
 
-/** What some upstreams write in place of null while an answer goes on. */
+/** What some upstreams write instead of null while an answer is not finished. */
 const UNFINISHED = new Set(['', 'null', 'none', 'finish_reason_unspecified', 'unspecified', 'in_progress']);
 
 const REASONS: Readonly<Record<string, FinishReason>> = {
@@ -31,7 +31,7 @@ const REASONS: Readonly<Record<string, FinishReason>> = {
   function_call: 'tool-calls',
 };
 
-/** Reasons by which upstreams say that the model, or what it runs on, failed. */
+/** Reasons that mean that the model, or what it runs on, failed. */
 const FAILURES = new Set([
   'error',
   'failed',
@@ -49,22 +49,22 @@ const FAILURES = new Set([
   'unexpected_tool_call',
 ]);
 
-/** What a reason means; that the model was done, for one that is not known; null when the answer goes on. */
-export function finishReasonOf(told: string): FinishReason | null {
-  const reason = told.toLowerCase();
+/** What a reason means; null when the answer is not finished. An unknown reason means that the model was done. */
+export function finishReasonOf(reported: string): FinishReason | null {
+  const reason = reported.toLowerCase();
   if (UNFINISHED.has(reason)) return null;
   return Object.hasOwn(REASONS, reason) ? (REASONS[reason] ?? 'stop') : 'stop';
 }
 
 /**
- * Checks the reason of an answer that has ended. One that is not known is no success without a text or a call.
+ * Checks the reason of an answer that has ended. An unknown reason without any text or call is not a success.
  *
- * @param told empty when the upstream ended the answer without a reason
- * @throws ServiceError when the answer failed, was refused by moderation, or holds nothing that anybody could explain
+ * @param reported empty when the upstream gave no reason
+ * @throws ServiceError when the answer failed, was refused by moderation, or is inexplicably empty
  */
-export function checkFinish(told: string, hasContent: boolean): void {
-  throwIfModerated(told);
-  const reason = told.toLowerCase();
+export function checkFinish(reported: string, hasContent: boolean): void {
+  throwIfModerated(reported);
+  const reason = reported.toLowerCase();
   if (FAILURES.has(reason)) throw upstreamError(null, []);
   if (hasContent) return;
   if (UNFINISHED.has(reason)) throw cutShort();

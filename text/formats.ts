@@ -1,4 +1,4 @@
-/** Every wire format by its name. */
+/** Every wire format, by name. */
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 import { chatCompletions } from './chat-completions/index.ts';
 import { generateContent } from './generate-content/index.ts';

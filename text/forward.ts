@@ -1,7 +1,7 @@
 /**
- * The identity path: a request for an upstream of the client's own format, and its answer passed on as it is. What passes is
- * read on the way, because it is billed, because an upstream's error may say what is none of the client's business, and
- * because here and there it has to be mended.
+ * The identity path: a request to an upstream that speaks the client's own format, whose answer is passed on unchanged.
+ * The answer is read on the way, because it is billed, because an upstream's errors may contain what is none of the
+ * client's business, and because some things have to be repaired.
  */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest } from './canonical.ts';
@@ -16,13 +16,13 @@ import type { StreamMender, UpstreamFormat, UpstreamOptions, UpstreamRequest } f
 export interface Forwarding {
   readonly upstreamRequest: UpstreamRequest;
   /**
-   * Reads an upstream's whole answer.
+   * Reads an upstream's complete answer.
    *
-   * @returns what to pass on: the body itself, unless it had to be mended
-   * @throws ServiceError when the body holds no answer
+   * @returns what to pass on: the body itself, unless it had to be repaired
+   * @throws ServiceError when the body contains no answer
    */
   checkResult(body: unknown): unknown;
-  /** The stage from the bytes of an upstream's stream, cut anywhere, to the bytes of each of its events. To be made once. */
+  /** The stage from the bytes of an upstream's stream, in any pieces, to the bytes of each event. Call it once. */
   forwardStream(): Stage<Uint8Array, Uint8Array>;
 }
 
@@ -63,7 +63,7 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   readonly #meter: Meter;
   readonly #mender: StreamMender;
   readonly #measure: Emit<StreamEvent>;
-  /** An event whose end has not come yet: the first bytes of a buffer that doubles as it fills. */
+  /** The beginning of an event that is not complete yet, in a buffer that doubles as it fills. */
   #rest: Uint8Array = new Uint8Array();
   #restLength = 0;
   #place: 'inside' | 'after-feed' | 'after-return' = 'inside';
@@ -100,12 +100,12 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     this.#events.end(read);
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
-    // Without its blank line the last event would become one with what follows, so it is written anew.
+    // Without its blank line the last event would merge with what follows, so it is written anew.
     const ending = last.join('') + this.#mender.end();
     if (ending !== '') emit(new TextEncoder().encode(ending));
   }
 
-  /** The index after the blank line that ends the event, or -1; each byte is looked at once. Lines end in LF or CR LF. */
+  /** The index after the blank line that ends the event, or -1. Looks at each byte once. Lines end in LF or CR LF. */
   #findEnd(bytes: Uint8Array, from: number): number {
     for (let index = from; index < bytes.length; index += 1) {
       if (this.#place === 'inside') {
@@ -153,12 +153,12 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
       isSame &&= data === event.data;
       if (data !== null) frames.push(encodeEvent(data, event.event));
     });
-    // Text outside of events is nobody's answer, and may be what an upstream says to its operators.
+    // Text outside events belongs to no answer, and may be meant for the upstream's operators.
     if (isSame && this.#events.strayLineCount === strayLineCount) emit(bytes);
     else if (frames.length > 0) emit(new TextEncoder().encode(frames.join('')));
   }
 
-  /** Reads an event and gives the data to pass on in place of its own; null for none. */
+  /** Reads an event. @returns the data to pass on instead of its own; null to drop the event */
   #read(event: ServerSentEvent): string | null {
     this.#answer.push(event, this.#measure);
     return this.#keepsEvent(event) ? this.#mender.mend(event.data) : null;

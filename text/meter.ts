@@ -1,19 +1,19 @@
 /**
- * Measures an answer as it passes: what to bill and how it ended. On the identity path what is forwarded
- * is read for it; on the converting path it sits between two stages.
+ * Measures an answer as it passes: what to bill, and how it ended. On the identity path the forwarded bytes are read
+ * for it; on the converting path it sits between two stages.
  */
 import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from './canonical.ts';
 import type { Stage } from './stage.ts';
 import { TokenCounter } from './token-estimate.ts';
 
-/** The measurements; read them at any moment, also of an answer that broke off. */
+/** The measurements. They can be read at any time, even for an answer that broke off. */
 export class Meter {
   usage: Usage = UNREPORTED_USAGE;
-  /** Whether the answer came to its end. */
+  /** Whether the answer was complete. */
   finished = false;
-  /** Text, reasoning and tool arguments so far: what an estimate goes by when no usage was reported. */
+  /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */
   readonly #output = new TokenCounter();
-  /** As much of it as came after the last report of output tokens. */
+  /** The part of it that came after the last report of output tokens. */
   #unreportedLength = 0;
 
   /** Whether output came after the last report of output tokens. */
@@ -40,7 +40,7 @@ export class Meter {
     return this.#output.count();
   }
 
-  /** The output tokens so far: what was reported and an estimate of what came since, but not less than was seen. */
+  /** The output tokens so far: what was reported plus an estimate of what came since, but no less than was seen. */
   countOutputTokens(): number {
     if (this.outputLength === 0) return this.usage.outputTotal ?? 0;
     const seen = this.countSeenTokens();
@@ -53,7 +53,7 @@ export class Meter {
     if (usage.outputTotal !== null) this.#unreportedLength = 0;
   }
 
-  /** The stage that lets events through unchanged and measures them. */
+  /** The stage that measures events and lets them through unchanged. */
   stage(): Stage<StreamEvent, StreamEvent> {
     return {
       push: (event, emit) => {

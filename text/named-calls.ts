@@ -6,16 +6,16 @@ interface Call {
 }
 
 /**
- * The tool calls of a conversation in a format that pairs a call with its result by the tool's name. Few of its clients send
- * ids, so a call without one is named by its place, the same each time.
+ * The tool calls of a conversation in a format that pairs a call with its result by the tool's name. Few of its clients
+ * send ids, so a call without one gets an id derived from its position, which is always the same.
  */
 export class NamedCalls {
   readonly #byId = new Map<string, Call>();
   readonly #byName = new Map<string, { readonly calls: Call[]; next: number }>();
-  /** How many there were so far. */
+  /** How many calls there were so far. */
   count = 0;
 
-  /** The id of a call, which waits for its response from now on. */
+  /** Adds a call, which then waits for its response. @returns its id */
   add(id: string | undefined, name: string): string {
     const call = { callId: id || callIdOfPlace(this.count), answered: false };
     this.count += 1;
@@ -26,7 +26,7 @@ export class NamedCalls {
     return call.callId;
   }
 
-  /** The id of the first waiting call that a response can belong to, by its id or else by its name; null without one. */
+  /** The id of the first waiting call that a response matches, by id or else by name; null when there is none. */
   answer(id: string | undefined, name: string): string | null {
     const named = id === undefined ? undefined : this.#byId.get(id);
     const call = named?.answered === false ? named : this.#nextOf(name);

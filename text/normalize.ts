@@ -1,14 +1,14 @@
 /**
- * Makes the events of any upstream legal (the grammar is at `StreamEvent`), so that renderers and `collect` need no
- * leniency. What upstreams get wrong, and what becomes of it:
+ * Makes the events of any upstream legal (see `StreamEvent` for the grammar), so that renderers and `collect` need not
+ * be lenient. What upstreams get wrong, and what becomes of it:
  *
- * - starts and ends that are missing or double: opened by the first delta, closed once;
- * - tool calls that are interleaved: each waits for those begun before it, which end when their end comes, when their
- *   arguments are complete JSON and another part begins, or with the stream;
- * - call ids that are empty or used twice: replaced; arguments that are empty: `{}`;
- * - a finish reason that disagrees with the presence of tool calls: corrected;
- * - a finish or usage that comes early, late, twice or in pieces: merged, and given out at the end, usage first;
- * - an answer without a finish, which a dropped connection leaves: 503 `result_transfer_failed`.
+ * - missing or repeated starts and ends: the first delta opens a part, and it is closed once;
+ * - interleaved tool calls: each waits for those before it, which end when their end arrives, when their arguments are
+ *   complete JSON and another part begins, or with the stream;
+ * - empty or repeated call ids: replaced; empty arguments: `{}`;
+ * - a finish reason that contradicts the presence of tool calls: corrected;
+ * - a finish or usage that comes early, late, twice or in pieces: merged and emitted at the end, usage first;
+ * - an answer without a finish, as a dropped connection leaves it: 503 `result_transfer_failed`.
  */
 import { ServiceError } from '../domain/errors.ts';
 import { newCallId } from './call-ids.ts';
@@ -24,12 +24,12 @@ export function normalize(): Stage<StreamEvent, StreamEvent> {
 type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
 type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
 
-/** A part that has begun and not yet ended on the way out. */
+/** A part that was begun, and has not been emitted to its end. */
 interface QueuedPart {
   /** The id that the upstream's parser gave it. */
   readonly key: string;
   readonly start: StartEvent;
-  /** Arguments so far, for tool calls only. */
+  /** The arguments so far; for tool calls only. */
   readonly arguments: ObjectText;
   /** Deltas that wait for the parts before this one. */
   waiting: string[];
@@ -39,10 +39,10 @@ interface QueuedPart {
 }
 
 interface ChoiceState {
-  /** The part that is open, which those that follow it wait for. */
+  /** The open part, for which the following ones wait. */
   first: QueuedPart | null;
   last: QueuedPart | null;
-  /** Those that can be over when another one begins: text always, a tool call when its arguments are complete. */
+  /** Parts that end when another one begins: always text, and tool calls whose arguments are complete. */
   readonly mayEnd: Set<QueuedPart>;
   hasToolCalls: boolean;
   finish: Finish | null;
@@ -50,11 +50,11 @@ interface ChoiceState {
 
 class Normalizer implements Stage<StreamEvent, StreamEvent> {
   readonly #choices = new Map<number, ChoiceState>();
-  /** Which choice a part belongs to, by the id the upstream's parser gave it. */
+  /** The choice that a part belongs to, by the id that the upstream's parser gave it. */
   readonly #choiceOfPart = new Map<string, number>();
   readonly #parts = new Map<string, QueuedPart>();
   readonly #usedIds = new Set<string>();
-  /** How many parts have come under each id. */
+  /** How many parts had each id. */
   readonly #idCounts = new Map<string, number>();
   readonly #usedCallIds = new Set<string>();
   #started = false;
@@ -73,7 +73,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
         return;
       case 'text-start':
       case 'reasoning-start':
-        // Opened by its first delta, so that an empty part leaves no trace.
+        // The first delta opens it, so that an empty part leaves no trace.
         this.#choiceOfPart.set(event.id, event.choice ?? 0);
         return;
       case 'tool-input-start':
@@ -107,7 +107,10 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     emit(event.type === 'response-start' ? event : { type: 'response-start', id: null, model: null });
   }
 
-  /** Usage known before the first part goes out at once: some formats begin with it. Later usage waits for the end. */
+  /**
+   * Usage known before the first part is emitted at once, because some formats begin with it. Later usage waits for the
+   * end.
+   */
   #takeUsage(usage: Usage, emit: Emit<StreamEvent>): void {
     const isFirst = this.#usage === null;
     this.#usage = this.#usage === null ? usage : mergeUsage(this.#usage, usage);
@@ -135,7 +138,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
   #takeDelta(event: Extract<StreamEvent, { text: string }>, emit: Emit<StreamEvent>): void {
     if (event.text === '') return;
     const part = this.#parts.get(event.id) ?? this.#openOnDelta(event, emit);
-    // Nothing but white space can follow the arguments of a call that has ended.
+    // Only white space can follow the arguments of a call that has ended.
     if (part === null || part.end !== null) return;
     if (part.start.type === 'tool-input-start') this.#takeArguments(part, event.text);
     if (part.started) emit(deltaOf(part.start, event.text));
@@ -177,7 +180,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     return part;
   }
 
-  /** A text that goes on after another part has begun becomes a part of its own, with an id of its own. */
+  /** Text that continues after another part has begun becomes a part of its own, with an id of its own. */
   #withUnusedId(start: StartEvent): StartEvent {
     let id = start.id;
     let count = this.#idCounts.get(start.id) ?? 1;
@@ -202,11 +205,11 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     if (part.end !== null) return;
     part.end = { ...end, id: part.start.id };
     this.#choice(part.start.choice ?? 0).mayEnd.delete(part);
-    // A tool call stays known, so that late deltas are dropped; text that goes on opens a new part.
+    // A tool call stays known, so that late deltas are dropped; text that continues opens a new part.
     if (part.start.type !== 'tool-input-start') this.#parts.delete(part.key);
   }
 
-  /** Gives out all that the order of the parts allows. */
+  /** Emits everything that the order of the parts allows. */
   #flush(state: ChoiceState, emit: Emit<StreamEvent>): void {
     for (let part = state.first; part !== null; part = state.first) {
       if (!part.started) emit(part.start);
@@ -245,7 +248,7 @@ function reasonOf(reason: FinishReason, hasToolCalls: boolean): FinishReason {
   return reason;
 }
 
-/** The error for an answer that ended before its end. */
+/** The error for an answer that was cut short. */
 export function cutShort(): ServiceError {
-  return new ServiceError('result_transfer_failed', 'The answer of the model was cut short; send the request again.');
+  return new ServiceError('result_transfer_failed', "The model's answer was cut short; send the request again.");
 }

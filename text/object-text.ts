@@ -1,17 +1,17 @@
-/** JSON text that comes in pieces, of which it matters whether it is a whole object yet. */
+/** JSON text that arrives in pieces, and whether it is a complete object yet. */
 import { isObject } from '../domain/json.ts';
 
 const SPACE = /^[ \t\n\r]$/;
 
 /** Looks at each character once, however many pieces there are. */
 export class ObjectText {
-  /** All of it so far. */
+  /** The text so far. */
   text = '';
   #place: 'before' | 'inside' | 'after' | 'broken' = 'before';
   #depth = 0;
   #inText = false;
   #isEscaped = false;
-  /** Whether what looks whole is JSON; null while nobody has asked. */
+  /** Whether what looks complete is JSON; null until somebody asks. */
   #isValid: boolean | null = null;
 
   add(piece: string): void {
@@ -19,7 +19,7 @@ export class ObjectText {
     for (let index = 0; index < piece.length && this.#place !== 'broken'; index += 1) this.#take(piece.charAt(index));
   }
 
-  /** Whether it is a whole JSON object, so that nothing but white space can follow. */
+  /** Whether it is a complete JSON object, after which only white space can follow. */
   get isWhole(): boolean {
     if (this.#place !== 'after') return false;
     this.#isValid ??= isObjectText(this.text);

@@ -1,14 +1,15 @@
 /**
- * Cuts an answer at a bound of output tokens that the upstream was not given, because it takes none that small.
+ * Cuts an answer at an output bound that is too small to send to the upstream.
  *
- * Tokens are estimated, so the cut is as near as that. Text and reasoning count; a tool call that does not fit is left out,
- * because half of its arguments are of no use. The rest of the upstream's answer is read and dropped.
+ * Tokens are estimated, and the cut is as precise as the estimate. Text and reasoning count. A tool call that does not
+ * fit is left out, because half of its arguments would be useless. The rest of the upstream's answer is read and
+ * dropped.
  */
 import type { StreamEvent, Usage } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';
 import { estimateTokens, firstTokens } from './token-estimate.ts';
 
-/** The stage that cuts each choice of legal events at `maxTokens`. Its output is legal too. */
+/** The stage that cuts each choice of legal events at `maxTokens`. Its output is legal, too. */
 export function cutAtBound(maxTokens: number): Stage<StreamEvent, StreamEvent> {
   return new Cutter(maxTokens);
 }
@@ -16,14 +17,14 @@ export function cutAtBound(maxTokens: number): Stage<StreamEvent, StreamEvent> {
 interface OpenPart {
   readonly choice: number;
   text: string;
-  /** The events of a tool call, until it is known whether it fits; null for text. */
+  /** The events of a tool call, until it is known whether the call fits; null for text. */
   readonly waiting: StreamEvent[] | null;
 }
 
 class Cutter implements Stage<StreamEvent, StreamEvent> {
   readonly #maxTokens: number;
   readonly #open = new Map<string, OpenPart>();
-  /** The tokens of the parts that have ended, by choice. */
+  /** The tokens of ended parts, by choice. */
   readonly #spent = new Map<number, number>();
   /** The choices that were cut. */
   readonly #cut = new Set<number>();
@@ -107,7 +108,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     return this.#maxTokens - (this.#spent.get(choice) ?? 0);
   }
 
-  /** What the client is told, and charged, is what it asked for. */
+  /** The client reads, and pays for, no more than it asked for. */
   #bounded(usage: Usage): Usage {
     const atMost = (count: number | null): number | null => (count === null ? null : Math.min(count, this.#maxTokens));
     return { ...usage, outputTotal: atMost(usage.outputTotal), reasoning: atMost(usage.reasoning) };

@@ -1,13 +1,13 @@
 /**
- * Guards that read unknown JSON. Each takes a value and the path that a client would call it by, and either returns the
- * value with its type or throws 400 `bad_request` naming the path: `"messages[0].content" must be a string`.
+ * Guards that read unknown JSON. Each takes a value and its path in the client's terms, and either returns the value
+ * with its type or throws 400 `bad_request` that names the path: `"messages[0].content" must be a string`.
  */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
 export type Reader<T> = (value: unknown, path: string) => T;
 
-/** The path of a field or an item inside `path`; the empty path is the body itself. */
+/** The path of a field or item inside `path`; the empty path is the body itself. */
 export function join(path: string, key: string | number): string {
   if (typeof key === 'number') return `${path}[${key}]`;
   return path === '' ? key : `${path}.${key}`;
@@ -39,8 +39,8 @@ export function readText(value: unknown, path: string): string {
 const MAXIMUM_ID_LENGTH = 16_000;
 
 /**
- * A text by which things are told apart. Much longer ones are not hashed in sets and maps, but compared with each other as
- * often as there are others of their length.
+ * An identifier. Its length is limited because sets and maps do not hash much longer strings: they compare them with
+ * every other one of the same length.
  */
 export function readId(value: unknown, path: string): string {
   const id = readString(value, path);
@@ -48,7 +48,7 @@ export function readId(value: unknown, path: string): string {
   return id;
 }
 
-/** An id with at least one character. */
+/** An identifier with at least one character. */
 export function readName(value: unknown, path: string): string {
   return readText(readId(value, path), path);
 }
@@ -58,7 +58,7 @@ export function readBoolean(value: unknown, path: string): boolean {
   return value;
 }
 
-/** A finite number in the given bounds, both included. */
+/** A finite number within the bounds, inclusive. */
 export function numberBetween(minimum: number, maximum: number): Reader<number> {
   return (value, path) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) throw mistyped(value, path, 'a number');
@@ -66,7 +66,7 @@ export function numberBetween(minimum: number, maximum: number): Reader<number> 
   };
 }
 
-/** A whole number in the given bounds, both included. */
+/** A whole number within the bounds, inclusive. */
 export function integerBetween(minimum: number, maximum: number): Reader<number> {
   return (value, path) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mistyped(value, path, 'an integer');
@@ -79,7 +79,7 @@ function inBounds(value: number, path: string, minimum: number, maximum: number)
   throw badRequest(`"${path}" must be between ${minimum} and ${maximum}`);
 }
 
-/** One of a few words. */
+/** One of the words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): Reader<Word> {
   return (value, path) => {
     const word = words.find((known) => known === value);
@@ -89,13 +89,13 @@ export function oneOf<const Word extends string>(words: readonly Word[]): Reader
   };
 }
 
-/** An array, each of whose items is read by `readItem`. */
+/** An array whose items are read by `readItem`. */
 export function readArray<T>(value: unknown, path: string, readItem: Reader<T>): T[] {
   if (!Array.isArray(value)) throw mistyped(value, path, 'an array');
   return value.map((item: unknown, index) => readItem(item, join(path, index)));
 }
 
-/** Undefined when the field is absent or null; SDKs send null for a field that is not set. */
+/** Undefined when the field is absent or null: SDKs send null for fields that are not set. */
 export function optional<T>(value: unknown, path: string, read: Reader<T>): T | undefined {
   return value === undefined || value === null ? undefined : read(value, path);
 }
@@ -103,7 +103,7 @@ export function optional<T>(value: unknown, path: string, read: Reader<T>): T | 
 const MAXIMUM_STOP_SEQUENCES = 64;
 const MAXIMUM_STOP_SEQUENCE_LENGTH = 65_536;
 
-/** Stop sequences, without the empty ones. */
+/** Stop sequences, without empty ones. */
 export function readStopSequences(value: unknown, path: string): readonly string[] {
   const sequences = readArray(value, path, readString).filter((sequence) => sequence !== '');
   if (sequences.length > MAXIMUM_STOP_SEQUENCES) {
@@ -115,8 +115,8 @@ export function readStopSequences(value: unknown, path: string): readonly string
   return sequences;
 }
 
-/** A copy without the fields that are undefined. */
+/** A copy without undefined fields. */
 export function compact<T extends object>(value: T): T {
-  // Only optional fields can hold undefined, so what is left is still a T.
+  // Only optional fields can be undefined, so the rest is still a T.
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
 }

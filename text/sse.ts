@@ -1,13 +1,13 @@
 /**
- * Server-sent events: bytes to events and back, after the WHATWG HTML standard, section 9.2 "Server-sent events". It is lenient
- * where upstreams are sloppy: the last event counts even when the stream ends without the blank line after it, events without
- * blank lines between them are told apart when their data is JSON, and an error as bare JSON is read as an event.
+ * Server-sent events: bytes to events and back, as in the WHATWG HTML standard, section 9.2 "Server-sent events". It is
+ * lenient where upstreams are sloppy: the last event counts even without a blank line after it, events without blank
+ * lines between them are separated when their data is JSON, and an error as bare JSON is read as an event.
  */
 import type { Emit, Stage } from './stage.ts';
 import { AnswerTooLongError } from './upstream-errors.ts';
 
 export interface ServerSentEvent {
-  /** The event's name, or null when it has none. */
+  /** Null when the event has no name. */
   readonly event: string | null;
   readonly data: string;
 }
@@ -15,7 +15,7 @@ export interface ServerSentEvent {
 /** The data of the event that ends a chat-completions stream. */
 export const DONE = '[DONE]';
 
-/** A comment: clients skip it, and it keeps idle connections open. */
+/** A comment, which keeps idle connections open and which clients skip. */
 export const COMMENT_FRAME = ': keep-alive\n\n';
 
 const SHORT_PIECES_TO_JOIN = 1_024;
@@ -28,10 +28,10 @@ export function encodeEvent(data: string, event: string | null = null): string {
 }
 
 /**
- * The stage that turns the bytes of a stream, cut anywhere, into its events.
+ * The stage that turns the bytes of a stream, in any pieces, into events.
  *
- * @param maximumEventLength the most UTF-16 units that one event may hold; a longer one throws 503 `processing_failed`,
- *   so an upstream that never ends a line cannot fill the memory
+ * @param maximumEventLength the most UTF-16 units in one event; a longer one throws 503 `processing_failed`, so that an
+ *   upstream that never ends a line cannot fill the memory
  */
 export function parseServerSentEvents(
   maximumEventLength: number = DEFAULT_MAXIMUM_EVENT_LENGTH,
@@ -42,21 +42,21 @@ export function parseServerSentEvents(
 const FIELDS = new Set(['data', 'event', 'id', 'retry']);
 
 export class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
-  /** How many lines so far clients would not read as they were meant, or not at all. */
+  /** How many lines so far clients would misread or skip. */
   strayLineCount = 0;
   readonly #maximumEventLength: number;
   readonly #decoder = new TextDecoder();
-  /** The pieces of a line whose end has not come yet: joined once, so a long line in many reads stays linear. */
+  /** The pieces of an unfinished line, joined once, so that a long line in many reads takes linear time. */
   #pieces: string[] = [];
-  /** Short ones of them, which are joined from time to time: a piece costs more than its few characters. */
+  /** Short pieces, which are joined from time to time: a piece costs more than its few characters. */
   #shortPieces: string[] = [];
   #event: string | null = null;
   #data: string[] = [];
-  /** The name that stood before each line of data. */
+  /** The event name before each line of data. */
   #names: (string | null)[] = [];
   #piecesLength = 0;
   #dataLength = 0;
-  /** The last text ended in CR: an LF that opens the next one belongs to it. */
+  /** Whether the last text ended in CR, so that an LF at the start of the next one belongs to it. */
   #afterCarriageReturn = false;
 
   constructor(maximumEventLength: number) {
@@ -125,12 +125,12 @@ export class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent>
   #takeData(value: string): void {
     this.#data.push(value);
     this.#names.push(this.#event);
-    // The line end counts too, so that endless empty lines are bounded as well.
+    // Line ends count too, so that endless empty lines are also bounded.
     this.#dataLength += value.length + 1;
     this.#checkLength();
   }
 
-  /** Text that belongs to no event. Nobody would notice an error in it. */
+  /** Text that belongs to no event. An error in it must not go unnoticed. */
   #takeStrayLine(line: string): void {
     this.strayLineCount += 1;
     if (line.startsWith('{') && line.includes('"error"')) this.#takeData(line);
@@ -156,7 +156,7 @@ function emitEvent(event: string | null, data: string, emit: Emit<ServerSentEven
   if (data !== '') emit({ event: event === '' ? null : event, data });
 }
 
-/** Whether a line is a whole JSON object, so that nothing of it can follow on the next. */
+/** Whether a line is a complete JSON object, so that the next line cannot continue it. */
 function isJson(line: string): boolean {
   if (!line.startsWith('{')) return false;
   try {

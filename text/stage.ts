@@ -1,20 +1,20 @@
 /**
- * Stages: the pure machines that streams are made of. A stage is given inputs one at a time and hands out any number of
- * outputs; it never waits, so a chain of stages costs one await per read of the network, however many events it carries,
- * and whoever pulls the outputs sets the pace of the source.
+ * Stages: the pure machines of which streams are made. A stage takes one input at a time and emits any number of
+ * outputs. It never waits, so a chain of stages costs one await per network read, however many events that carries, and
+ * whoever pulls the outputs sets the pace of the source.
  */
 
 export type Emit<Output> = (output: Output) => void;
 
-/** A stage keeps state: make a new one for each stream. It may throw a `ServiceError`, after which it is not used again. */
+/** A stage has state: make a new one for each stream. After it has thrown a `ServiceError`, it is not used again. */
 export interface Stage<Input, Output> {
-  /** Takes one input and emits what follows from it. */
+  /** Takes an input and emits what follows from it. */
   push(input: Input, emit: Emit<Output>): void;
-  /** The source has ended: emits what was held back. Called once, last. */
+  /** The source has ended: emits what was held back. Called once, at the end. */
   end(emit: Emit<Output>): void;
 }
 
-/** The stage that feeds what `first` emits to `second`. */
+/** The stage that feeds the output of `first` to `second`. */
 export function chain<Input, Middle, Output>(
   first: Stage<Input, Middle>,
   second: Stage<Middle, Output>,
@@ -30,7 +30,7 @@ export function chain<Input, Middle, Output>(
   };
 }
 
-/** Runs a whole source through a stage and returns all that it emitted. */
+/** Runs a whole source through a stage. @returns everything that it emitted */
 export function runStage<Input, Output>(source: Iterable<Input>, stage: Stage<Input, Output>): Output[] {
   const outputs: Output[] = [];
   const emit = (output: Output): void => void outputs.push(output);
@@ -41,7 +41,7 @@ export function runStage<Input, Output>(source: Iterable<Input>, stage: Stage<In
 
 /**
  * Runs an asynchronous source through a stage, yielding outputs as they come. The source is read only when the consumer
- * pulls, and is told to return when the consumer stops early.
+ * pulls, and is closed when the consumer stops early.
  */
 export async function* streamStage<Input, Output>(
   source: AsyncIterable<Input>,
@@ -50,7 +50,7 @@ export async function* streamStage<Input, Output>(
   let outputs: Output[] = [];
   const emit = (output: Output): void => void outputs.push(output);
   for await (const input of source) {
-    // What was made before a failure still goes out: the client has a right to the text that precedes the error.
+    // Outputs from before a failure are still yielded: the client has a right to the text before the error.
     try {
       stage.push(input, emit);
     } catch (error) {

@@ -1,23 +1,23 @@
 /**
- * Cuts an answer at stop sequences, where the upstream cannot do it or cannot say which one hit.
+ * Cuts an answer at stop sequences, where the upstream cannot do so or cannot say which one hit.
  *
- * A sequence that is complete first wins, as it would while a model generates; of two that are complete at the same
- * character, the longer one. Only text is cut, not reasoning or tool calls. The rest of the upstream's answer is read and
- * dropped, because the usage that is billed comes at its end.
+ * The sequence that is completed first wins, as it would while a model generates; of two that are completed by the same
+ * character, the longer one. Only text is cut, not reasoning or tool calls. The rest of the upstream's answer is read
+ * and dropped, because the usage to bill comes at its end.
  *
- * Each sequence is looked for in the way of Knuth, Morris and Pratt: whatever the texts, no character is looked at again.
+ * The search is that of Knuth, Morris and Pratt: whatever the texts, no character is looked at twice.
  */
 import type { StreamEvent } from './canonical.ts';
 import type { Emit, Stage } from './stage.ts';
 
-/** The stage that cuts legal events at any of `sequences`, none of which is empty. Its output is legal too. */
+/** The stage that cuts legal events at any of `sequences`, none of which is empty. Its output is legal, too. */
 export function cutAtStopSequences(sequences: readonly string[]): Stage<StreamEvent, StreamEvent> {
   return new Cutter([...new Set(sequences)].map(toPattern));
 }
 
 interface Pattern {
   readonly sequence: string;
-  /** For each number of characters that fit, how many of them still fit when the next one does not. */
+  /** For each number of matching characters, how many still match when the next one does not. */
   readonly fallbacks: Int32Array;
 }
 
@@ -30,7 +30,7 @@ function toPattern(sequence: string): Pattern {
   return pattern;
 }
 
-/** How much of the pattern fits once `code` has followed after as much as `fits`. */
+/** How many characters of the pattern match after `code` has followed `fits` matching ones. */
 function fitting({ sequence, fallbacks }: Pattern, fits: number, code: number): number {
   let length = fits;
   while (length > 0 && sequence.charCodeAt(length) !== code) length = fallbacks[length] ?? 0;
@@ -39,13 +39,13 @@ function fitting({ sequence, fallbacks }: Pattern, fits: number, code: number): 
 
 /** An open text. */
 interface OpenText {
-  /** Of which nothing went out yet: a text that is cut to nothing leaves no trace. */
+  /** The start event, until some text is emitted: a text that is cut to nothing leaves no trace. */
   unsentStart: StreamEvent | null;
-  /** For each pattern, how much of it the text ends with. */
+  /** For each pattern, how many of its characters the text ends with. */
   readonly fits: Int32Array;
-  /** What may be the beginning of a stop sequence, in the pieces in which it came. */
+  /** What may be the beginning of a stop sequence, in pieces as it arrived. */
   held: string[];
-  /** Those before it were sent. */
+  /** Index of the first piece that has not been sent. */
   firstHeld: number;
   heldLength: number;
 }
@@ -54,7 +54,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
   readonly #patterns: readonly Pattern[];
   readonly #choiceOfPart = new Map<string, number>();
   readonly #texts = new Map<string, OpenText>();
-  /** The sequence that each choice was cut at. */
+  /** The sequence at which each choice was cut. */
   readonly #hits = new Map<number, string>();
 
   constructor(patterns: readonly Pattern[]) {
@@ -105,7 +105,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     this.#give(id, text, text.heldLength - mayBegin, emit);
   }
 
-  /** Moves on in all patterns. @returns the sequence that is complete first, and where in `delta` it ends */
+  /** Advances in all patterns. @returns the sequence that is completed first, and where in `delta` it ends */
   #advance(fits: Int32Array, delta: string): { readonly sequence: string; readonly end: number } | null {
     let hit: { readonly sequence: string; readonly end: number } | null = null;
     for (const [index, pattern] of this.#patterns.entries()) {
@@ -123,7 +123,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     return hit;
   }
 
-  /** Sends the first `length` characters of what is held. */
+  /** Sends the first `length` held characters. */
   #give(id: string, text: OpenText, length: number, emit: Emit<StreamEvent>): void {
     const given = take(text, length);
     if (given === '') return;
@@ -132,7 +132,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     emit({ type: 'text-delta', id, text: given });
   }
 
-  /** @param length how much of what is held is sent before the end */
+  /** @param length how many held characters to send before the end */
   #endText(id: string, length: number, emit: Emit<StreamEvent>): void {
     const text = this.#texts.get(id);
     if (text === undefined) return;
@@ -144,7 +144,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
 
 const PIECES_TO_DROP_AT_ONCE = 1_024;
 
-/** Takes the first `length` characters of what is held; all, when there are fewer. */
+/** Takes the first `length` held characters, or all if there are fewer. */
 function take(text: OpenText, length: number): string {
   const taken: string[] = [];
   let left = Math.min(length, text.heldLength);

@@ -1,6 +1,6 @@
 /**
- * How many tokens a text has, as `o200k` would count them: within 15 % on running text of any of the languages in
- * `test/text/token-estimate.test.ts`, code and base64. See `docs/decisions/2026-11-22-tokens-are-estimated.md`.
+ * Estimates how many tokens `o200k` would count in a text: within 15 % for code, base64, and running text in the
+ * languages of `test/text/token-estimate.test.ts`. See `docs/decisions/2026-11-22-tokens-are-estimated.md`.
  */
 import { estimateTokenCount, sliceByTokens, type TokenEstimationOptions } from 'tokenx';
 
@@ -10,7 +10,7 @@ function language(pattern: RegExp, averageCharsPerToken: number): LanguageConfig
   return { pattern, averageCharsPerToken };
 }
 
-/** Runs of ASCII that are no words: base64, digests, keys; then long runs of punctuation. */
+/** Runs of ASCII that are not words: base64, digests, keys; then long runs of punctuation. */
 const NO_WORDS: readonly LanguageConfig[] = [
   language(/\d[A-Za-z]+\d+[A-Za-z]|[A-Za-z]\d+[A-Za-z]+\d|[a-z][A-Z]+[a-z]+[A-Z]+[a-z]?[A-Z]/, 1.5),
   language(/^(?=.*\d)(?=.*[a-f])[\da-f]{8,}$/i, 1.7),
@@ -18,9 +18,9 @@ const NO_WORDS: readonly LanguageConfig[] = [
   language(/^[!-/:-@[-`{-~]{12,}$/, 2),
 ];
 
-/** What tokenx itself knows is not repeated: the Latin and Greek alphabets, kana and Hangul. */
+/** Without the scripts that tokenx itself handles: Latin, Greek, kana and Hangul. */
 const SCRIPTS: readonly LanguageConfig[] = [
-  // Words that are long have more tokens than their length alone explains.
+  // Long words have more tokens than their length alone explains.
   language(/[\u0900-\u097f]{7}/, 3.2),
   language(/[\u0900-\u097f]/, 4.2),
   language(/[\u0600-\u06ff\u0750-\u077f]{7}/, 3.6),
@@ -32,11 +32,11 @@ const SCRIPTS: readonly LanguageConfig[] = [
   language(/[\u0530-\u05ff\u0980-\u09ff\u0a80-\u0aff\u0b80-\u0d7f\u10a0-\u10ff]/, 2.6),
   // Gurmukhi, Oriya, Sinhala, Lao, Burmese, Khmer.
   language(/[\u0a00-\u0a7f\u0b00-\u0b7f\u0d80-\u0dff\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff]/, 1.7),
-  // Chinese; with kana or Hangul beside them the same characters are Japanese or Korean.
+  // Chinese; next to kana or Hangul, the same characters are Japanese or Korean.
   language(/^[^\u3040-\u30ff\uac00-\ud7af]*[\u4e00-\u9fff][^\u3040-\u30ff\uac00-\ud7af]*$/, 1.34),
   // Vietnamese.
   language(/[\u1e00-\u1eff]/, 2.9),
-  // Scripts of which vocabularies know next to nothing.
+  // Scripts that vocabularies hardly know.
   language(/[\u0700-\u074f\u0780-\u08ff\u0f00-\u0fff\u1100-\u177f\u1800-\u1dff\u2c00-\u2dff\ua000-\uabff]/, 0.4),
   language(/[\ud800-\ud83b\ud83f-\udbff]/, 0.4),
   // Symbols and emoji.
@@ -47,13 +47,13 @@ const ASCII_OPTIONS: TokenEstimationOptions = { languageConfigs: [...NO_WORDS] }
 const OPTIONS: TokenEstimationOptions = { languageConfigs: [...SCRIPTS, ...NO_WORDS] };
 const NOT_ASCII = /[^\0-\x7f]/;
 
-/** Up to this many UTF-16 units are read; of more, as many slices at random places as make up about as much. */
+/** Up to this many UTF-16 units are read; of longer texts, slices at random places that add up to about as much. */
 const MOST_READ = 8 * 1024;
 const SLICE_LENGTH = 256;
 
 /**
- * Estimates the tokens of texts, taken together. Reads no more than about 8,000 characters, a millisecond or two of work,
- * however long the texts are: of longer ones a sample, whose places nobody can foresee.
+ * Estimates the tokens of several texts together. However long they are, it reads only about 8,000 characters, which
+ * takes a millisecond or two: of longer texts a sample at unpredictable places.
  */
 export function estimateTokens(texts: readonly string[]): number {
   let length = 0;
@@ -64,16 +64,16 @@ export function estimateTokens(texts: readonly string[]): number {
   return tokens;
 }
 
-/** A token is rarely longer. */
+/** Tokens are rarely longer. */
 const MOST_TOKEN_LENGTH = 64;
 
-/** The beginning of a text that has about so many tokens, few enough to count each: all of it where it has no more. */
+/** The beginning of a text with about `count` tokens, or the whole text if it has no more. @param count small */
 export function firstTokens(text: string, count: number): string {
   const beginning = text.slice(0, count * MOST_TOKEN_LENGTH);
   return sliceByTokens(beginning, 0, count, optionsFor(beginning));
 }
 
-/** @param text short, because the time is not bounded */
+/** @param text short, because the time this takes is not bounded */
 function estimateShort(text: string): number {
   return estimateTokenCount(text, optionsFor(text));
 }
@@ -88,7 +88,7 @@ function estimateSample(texts: readonly string[], length: number): number {
   let tokens = 0;
   let read = 0;
   let taken = 0;
-  /** Where the text begins in all texts, one after the other. */
+  /** Where the current text begins in the concatenation of all texts. */
   let start = 0;
   let next = Math.random() * stride;
   for (const text of texts) {
@@ -104,13 +104,13 @@ function estimateSample(texts: readonly string[], length: number): number {
   return read === 0 ? 0 : (tokens * length) / read;
 }
 
-/** Of a text in pieces no more than this many blocks are kept. */
+/** The most blocks that are kept of a text that arrives in pieces. */
 const MOST_BLOCKS = 32;
 const BLOCK_LENGTH = MOST_READ / MOST_BLOCKS;
 
 /**
- * Counts the tokens of a text that comes in pieces. While they come it does next to nothing, because few counts are asked for
- * in the end: it keeps the text, and of a long one every second, fourth, eighth … block.
+ * Counts the tokens of a text that arrives in pieces. Until the count is asked for, which is rare, it does next to
+ * nothing: it keeps the text, and of a long one every second, fourth, eighth, … block.
  */
 export class TokenCounter {
   /** UTF-16 units so far. */
@@ -118,7 +118,7 @@ export class TokenCounter {
   #blocks: string[] = [];
   #stride = 1;
   #blockIndex = 0;
-  /** Pieces of the block that is not full yet. */
+  /** The pieces of the block that is not full yet. */
   #open: string[] = [];
   #openLength = 0;
 
@@ -133,7 +133,7 @@ export class TokenCounter {
     }
   }
 
-  /** An estimate of all that was added. */
+  /** Estimates everything that was added. */
   count(): number {
     const kept = this.#blocks.join('') + this.#open.join('');
     return kept === '' ? 0 : Math.ceil((estimateTokens([kept]) * this.length) / kept.length);

@@ -1,10 +1,10 @@
-/** What formats with stricter conversations than the canonical one need done to the turns. */
+/** Transformations of turns for formats that are stricter about conversations than the canonical model. */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { AnswerPart, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
 
-/** All system text joined by blank lines, wherever it stood, and the other turns; null when there is none. */
+/** All system text, wherever it stood, joined by blank lines (null without any), and the other turns. */
 export function hoistSystem(turns: readonly Turn[]): { readonly system: string | null; readonly turns: Turn[] } {
   const texts = turns.flatMap((turn) => (turn.role === 'system' ? turn.parts.map((part) => part.text) : []));
   return {
@@ -13,7 +13,7 @@ export function hoistSystem(turns: readonly Turn[]): { readonly system: string |
   };
 }
 
-/** The turns with neighbours of the same role made one. */
+/** Merges neighbouring turns of the same role. */
 export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   const groups: [Turn, ...Turn[]][] = [];
   for (const turn of turns) {
@@ -24,16 +24,16 @@ export function mergeNeighbours(turns: readonly Turn[]): Turn[] {
   return groups.map((group) => {
     const [first] = group;
     const parts = group.flatMap((turn): readonly Turn['parts'][number][] => turn.parts);
-    // The roles are equal, so the parts of all are of the kinds that the role allows.
+    // The roles are equal, so all parts are of kinds that the role allows.
     return group.length === 1 ? first : ({ role: first.role, parts } as Turn);
   });
 }
 
 /**
- * The turns with the results of each assistant turn's tool calls in one tool turn right after it, in the order of the
- * calls and with the tools' names, as far as the results are there. A result that answers no call stays where it is.
- * Clients that count their calls anew in each turn use an id again: each call takes the first result that is left.
- * Turns are not merged: for formats whose roles alternate, call {@link mergeNeighbours} before and after.
+ * Puts the results of each assistant turn's tool calls into one tool turn right after it, in the order of the calls and
+ * with the tools' names, as far as there are results. A result that answers no call stays where it is. Clients that
+ * number their calls anew in each turn reuse ids: each call takes the first result that is left. Turns are not merged:
+ * for formats whose roles alternate, call {@link mergeNeighbours} before and after.
  */
 export function pairToolResults(turns: readonly Turn[]): Turn[] {
   const waiting = resultsByCallId(turns);
@@ -59,10 +59,10 @@ export function pairToolResults(turns: readonly Turn[]): Turn[] {
   return paired;
 }
 
-/** The results of one call id, in their order. */
+/** The results for one call id, in order. */
 interface WaitingResults {
   readonly results: ToolResultPart[];
-  /** The first that may still wait for its place. */
+  /** Index of the first that may still be without a place. */
   next: number;
 }
 
@@ -76,7 +76,7 @@ function resultsByCallId(turns: readonly Turn[]): Map<string, WaitingResults> {
   return waiting;
 }
 
-/** The first result that has no place yet, which it has from now on. */
+/** Takes the first result that has no place yet. */
 function takeUnplaced(waiting: WaitingResults | undefined, placed: Set<ToolResultPart>): ToolResultPart | null {
   if (waiting === undefined) return null;
   let result = waiting.results[waiting.next];
@@ -86,13 +86,13 @@ function takeUnplaced(waiting: WaitingResults | undefined, placed: Set<ToolResul
   return result;
 }
 
-/** Of all tool calls of a conversation together, where their arguments are read. */
+/** For the arguments of all tool calls in a conversation together, where they have to be parsed. */
 const MAXIMUM_ARGUMENTS_LENGTH = 8 * 1024 * 1024;
 const ARGUMENTS_LIMITS = { maxDepth: 64, maxValues: 100_000 };
 
 /**
- * Checks the tool calls of a conversation before {@link argumentsOf} is asked for each: JSON in a text may become far larger
- * when it is read than the text is.
+ * Checks the size of a conversation's tool calls before {@link argumentsOf} is called for each: parsed JSON may be far
+ * larger than its text.
  *
  * @throws ServiceError `bad_request` when they are too large
  */
@@ -115,21 +115,21 @@ function textOfArguments(part: AnswerPart): string[] {
 }
 
 /**
- * A tool call's arguments as an object, for formats that do not carry JSON text.
+ * A tool call's arguments as an object, for formats that do not have them as JSON text.
  *
- * @throws ServiceError `bad_request` when they are something else
+ * @throws ServiceError `bad_request` when they are not an object
  */
 export function argumentsOf(call: ToolCallPart): JsonObject {
   try {
     const value: unknown = call.arguments.trim() === '' ? {} : JSON.parse(call.arguments);
     if (isObject(value)) return value;
   } catch {
-    // Told below, as for JSON that is not an object.
+    // Refused below, like JSON that is not an object.
   }
   throw badRequest(`the arguments of the tool call "${call.callId}" must be a JSON object`);
 }
 
-/** The text of a tool result, its text parts joined by line ends. */
+/** The text of a tool result: its text parts, joined by line breaks. */
 export function textOf(result: ToolResultPart): string {
   return result.content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }

@@ -1,6 +1,6 @@
 /**
- * From an upstream's failure to the code a client gets: contract 7.2. What the upstream wrote stays inside:
- * its words may name addresses and accounts that clients have no business with.
+ * From an upstream's failure to the code that the client gets: contract 7.2. What the upstream wrote stays inside,
+ * because it may name addresses and accounts that are none of the client's business.
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
@@ -8,8 +8,8 @@ import { JsonSizer } from './json/size.ts';
 import type { ServerSentEvent } from './sse.ts';
 
 /**
- * What is wrong with an upstream that fails, by which it is decided whom to ask next and what to leave alone for a while:
- * its address, its key, its key for the model, the model, all of it for a moment, or nothing that it says.
+ * What is wrong with a failing upstream, which decides whom to ask next and what to leave alone for a while: its
+ * address, its key, its key for the model, the model, all of it for a moment, or nothing that it says.
  */
 export const UPSTREAM_FAULTS = [
   'unreachable',
@@ -29,13 +29,13 @@ interface UpstreamErrorOptions {
   readonly cause?: unknown;
 }
 
-/** What a client may read about an upstream that refused or failed, and what only operators may. */
+/** A refusal or failure of an upstream: what the client may read about it, and what only operators may. */
 export class UpstreamError extends ServiceError {
-  /** Null where the request is at fault: every upstream would refuse it. */
+  /** Null when the request is at fault, so that every upstream would refuse it. */
   readonly fault: UpstreamFault | null;
-  /** The HTTP status of its answer; null where it gave none, or told the error inside a successful answer. */
+  /** The HTTP status of the answer; null when there was none, or when the error was inside a successful answer. */
   readonly upstreamStatus: number | null;
-  /** The upstream's own sentence, which may hold secrets and quote the request; empty where it said none. */
+  /** The upstream's own message, which may contain secrets and quote the request; empty when there was none. */
   readonly told: string;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
@@ -47,7 +47,7 @@ export class UpstreamError extends ServiceError {
   }
 }
 
-/** A failure as clients are told of it, and what it says of its upstream. */
+/** A failure as the client reads it, and what it says about the upstream. */
 export interface Failure {
   readonly code: ErrorCode;
   readonly message: string;
@@ -61,7 +61,7 @@ const REFUSED: Failure = {
 };
 const MODERATED: Failure = {
   code: 'content_policy_violation',
-  message: 'The prompt, an input or the answer to it was refused by moderation; change the prompt or the input.',
+  message: 'The prompt, an input or the answer was refused by moderation; change the prompt or the input.',
   fault: null,
 };
 const TOO_LONG: Failure = {
@@ -71,7 +71,7 @@ const TOO_LONG: Failure = {
 };
 const UNREADABLE: Failure = {
   code: 'bad_request',
-  message: 'An image or file of the request cannot be fetched or read; send it in a common format and size.',
+  message: 'An image or file in the request cannot be fetched or read; send it in a common format and size.',
   fault: null,
 };
 const UNAVAILABLE: Failure = {
@@ -96,11 +96,11 @@ export const FAILED: Failure = {
 };
 const OVERLOADED: Failure = {
   code: 'rate_limit_exceeded',
-  message: 'The capacity of the model is exceeded; wait and send fewer requests.',
+  message: "The model's capacity is exceeded; wait, and send fewer requests.",
   fault: 'rate_limited',
 };
 
-/** Statuses not listed are failures. An upstream's 401, 402, 403 and 404 are about the gateway, not about its client. */
+/** Other statuses are failures. An upstream's 401, 402, 403 and 404 concern the gateway, not its client. */
 const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   400: REFUSED,
   401: KEY_REFUSED,
@@ -116,10 +116,10 @@ const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   529: UNAVAILABLE,
 };
 
-/** Clients are always told how long to wait before they send fewer requests: contract 2.3. */
+/** Every 429 says how long to wait: contract 2.3. */
 const DEFAULT_WAIT_SECONDS = 5;
 
-/** The codes and types by which upstreams name a failure more closely than by its status. */
+/** Codes and types with which upstreams describe a failure more precisely than by its status. */
 const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   content_filter: MODERATED,
   content_policy_violation: MODERATED,
@@ -166,15 +166,15 @@ const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   timeout_error: TIMED_OUT,
 };
 
-/** Names that say less than the status they come with, and count only without one. */
+/** Names that say less than the status, and count only when there is no status. */
 const VAGUE_CODES = new Set(['invalid_request_error']);
 
 /**
  * The error for an upstream's failure.
  *
- * @param status the HTTP status, or null for an error inside a stream
- * @param codes what the upstream calls the failure, the most exact first; what is not a string is passed over
- * @param told the upstream's own sentence; what is not a string counts as none
+ * @param status the HTTP status; null for an error inside a stream
+ * @param codes the upstream's names for the failure, the most precise first; anything but strings is skipped
+ * @param told the upstream's own message; anything but a string counts as none
  */
 export function upstreamError(
   status: number | null,
@@ -195,10 +195,10 @@ export function upstreamError(
 }
 
 /**
- * The sentence in which an upstream says why it answers without success.
+ * The message in which an upstream says why it refuses or fails.
  *
- * @param body its answer: JSON, or the text where it is none
- * @param error what the answer holds where its format puts errors
+ * @param body the answer: JSON, or text if it is not JSON
+ * @param error what the answer has where its format puts errors
  */
 export function sentenceOf(body: unknown, error: JsonObject): unknown {
   if (typeof body === 'string') return body;
@@ -206,7 +206,7 @@ export function sentenceOf(body: unknown, error: JsonObject): unknown {
   return error['message'] ?? message ?? detail ?? flat;
 }
 
-/** Under which finish reasons the upstreams of all formats say that moderation refused an answer or cut it; in lower case. */
+/** Finish reasons, in lower case, that mean that moderation refused or cut an answer. */
 const MODERATION_REASONS: ReadonlySet<string> = new Set([
   'content_filter',
   'content_filtered',
@@ -227,14 +227,12 @@ const MODERATION_REASONS: ReadonlySet<string> = new Set([
   'image_recitation',
 ]);
 
-/** What the names of reasons have that are in no table: vendors add filters, each with a reason of its own. */
+/** For reasons in no table: vendors add filters, each with a reason of its own. */
 const MODERATION_WORDS =
   /safety|filter|moderat|sensitive|guardrail|armor|prohibit|blocked|blocklist|violat|polic(y|ies)/;
 
 /**
- * What an upstream's finish reason says of moderation.
- *
- * @throws ServiceError `content_policy_violation` when that refused the answer or cut it
+ * @throws ServiceError `content_policy_violation` when the reason says that moderation refused or cut the answer
  */
 export function throwIfModerated(finishReason: string): void {
   const reason = finishReason.toLowerCase();
@@ -242,15 +240,15 @@ export function throwIfModerated(finishReason: string): void {
   throw upstreamError(null, ['content_policy_violation']);
 }
 
-/** The error for an answer of an upstream that cannot be understood. */
+/** The error for an upstream's answer that cannot be understood. */
 export function malformedAnswer(cause?: unknown): ServiceError {
-  return new ServiceError('processing_failed', 'The model sent an answer that cannot be read; try again.', { cause });
+  return new ServiceError('processing_failed', "The model's answer cannot be read; try again.", { cause });
 }
 
-/** The error for an answer that is too long to be read. Whose fault that is depends on what was asked for. */
+/** An answer that is too long to be read. Whose fault that is depends on the request. */
 export class AnswerTooLongError extends ServiceError {
   constructor() {
-    super('processing_failed', 'The answer of the model is too long to read.');
+    super('processing_failed', "The model's answer is too long to be read.");
   }
 }
 
@@ -265,15 +263,15 @@ export function parseEventData(event: ServerSentEvent): JsonObject {
   return data;
 }
 
-/** A shorter text cannot hold more than can be read in passing. */
+/** Shorter texts can be parsed without checking. */
 const LONG_TEXT = 256 * 1024;
-/** Far above what probabilities of every token of a long answer come to. */
+/** Far more than a long answer with log probabilities for every token has. */
 const ANSWER_LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
 
 /**
  * The JSON that an upstream sent.
  *
- * @throws ServiceError `processing_failed` when it is none, or would take up the process when it is read
+ * @throws ServiceError `processing_failed` when it is not JSON, or would block the process
  */
 export function parseAnswer(text: string): unknown {
   if (text.length >= LONG_TEXT) checkSize(text);
@@ -292,12 +290,12 @@ function checkSize(text: string): void {
   }
 }
 
-/** Readers of what upstreams send: a field of another type counts as absent, for upstreams are not to be corrected. */
+/** Readers for what upstreams send. A field of another type counts as absent: nobody can correct an upstream. */
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** A count, or null when there is none. */
+/** Null when the value is not a count. */
 export function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null;
 }

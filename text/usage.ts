@@ -1,13 +1,13 @@
 /**
- * Usage as upstreams tell it, whose fields and sums differ in the small print: under which name the cached tokens stand, and
- * what is counted inside of what.
+ * Usage as upstreams report it. Upstreams differ in the small print: what the cached tokens are called, and which
+ * counts include which.
  */
 import type { JsonObject } from '../domain/json.ts';
 import type { Usage } from './canonical.ts';
 import { countOf, objectOf } from './upstream-errors.ts';
 
-/** Counts as they were told; null for one that was not. */
-export interface ToldCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {
+/** Counts as reported; null where there is none. */
+export interface ReportedCounts extends Omit<Usage, 'inputTotal' | 'outputTotal'> {
   readonly input: number | null;
   readonly output: number | null;
   readonly total: number | null;
@@ -39,7 +39,7 @@ const CACHE_WRITE_FIELDS = [
   'prompt_cache_write_tokens',
 ];
 
-/** The usage that an upstream of the formats chat completions or responses tells. */
+/** The usage in an answer in the chat-completions or responses format. */
 export function readUsage(usage: JsonObject): Usage {
   const inputs = [usage, ...INPUT_DETAILS.map((name) => objectOf(usage[name]))];
   const outputs = [usage, ...OUTPUT_DETAILS.map((name) => objectOf(usage[name]))];
@@ -53,29 +53,29 @@ export function readUsage(usage: JsonObject): Usage {
   });
 }
 
-/** The highest of the counts that stand under any of the names: one told twice is often 0 in the place that nobody fills. */
+/** The highest count under any of the names: a count that is reported twice is often 0 in the unused place. */
 function highest(objects: readonly JsonObject[], names: readonly string[]): number | null {
   const counts = objects.flatMap((object) => names.flatMap((name) => countOf(object[name]) ?? []));
   return counts.length === 0 ? null : Math.max(...counts);
 }
 
 /**
- * Usage with the cached tokens inside the input and the reasoning inside the output. Both are counted beside where they are
- * more than what they would be inside of. The total tells it too: what it holds besides the input is the output, so reasoning
- * that is only in the total is found; unless it is just what was cached.
+ * Usage with cached tokens included in the input, and reasoning included in the output. If either is larger than what
+ * should include it, it was reported separately. The total helps, too: what it has beyond the input is output, which
+ * reveals reasoning that is only in the total, unless the difference is just what was cached.
  */
-export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, total }: ToldCounts): Usage {
+export function settleUsage({ input, cacheRead, cacheWrite, output, reasoning, total }: ReportedCounts): Usage {
   const cached = (cacheRead ?? 0) + (cacheWrite ?? 0);
   const beyondInput = total === null || input === null ? null : total - input;
   const isCachedInTotal = cached > 0 && cached !== reasoning && beyondInput === (output ?? 0) + cached;
   const isBeside = input !== null && (cached > input || isCachedInTotal);
   const rest = beyondInput !== null && isBeside ? beyondInput - cached : beyondInput;
-  const told = rest === null || rest < 0 ? output : Math.max(rest, output ?? 0);
+  const reported = rest === null || rest < 0 ? output : Math.max(rest, output ?? 0);
   return {
     inputTotal: isBeside ? input + cached : input,
     cacheRead,
     cacheWrite,
-    outputTotal: reasoning !== null && reasoning > (told ?? 0) ? (told ?? 0) + reasoning : told,
+    outputTotal: reasoning !== null && reasoning > (reported ?? 0) ? (reported ?? 0) + reasoning : reported,
     reasoning,
   };
 }

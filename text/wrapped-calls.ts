@@ -1,5 +1,5 @@
 /**
- * Models now and then wrap several tool calls into one of a tool that nobody offered:
+ * Models sometimes wrap several tool calls into a call of a tool that nobody offered:
  * `multi_tool_use.parallel({"tool_uses": [{"recipient_name": "functions.look", "parameters": {…}}, …]})`.
  */
 import { isObject } from '../domain/json.ts';
@@ -14,15 +14,15 @@ export interface Call {
 
 const RECIPIENT = /^functions\.(.+)$/;
 
-/** Whether a call by this name may be a wrapper, which only its whole arguments tell. */
+/** Whether a call with this name may be a wrapper. Only its complete arguments show whether it is. */
 export function mayWrapCalls(name: string): boolean {
   return name === 'multi_tool_use.parallel' || name === 'parallel';
 }
 
 /**
- * The events of a whole call: of itself, or of those that it wraps, of which all but the first have an empty id.
+ * The events of a complete call, or of the calls that it wraps, of which all but the first have an empty id.
  *
- * @param id what the ids of the parts begin with
+ * @param id the beginning of the parts' ids
  */
 export function* eventsOfCall(call: Call, id: string, choice = 0): Generator<StreamEvent, void, undefined> {
   const wrapped = mayWrapCalls(call.name) ? wrappedCalls(call.arguments) : [];

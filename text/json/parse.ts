@@ -1,25 +1,25 @@
 /**
- * Parses JSON. A large document is parsed in steps, so that meanwhile others are served: its values are made one by one, and
- * a long text piece by piece.
+ * Parses JSON. A large document is parsed in steps, between which other requests are served: its values one by one, and
+ * long strings piece by piece.
  */
 import { inSteps, type Steps } from './steps.ts';
 
-/** A document of fewer bytes is parsed in passing. */
+/** Smaller documents are parsed at once. */
 export const LARGE_JSON_BYTES = 128 * 1024;
-/** What is done in a step, in bytes that are read: a few milliseconds' worth. */
+/** How many bytes a step reads: a few milliseconds of work. */
 const STEP_COST = 512 * 1024;
-/** A value takes as long as so many bytes of text. */
+/** A value takes as long as this many bytes of text. */
 const VALUE_COST = 64;
-/** RFC 8259, section 9, leaves the length of numbers to whoever reads them. */
+/** RFC 8259, section 9, lets parsers limit the length of numbers. */
 const MOST_NUMBER_BYTES = 1_024;
 
 /** It skips a byte order mark. */
 const decoder = new TextDecoder();
 
 /**
- * The value of a document in UTF-8: the same as that of `JSON.parse`.
+ * The value of a document in UTF-8: the same as `JSON.parse` returns. Invalid UTF-8 becomes U+FFFD.
  *
- * @throws SyntaxError for what is no JSON. What is no UTF-8 becomes U+FFFD
+ * @throws SyntaxError when it is not JSON
  */
 export async function parseJson(bytes: Uint8Array): Promise<unknown> {
   if (bytes.byteLength < LARGE_JSON_BYTES) return JSON.parse(decoder.decode(bytes));
@@ -47,20 +47,20 @@ const LETTER_U = 0x75;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Tabs, line ends and spaces. */
+/** Tabs, line breaks and spaces. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The halves of a character in UTF-8 after its first byte. */
+/** The bytes of a UTF-8 character after the first one. */
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
-/** An array or object whose end has not come yet. */
+/** An array or object that is not complete yet. */
 type Open = { readonly items: unknown[] } | { readonly fields: Record<string, unknown>; name: string };
 
-/** What may come next: `item` and `field` are the first of an array or object, or its end; `more` is what follows a value. */
+/** What may come next. `item`, `field`: the first of an array or object, or its end; `more`: what follows a value. */
 type Place = 'value' | 'item' | 'field' | 'name' | 'colon' | 'more';
 
 class Parser {
@@ -70,9 +70,9 @@ class Parser {
   readonly #open: Open[] = [];
   #place: Place = 'value';
   #at = 0;
-  /** What is left to do of this step. */
+  /** What is left of this step. */
   #left = 0;
-  /** The text so far inside of which the document is being read; null outside. */
+  /** The string that is being read, so far; null outside strings. */
   #text: string | null = null;
 
   constructor(bytes: Buffer) {
@@ -81,7 +81,7 @@ class Parser {
     if (bytes.subarray(0, 3).equals(Buffer.of(0xef, 0xbb, 0xbf))) this.#at = 3;
   }
 
-  /** @returns whether the document came to its end. @throws SyntaxError */
+  /** @returns whether the document is complete. @throws SyntaxError */
   takeStep(): boolean {
     this.#left = STEP_COST;
     for (;;) {
@@ -101,7 +101,7 @@ class Parser {
     this.#left -= this.#at - start;
   }
 
-  /** Takes what begins with this byte, which is no space. */
+  /** Takes what begins with this byte, which is not white space. */
   #takeByte(byte: number): void {
     this.#left -= VALUE_COST;
     switch (this.#place) {
@@ -149,7 +149,7 @@ class Parser {
     this.#add('items' in closed ? closed.items : closed.fields);
   }
 
-  /** A value is whole. */
+  /** Adds a complete value. */
   #add(value: unknown): void {
     const parent = this.#open.at(-1);
     if (parent === undefined) this.value = value;
@@ -166,7 +166,7 @@ class Parser {
     this.#place = 'more';
   }
 
-  /** A number or one of the words. */
+  /** A number, or `true`, `false` or `null`. */
   #readScalar(): unknown {
     const start = this.#at;
     const most = Math.min(start + MOST_NUMBER_BYTES, this.#bytes.length);
@@ -184,7 +184,7 @@ class Parser {
     this.#text = '';
   }
 
-  /** Reads on in a text, to its end or to that of the step. */
+  /** Reads on in a string, to its end or that of the step. */
   #readText(soFar: string): void {
     const bytes = this.#bytes;
     const start = this.#at;
@@ -196,7 +196,7 @@ class Parser {
     for (; end < most && byte !== QUOTE; byte = bytes[end]) {
       if (byte === BACKSLASH) {
         isEscaped = true;
-        // An escape is not cut, and no quote after a backslash ends the text.
+        // An escape is never cut, and a quote after a backslash does not end the string.
         end += bytes[end + 1] === LETTER_U ? 6 : 2;
         continue;
       }
@@ -204,7 +204,7 @@ class Parser {
       if (byte >= 0x80) isAscii = false;
       end += 1;
     }
-    // Also behind an escape that the end of the document cuts.
+    // Also after an escape that is cut by the end of the document.
     end = Math.min(end, bytes.length);
     while (isContinuation(bytes[end])) end += 1;
     const piece = bytes.toString(isAscii ? 'latin1' : 'utf8', start, end);
@@ -232,5 +232,5 @@ function unescaped(piece: string): string {
 }
 
 function notJson(): SyntaxError {
-  return new SyntaxError('the text is no JSON');
+  return new SyntaxError('the text is not JSON');
 }

@@ -1,20 +1,20 @@
 /**
- * How large a JSON document is once it is parsed, told by its bytes alone: what a few bytes of punctuation become in memory
- * costs twenty times as much and takes far longer to make than as much plain text.
+ * How large a JSON document will be once it is parsed, judged by its bytes alone: a few bytes of punctuation become
+ * values that take twenty times as much memory, and far more time, than the same amount of plain text.
  */
 import { badRequest } from '../../domain/errors.ts';
 
 export interface JsonLimits {
-  /** How many objects and arrays may stand in one another. */
+  /** How deeply objects and arrays may nest. */
   readonly maxDepth: number;
   /** How many objects, arrays, fields and other values there may be. */
   readonly maxValues: number;
 }
 
-/** Field names that are longer are compared with each other byte by byte, as often as there are others of their length. */
+/** Longer field names are compared byte by byte with every other name of the same length. */
 const MAXIMUM_NAME_BYTES = 4_096;
 
-/** Names of models are shorter. */
+/** Model names are shorter. */
 const LONGEST_TOP_TEXT = 200;
 
 const SPACE = 0x20;
@@ -27,15 +27,17 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Looks once at each byte of a document that comes in pieces, and refuses it as soon as it is too large. */
+/**
+ * Looks at each byte of a document that arrives in pieces, once, and refuses the document as soon as it is too large.
+ */
 export class JsonSizer {
   readonly #limits: JsonLimits;
   #values = 1;
   #depth = 0;
   #textLength = 0;
-  /** The beginning of the text that is being read or was read last, right inside of the document. */
+  /** The beginning of the current or latest string at the top level. */
   #topText = '';
-  /** The field right inside of the document whose value follows. */
+  /** The top-level field whose value follows. */
   #topField: string | null = null;
   #model: string | null = null;
   #place: 'outside' | 'text' | 'escape' = 'outside';
@@ -44,17 +46,17 @@ export class JsonSizer {
     this.#limits = limits;
   }
 
-  /** How many values there are so far; never fewer than there really are. */
+  /** How many values there are so far, or a few more. */
   get values(): number {
     return this.#values;
   }
 
-  /** The value of the field `model`, when it is a text without anything escaped; null when it is not, or was not told yet. */
+  /** The value of the field `model`, if it is a string without escapes; null otherwise, or before it has arrived. */
   get model(): string | null {
     return this.#model;
   }
 
-  /** @throws ServiceError `bad_request` when the document is too large; what is no JSON may pass */
+  /** @throws ServiceError `bad_request` when the document is too large; does not notice everything that is not JSON */
   push(bytes: Uint8Array): void {
     for (let index = 0; index < bytes.length; index += 1) {
       if (this.#place !== 'outside') index = this.#skipText(bytes, index);
@@ -99,12 +101,12 @@ export class JsonSizer {
     this.#values += 1;
     if (this.#values > this.#limits.maxValues) {
       throw badRequest(
-        `The body holds more than ${this.#limits.maxValues} values (objects, lists, fields, texts, numbers). Send fewer.`,
+        `The body holds more than ${this.#limits.maxValues} values (objects, lists, fields, strings, numbers). Send fewer.`,
       );
     }
   }
 
-  /** @returns the index of the last byte that belongs to the text */
+  /** @returns the index of the last byte that belongs to the string */
   #skipText(bytes: Uint8Array, from: number): number {
     let index = this.#place === 'escape' ? from + 1 : from;
     while (index < bytes.length) {

@@ -1,4 +1,4 @@
-/** Long work in steps: between two of them the process serves others. */
+/** Long work in steps, between which the process serves other requests. */
 
 /** Work that pauses wherever it yields. */
 export type Steps<Result> = Generator<void, Result, undefined>;
@@ -10,7 +10,7 @@ interface Work {
 
 const underWay: Work[] = [];
 
-/** Does the work of all callers together, no more than one step in each turn of the event loop: all of it takes turns. */
+/** Does the work of all callers in turn, no more than one step per turn of the event loop. */
 export function inSteps<Result>(steps: Steps<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const takeStep = (): boolean => {

@@ -1,18 +1,18 @@
-/** Writes JSON; a large value in steps, so that meanwhile others are served. */
+/** Writes JSON; a large value in steps, between which other requests are served. */
 import { inSteps, type Steps } from './steps.ts';
 
-/** What is written in a step, in UTF-16 units: a few milliseconds' worth. */
+/** How many UTF-16 units a step writes: a few milliseconds of work. */
 const PIECE_LENGTH = 512 * 1024;
 
-/** Text of one piece, or the bytes of several. */
+/** Text in one piece, or bytes in several. */
 export type WrittenJson = string | readonly Uint8Array[];
 
-/** What `JSON.stringify` writes of a value that is not undefined. */
+/** What `JSON.stringify` writes for a value other than undefined. */
 export async function writeJson(value: unknown): Promise<WrittenJson> {
   return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : inSteps(writeInSteps(value));
 }
 
-/** As {@link writeJson}, always as bytes. */
+/** The same as {@link writeJson}, always as bytes. */
 export function* writeInSteps(value: unknown): Steps<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   let pending = '';
@@ -26,13 +26,13 @@ export function* writeInSteps(value: unknown): Steps<Uint8Array[]> {
   return [...pieces, Buffer.from(pending)];
 }
 
-/** How many bytes were written. */
+/** The length of written JSON in bytes. */
 export function byteLengthOf(written: WrittenJson): number {
   if (typeof written === 'string') return Buffer.byteLength(written);
   return written.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** About how much text a value is; counted no further than `most`. */
+/** About how long the text of a value is; counted no further than `most`. */
 function lengthOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 4;
@@ -76,7 +76,7 @@ function* textsOfString(value: string): Generator<string, void, undefined> {
   yield '"';
   for (let start = 0; start < value.length;) {
     let end = Math.min(start + PIECE_LENGTH, value.length);
-    // The halves of a pair stay together.
+    // Keeps surrogate pairs together.
     if (end < value.length && /[\uDC00-\uDFFF]/.test(value.charAt(end))) end += 1;
     yield JSON.stringify(value.slice(start, end)).slice(1, -1);
     start = end;

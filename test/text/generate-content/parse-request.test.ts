@@ -113,7 +113,7 @@ describe('native request', () => {
     ],
     [
       { contents: [{ role: 'user', parts: [{ fileData: { fileUri: 'gs://bucket/a.png' } }] }] },
-      '"contents[0].parts[0].fileData.fileUri" must be an https URL or a data URL with a media type and base64',
+      '"contents[0].parts[0].fileData.fileUri" must be an https URL, or a base64 data URL with a media type',
     ],
     [
       { contents: [{ role: 'user', parts: [call('look')] }] },

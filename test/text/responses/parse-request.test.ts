@@ -94,7 +94,7 @@ describe('responses request', () => {
     ],
     [
       wrongPart({ type: 'input_image', image_url: 'ftp://x' }),
-      '"input[0].content[0].image_url" must be an https URL or a data URL with a media type and base64',
+      '"input[0].content[0].image_url" must be an https URL, or a base64 data URL with a media type',
     ],
     [wrongItem(output('', 'x')), '"input[0].call_id" must not be empty'],
     [wrongItem(output('c', undefined)), '"input[0].output" is required'],
