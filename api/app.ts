@@ -14,7 +14,7 @@ import { createHealthCheck } from '../telemetry/health.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
 import type { Storage } from '../storage/storage.ts';
-import { AddressRefusedError, assertPublicHttpsUrl, type GuardedClient } from '../net/address-guard.ts';
+import type { GuardedClient } from '../net/address-guard.ts';
 import { createGates } from './endpoint/access.ts';
 import { mount } from './endpoint/mount.ts';
 import { ENDPOINTS, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
@@ -38,14 +38,12 @@ import { createImageRequestParser } from './routes/images/schema.ts';
 import { paymentEventRoutes } from './routes/payment-events/routes.ts';
 import { usageRoutes } from './routes/usage/routes.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
-import { adminDeliveryRoutes, deliveryRoutes } from './routes/webhooks/deliveries.ts';
-import { webhookRoutes } from './routes/webhooks/routes.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
-import { createAddressCheck } from './services/public-address.ts';
+import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
 import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
@@ -108,14 +106,11 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   mount(router, ENDPOINTS, services);
   balanceRoutes(router, services);
   usageRoutes(router, services);
-  webhookRoutes(router, services);
-  deliveryRoutes(router, services);
   adminAccountRoutes(router, services);
   adminFinanceRoutes(router, services);
   adminReconciliationRoutes(router, services);
   adminTaskRoutes(router, services);
   operatorActionRoutes(router, services);
-  adminDeliveryRoutes(router, services);
   const { filesFolder, paymentWebhookSecret } = dependencies.settings;
   if (paymentWebhookSecret !== null) paymentEventRoutes(router, services, paymentWebhookSecret);
   docsPages(router, services.descriptions);
@@ -223,7 +218,6 @@ function createServices(dependencies: AppDependencies): ApiServices {
       typicalSeconds,
       clock,
     }),
-    isPublicHttpsUrl: (text) => isPublicHttpsUrl(text, settings),
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
@@ -231,14 +225,4 @@ function createServices(dependencies: AppDependencies): ApiServices {
     startReconciliation,
     typicalSeconds,
   };
-}
-
-function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
-  try {
-    assertPublicHttpsUrl(text, policy);
-    return true;
-  } catch (error) {
-    if (error instanceof AddressRefusedError) return false;
-    throw error;
-  }
 }

@@ -10,16 +10,45 @@ import { getModel, listModels } from './routes/models/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
 import { getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
+import {
+  listAllDeliveries,
+  listDeliveries,
+  redeliver,
+  redeliverAny,
+  redeliverMany,
+} from './routes/webhooks/deliveries.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  getWebhook,
+  listWebhooks,
+  rotateWebhookSecret,
+  testWebhook,
+  updateWebhook,
+} from './routes/webhooks/routes.ts';
 
 const MEDIA = [createVideoTask, createImageTask, listOwnTasks, getTask, uploadFile, listFiles, getFile, deleteFile];
 const MODELS = [listModels, getModel];
-const ADMINISTRATION = [createKey, updateKey, deleteKey];
+const WEBHOOKS = [
+  createWebhook,
+  listWebhooks,
+  getWebhook,
+  updateWebhook,
+  deleteWebhook,
+  rotateWebhookSecret,
+  testWebhook,
+  listDeliveries,
+  redeliver,
+  redeliverMany,
+];
+const ADMINISTRATION = [createKey, updateKey, deleteKey, listAllDeliveries, redeliverAny];
 const SERVICE = [isAlive, isReady, getMetrics];
 
 /** What answers on `{base_url}`. */
 export const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
   ...MODELS,
+  ...WEBHOOKS,
   ...ADMINISTRATION,
   ...SERVICE,
   getDescription,

@@ -23,7 +23,7 @@ import { TASK_FIELDS } from '../routes/tasks/present.ts';
 import { json } from '../endpoint/answers.ts';
 import { jsonBody, type Operation } from './operation.ts';
 import { envelopeOf, listOf, PAGE, PERIOD, query } from './shared.ts';
-import { DELIVERY_STATUS } from './webhooks.ts';
+import { AdminDeliverySchema } from '../routes/webhooks/present.ts';
 
 type Account = ReturnType<typeof presentAccount>;
 type AdminTask = ReturnType<typeof presentAdminTask>;
@@ -114,7 +114,7 @@ export const ADMIN_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     lines: arrayOf(text(), 'The whole story for people'),
     task: ref('AdminTask'),
     transfers: arrayOf(ref('Transfer')),
-    deliveries: arrayOf(ref('AdminDelivery')),
+    deliveries: arrayOf(AdminDeliverySchema),
     operator_actions: arrayOf(ref('OperatorAction')),
     workflow: nullable(
       object({
@@ -275,32 +275,5 @@ export const ADMIN_OPERATIONS: readonly Operation[] = [
       },
     },
     refusals: [404],
-  },
-  {
-    method: 'get',
-    path: '/admin/v1/webhooks/deliveries',
-    id: 'listAllDeliveries',
-    tag: 'Administration',
-    summary: 'List deliveries of all accounts, newest first',
-    access: 'admin',
-    parameters: [
-      query('account_id', 'Only deliveries of that account', idOf('account')),
-      query('endpoint_id', 'Only deliveries to that endpoint', idOf('webhookEndpoint')),
-      query('task_id', 'Only deliveries about that task', idOf('task')),
-      DELIVERY_STATUS,
-      ...PAGE,
-    ],
-    answers: { 200: { description: 'A page of deliveries', content: json(listOf(ref('AdminDelivery'))) } },
-    refusals: [400],
-  },
-  {
-    method: 'post',
-    path: '/admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
-    id: 'redeliverAny',
-    tag: 'Administration',
-    summary: 'Send any delivery again',
-    access: 'admin',
-    answers: { 202: { description: 'The delivery, pending again', content: json(envelopeOf(ref('AdminDelivery'))) } },
-    refusals: [400, 404, 413],
   },
 ];

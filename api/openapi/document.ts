@@ -12,7 +12,7 @@ import { type Operation, renderOperation, TAGS } from './operation.ts';
 import { ANNOUNCE_PAYMENT } from './service.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
-import { WEBHOOK_OPERATIONS, WEBHOOK_SCHEMAS, WEBHOOKS } from './webhooks.ts';
+import { EVENTS } from '../routes/webhooks/events.ts';
 
 export interface OpenApiDocument {
   readonly openapi: string;
@@ -35,7 +35,6 @@ path that is none 404, both in the common envelope.`;
 
 const OPERATIONS: readonly Operation[] = [
   ...TEXT_OPERATIONS,
-  ...WEBHOOK_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
   ...ADMIN_OPERATIONS,
   ...FINANCE_OPERATIONS,
@@ -66,15 +65,14 @@ export function createOpenApiDocument(
       ([name, description]) => ({ name, description }),
     ),
     paths,
-    webhooks: WEBHOOKS,
+    webhooks: EVENTS,
     components: {
       schemas: {
         ...SHARED_SCHEMAS,
         ...textSchemas(catalogue),
-        ...WEBHOOK_SCHEMAS,
         ...ADMIN_SCHEMAS,
         ...FINANCE_SCHEMAS,
-        ...componentsIn(paths, catalogue),
+        ...componentsIn([paths, EVENTS], catalogue),
       },
       responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },
       headers: HEADERS,

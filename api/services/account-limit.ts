@@ -2,26 +2,29 @@ import type { Database } from '../../db/database.ts';
 import { countRequests } from '../../db/queries/request-windows.ts';
 import { ServiceError } from '../../domain/errors.ts';
 
-/** Counts one action of an account. @throws ServiceError `rate_limit_exceeded` beyond the limit */
-export type LimitAccount = (accountId: string) => Promise<void>;
+/** So many actions of a kind that an account may take in a minute. */
+export interface ActionLimit {
+  /** The actions, in the plural: in what is counted and in the refusal. */
+  readonly what: string;
+  readonly perMinute: number;
+}
 
 /**
- * Holds each account to so many actions of a kind a minute, over all processes and all its keys: those that cost nothing, and
+ * Counts one action of an account, over all processes and all its keys. Held to a limit are those actions that cost nothing, and
  * would hold up what others pay for.
  *
- * @param limit `what` names the actions, in the plural, in what is counted and in the refusal
+ * @throws ServiceError `rate_limit_exceeded` beyond the limit
  */
-export function createAccountLimit(
+export async function countAction(
   database: Database,
-  { what, perMinute }: { readonly what: string; readonly perMinute: number },
-): LimitAccount {
-  return async (accountId) => {
-    const [window] = await countRequests(database, [{ apiKeyId: `${what} of ${accountId}`, reads: false }]);
-    if (!window || window.position <= perMinute) return;
-    throw new ServiceError(
-      'rate_limit_exceeded',
-      `An account may ask for ${perMinute} ${what} a minute. Wait ${window.secondsLeft} s.`,
-      { retryAfterSeconds: window.secondsLeft },
-    );
-  };
+  accountId: string,
+  { what, perMinute }: ActionLimit,
+): Promise<void> {
+  const [window] = await countRequests(database, [{ apiKeyId: `${what} of ${accountId}`, reads: false }]);
+  if (!window || window.position <= perMinute) return;
+  throw new ServiceError(
+    'rate_limit_exceeded',
+    `An account may ask for ${perMinute} ${what} a minute. Wait ${window.secondsLeft} s.`,
+    { retryAfterSeconds: window.secondsLeft },
+  );
 }

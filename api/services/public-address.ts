@@ -1,15 +1,28 @@
-/** Where the name in a link leads, asked once at the moment the link is given to us. */
+/** Whether a link that is given to us may be followed: by its syntax, and by where its name leads at that moment. */
 import { badRequest } from '../../domain/errors.ts';
+import { AddressRefusedError, assertPublicHttpsUrl } from '../../net/address-guard.ts';
 import { permitsAddress, withoutBrackets } from '../../net/public-url.ts';
 import { type Resolve, resolveWithSystem } from '../../net/guarded-connector.ts';
 
+const REFUSAL = '"url" must be a public HTTPS URL';
 const RESOLVE_TIMEOUT_MS = 3_000;
+
+/** Whether a text is a link that may be followed, by its syntax alone. */
+export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
+  try {
+    assertPublicHttpsUrl(text, policy);
+    return true;
+  } catch (error) {
+    if (error instanceof AddressRefusedError) return false;
+    throw error;
+  }
+}
 
 /**
  * Makes the check of the names in webhook links. It spares people a mistake; what protects the network is the guarded client,
  * which checks every connection anew. A name that does not resolve yet passes: its owner may be about to set it up.
  *
- * @returns a function that throws ServiceError `bad_request` for a link whose name leads to an address that is not public
+ * @returns a function that throws ServiceError `bad_request` for a link that is not public, or whose name leads elsewhere
  */
 export function createAddressCheck({
   allowPrivateAddresses,
@@ -19,9 +32,10 @@ export function createAddressCheck({
   resolve?: Resolve;
 }): (url: string) => Promise<void> {
   return async (url) => {
+    if (!isPublicHttpsUrl(url, { allowPrivateAddresses })) throw badRequest(REFUSAL);
     const addresses = await withinTimeout(resolve(withoutBrackets(new URL(url).hostname)));
     if (!addresses.every((address) => permitsAddress(address, { allowPrivateAddresses }))) {
-      throw badRequest('"url" must be a public HTTPS URL');
+      throw badRequest(REFUSAL);
     }
   };
 }

@@ -54,9 +54,7 @@ export interface ApiServices {
 
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;
-  /** Whether a text is a link that may be followed, by its syntax. */
-  readonly isPublicHttpsUrl: (text: string) => boolean;
-  /** @throws ServiceError `bad_request` for a link whose name leads to an address that is not public */
+  /** @throws ServiceError `bad_request` for a link that may not be followed */
   readonly checkWebhookAddress: (url: string) => Promise<void>;
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;

@@ -1,118 +1,155 @@
 /** What became of webhook deliveries, and sending them again, for clients and for operators. */
-import type Router from '@koa/router';
 import type { Database } from '../../../db/database.ts';
 import {
+  DELIVERY_STATUSES,
   type Delivery,
   type DeliveryFilter,
   findDelivery,
-  listDeliveries,
+  listDeliveries as findDeliveries,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import type { Caller } from '../../../db/queries/api-keys.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
-import { pageOf, presentPage } from '../../pagination.ts';
-import { createAccountLimit } from '../../services/account-limit.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
-import { presentAdminDelivery, presentDelivery } from './present.ts';
-import { idCursor, ownEndpoint, queryDeliveryStatus, queryId } from './query.ts';
-import { parseRedeliver, toDate } from './schema.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { anId, oneOf, pageById } from '../../endpoint/query.ts';
+import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts';
+import { presentPage } from '../../pagination.ts';
+import { countAction } from '../../services/account-limit.ts';
+import { ownEndpoint } from './own-endpoint.ts';
+import { AdminDeliverySchema, DeliverySchema, presentAdminDelivery, presentDelivery } from './present.ts';
+import { redeliverSchema, toDate } from './schema.ts';
 
-const REDELIVERY_CALLS = { what: 'webhook redeliveries', perMinute: WEBHOOKS.redeliveryCallsPerMinute };
+const REDELIVERIES = { what: 'webhook redeliveries', perMinute: WEBHOOKS.redeliveryCallsPerMinute };
 
-export function deliveryRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, authenticate, limitRequests, jsonBody } = services;
-  const limitRedeliveries = createAccountLimit(database, REDELIVERY_CALLS);
+const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
 
-  router.get('/v1/webhooks/:endpointId/deliveries', authenticate, limitRequests, async (context) => {
-    const { accountId, id } = await ownEndpoint(database, context);
-    const { limit, after } = pageOf(context, 1);
-    const deliveries = await listDeliveries(database, {
-      accountId,
-      endpointId: id,
-      status: queryDeliveryStatus(context),
-      before: idCursor('delivery', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(deliveries, limit, presentDelivery, (delivery) => [delivery.id]);
-  });
+export const listDeliveries = endpoint({
+  id: 'listDeliveries',
+  tag: 'Webhooks',
+  method: 'get',
+  path: '/v1/webhooks/{webhook_id}/deliveries',
+  access: 'key',
+  summary: 'List deliveries to an endpoint, newest first',
+  query: PAGE,
+  answers: { 200: pageOf(DeliverySchema, 'A page of deliveries') },
+  handle: async ({ caller, params, query: { status, limit, cursor: before } }, { database }) => {
+    const { accountId, id: endpointId } = await ownEndpoint(database, caller, params.webhook_id);
+    const found = await findDeliveries(database, { accountId, endpointId, status, before, limit: limit + 1 });
+    return presentPage(found, limit, presentDelivery, ({ id }) => [id]);
+  },
+});
 
-  router.post(
-    '/v1/webhooks/:endpointId/deliveries/:deliveryId/redeliver',
-    authenticate,
-    limitRequests,
-    jsonBody,
-    async (context) => {
-      const { accountId, id } = await ownEndpoint(database, context);
-      const deliveryId = context.params['deliveryId'] ?? '';
-      await limitRedeliveries(accountId);
-      context.status = 202;
-      context.body = { data: presentDelivery(await redeliver(database, { accountId, endpointId: id, deliveryId })) };
-    },
-  );
+export const redeliver = endpoint({
+  id: 'redeliver',
+  tag: 'Webhooks',
+  method: 'post',
+  path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+  access: 'key',
+  summary: 'Send a delivery again',
+  body: ignoredJsonBody,
+  answers: { 202: dataOf(DeliverySchema, 'The delivery, pending again') },
+  handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
+    const { accountId, id: endpointId } = await ownEndpoint(database, caller, webhook_id);
+    await countAction(database, accountId, REDELIVERIES);
+    return { data: presentDelivery(await sendAgain(database, { accountId, endpointId, deliveryId }, caller)) };
+  },
+});
 
-  router.post('/v1/webhooks/:endpointId/redeliver', authenticate, limitRequests, jsonBody, async (context) => {
-    const { accountId, id, disabledAt } = await ownEndpoint(database, context);
-    const { from, to, status = 'failed' } = parseRedeliver(context.state.body);
+export const redeliverMany = endpoint({
+  id: 'redeliverMany',
+  tag: 'Webhooks',
+  method: 'post',
+  path: '/v1/webhooks/{webhook_id}/redeliver',
+  access: 'key',
+  summary: 'Send many deliveries again',
+  description:
+    `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again. ` +
+    `An account may ask ${WEBHOOKS.redeliveryCallsPerMinute} times a minute, single deliveries included.`,
+  body: jsonBody('Redeliver', redeliverSchema, {
+    outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
+  }),
+  answers: {
+    202: dataOf(
+      object({ object: exactly('webhook_redelivery'), count: integer(), left: integer(), has_more: boolean() }),
+      'How many are on their way again',
+    ),
+  },
+  handle: async ({ caller, params, body: { from, to, status = 'failed' } }, { database }) => {
+    const { accountId, id: endpointId, disabledAt } = await ownEndpoint(database, caller, params.webhook_id);
     if (disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await limitRedeliveries(accountId);
+    await countAction(database, accountId, REDELIVERIES);
     const { count, left } = await requestRedeliveries(database, {
       accountId,
-      endpointId: id,
+      endpointId,
       status,
       from: toDate(from),
       to: to === undefined ? undefined : toDate(to),
       limit: WEBHOOKS.redeliveriesPerCall,
     });
-    context.status = 202;
-    context.body = { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
-  });
-}
+    return { data: { object: 'webhook_redelivery', count, left, has_more: left > 0 } };
+  },
+});
 
-export function adminDeliveryRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, temporal, requireAdmin, jsonBody } = services;
-
-  router.get('/admin/v1/webhooks/deliveries', requireAdmin, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const deliveries = await listDeliveries(database, {
-      accountId: queryId(context, 'account_id', 'account'),
-      endpointId: queryId(context, 'endpoint_id', 'webhookEndpoint'),
-      taskId: queryId(context, 'task_id', 'task'),
-      status: queryDeliveryStatus(context),
-      before: idCursor('delivery', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(
-      deliveries,
+export const listAllDeliveries = endpoint({
+  id: 'listAllDeliveries',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/webhooks/deliveries',
+  access: 'admin',
+  summary: 'List deliveries of all accounts, newest first',
+  query: {
+    account_id: anId('account', 'Only deliveries of that account'),
+    endpoint_id: anId('webhookEndpoint', 'Only deliveries to that endpoint'),
+    task_id: anId('task', 'Only deliveries about that task'),
+    ...PAGE,
+  },
+  answers: { 200: pageOf(AdminDeliverySchema, 'A page of deliveries') },
+  handle: async ({ query }, { database, temporal }) => {
+    const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status, cursor: before, limit } = query;
+    const filter = { accountId, endpointId, taskId, status, before };
+    const found = await findDeliveries(database, { ...filter, limit: limit + 1 });
+    return presentPage(
+      found,
       limit,
       (delivery) => presentAdminDelivery(delivery, temporal),
-      (delivery) => [delivery.id],
+      ({ id }) => [id],
     );
-  });
+  },
+});
 
-  router.post('/admin/v1/webhooks/deliveries/:deliveryId/redeliver', requireAdmin, jsonBody, async (context) => {
-    const delivery = await redeliver(database, { deliveryId: context.params['deliveryId'] ?? '' });
-    context.status = 202;
-    context.body = { data: presentAdminDelivery(delivery, temporal) };
-  });
-}
+export const redeliverAny = endpoint({
+  id: 'redeliverAny',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
+  access: 'admin',
+  summary: 'Send any delivery again',
+  body: ignoredJsonBody,
+  answers: { 202: dataOf(AdminDeliverySchema, 'The delivery, pending again') },
+  handle: async ({ params }, { database, temporal }) => {
+    return {
+      data: presentAdminDelivery(await sendAgain(database, { deliveryId: params.delivery_id }, null), temporal),
+    };
+  },
+});
 
 /** @returns the delivery, pending again */
-async function redeliver(
+async function sendAgain(
   database: Database,
   filter: DeliveryFilter & { readonly deliveryId: string },
+  caller: Caller | null,
 ): Promise<Delivery> {
-  if (!(await findDelivery(database, filter))) throw noSuchDelivery();
+  if (!(await findDelivery(database, filter))) throw noSuch('delivery', caller);
   if ((await requestRedeliveries(database, { ...filter, limit: 1 })).count === 0) {
     throw badRequest(
       `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${WEBHOOKS.maxAttempts} attempts.`,
     );
   }
   const delivery = await findDelivery(database, filter);
-  if (!delivery) throw noSuchDelivery();
+  if (!delivery) throw noSuch('delivery', caller);
   return delivery;
-}
-
-function noSuchDelivery(): ServiceError {
-  return new ServiceError('not_found', 'There is no such delivery. Check the id.');
 }

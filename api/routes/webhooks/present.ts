@@ -1,5 +1,52 @@
-import type { Delivery } from '../../../db/queries/deliveries.ts';
+/** How webhook endpoints and their deliveries are shown. */
+import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import {
+  arrayOf,
+  boolean,
+  component,
+  exactly,
+  fieldsOf,
+  idOf,
+  integer,
+  nullable,
+  object,
+  oneOfTexts,
+  optional,
+  text,
+  unixSeconds,
+} from '../../openapi/json-schema.ts';
+
+type EndpointObject = ReturnType<typeof presentEndpoint>;
+
+export const EndpointSchema = component(
+  'Webhook',
+  object(
+    fieldsOf<EndpointObject>({
+      id: idOf('webhookEndpoint'),
+      object: exactly('webhook_endpoint'),
+      url: text('Where events are sent', { format: 'uri' }),
+      description: nullable(text('Internal label')),
+      events: arrayOf(oneOfTexts(TASK_EVENTS)),
+      secret: optional(text('Signs deliveries; shown only when it was just made', { pattern: '^whsec_' })),
+      enabled: boolean('Whether events are sent'),
+      disabled_at: nullable(unixSeconds('When it was disabled')),
+      disabled_reason: nullable(text('Why nothing is sent')),
+      failing_since: nullable(unixSeconds('The first failed attempt since the last success')),
+      created_at: unixSeconds('When it was created'),
+      updated_at: unixSeconds('When it last changed'),
+    }),
+    'Where events are sent.',
+  ),
+);
+
+export const DeletedEndpointSchema = object({
+  id: idOf('webhookEndpoint'),
+  object: exactly('webhook_endpoint'),
+  deleted: boolean(),
+});
 
 /** @param secret only in the answers that make one: it is never shown again */
 export function presentEndpoint(endpoint: WebhookEndpoint, secret?: string) {
@@ -11,13 +58,41 @@ export function presentEndpoint(endpoint: WebhookEndpoint, secret?: string) {
     events: endpoint.events,
     ...(secret !== undefined && { secret }),
     enabled: endpoint.disabledAt === null,
-    disabled_at: endpoint.disabledAt && unixSeconds(endpoint.disabledAt),
+    disabled_at: endpoint.disabledAt && toUnixSeconds(endpoint.disabledAt),
     disabled_reason: endpoint.disabledReason,
-    failing_since: endpoint.failingSince && unixSeconds(endpoint.failingSince),
-    created_at: unixSeconds(endpoint.createdAt),
-    updated_at: unixSeconds(endpoint.updatedAt),
+    failing_since: endpoint.failingSince && toUnixSeconds(endpoint.failingSince),
+    created_at: toUnixSeconds(endpoint.createdAt),
+    updated_at: toUnixSeconds(endpoint.updatedAt),
   };
 }
+
+type DeliveryObject = ReturnType<typeof presentDelivery>;
+
+const DELIVERY_FIELDS = fieldsOf<DeliveryObject>({
+  id: idOf('delivery'),
+  object: exactly('webhook_delivery'),
+  webhook_id: idOf('webhookEndpoint', 'The endpoint'),
+  event_id: idOf('event'),
+  event: text('`task.succeeded`, `task.failed` or `endpoint.test`'),
+  task_id: nullable(idOf('task', 'Null for a test event')),
+  status: oneOfTexts(DELIVERY_STATUSES),
+  attempts: arrayOf(
+    object(
+      fieldsOf<DeliveryObject['attempts'][number]>({
+        number: integer('From 1'),
+        started_at: unixSeconds('When it was sent'),
+        latency_ms: integer('Milliseconds until the answer, or until it was given up'),
+        http_status: nullable(integer('Null when there was no answer')),
+        error: nullable(text('Why there was no answer, or why it does not count')),
+      }),
+    ),
+  ),
+  next_attempt_at: nullable(unixSeconds('Null when no further attempt is known to follow')),
+  created_at: unixSeconds('When the event happened'),
+  completed_at: nullable(unixSeconds('When the last attempt ended')),
+});
+
+export const DeliverySchema = component('Delivery', object(DELIVERY_FIELDS, 'One event on its way to one endpoint.'));
 
 export function presentDelivery(delivery: Delivery) {
   return {
@@ -30,16 +105,28 @@ export function presentDelivery(delivery: Delivery) {
     status: delivery.status,
     attempts: delivery.attempts.map(({ number, startedAt, latencyMs, status, error }) => ({
       number,
-      started_at: unixSeconds(startedAt),
+      started_at: toUnixSeconds(startedAt),
       latency_ms: latencyMs,
       http_status: status,
       error,
     })),
-    next_attempt_at: delivery.nextAttemptAt && unixSeconds(delivery.nextAttemptAt),
-    created_at: unixSeconds(delivery.createdAt),
-    completed_at: delivery.completedAt && unixSeconds(delivery.completedAt),
+    next_attempt_at: delivery.nextAttemptAt && toUnixSeconds(delivery.nextAttemptAt),
+    created_at: toUnixSeconds(delivery.createdAt),
+    completed_at: delivery.completedAt && toUnixSeconds(delivery.completedAt),
   };
 }
+
+export const AdminDeliverySchema = component(
+  'AdminDelivery',
+  object({
+    ...DELIVERY_FIELDS,
+    ...fieldsOf<Omit<ReturnType<typeof presentAdminDelivery>, keyof DeliveryObject>>({
+      account_id: idOf('account'),
+      workflow_id: text('The workflow that delivers'),
+      history_url: text('Its history', { format: 'uri' }),
+    }),
+  }),
+);
 
 /** The delivery as its owner sees it, and what only operators see. */
 export function presentAdminDelivery(delivery: Delivery, temporal: { uiUrl: string; namespace: string }) {
@@ -49,28 +136,4 @@ export function presentAdminDelivery(delivery: Delivery, temporal: { uiUrl: stri
     workflow_id: delivery.id,
     history_url: `${temporal.uiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${delivery.id}`,
   };
-}
-
-/** The body of a test event: no task's, so its data is the endpoint. */
-export function renderTestEvent({
-  id,
-  createdAt,
-  endpoint,
-}: {
-  id: string;
-  createdAt: Date;
-  endpoint: WebhookEndpoint;
-}) {
-  const type = 'endpoint.test';
-  return JSON.stringify({
-    id,
-    object: 'event',
-    type,
-    created_at: unixSeconds(createdAt),
-    data: { id: endpoint.id, object: 'webhook_endpoint', url: endpoint.url },
-  });
-}
-
-function unixSeconds(moment: Date): number {
-  return Math.floor(moment.getTime() / 1000);
 }

@@ -1,5 +1,4 @@
-/** Webhook endpoints: specification section 4.7, and their secrets and test events. */
-import type Router from '@koa/router';
+/** Webhook endpoints (contract 4.7), their secrets and test events. */
 import { insertTestDelivery } from '../../../db/queries/deliveries.ts';
 import { completeIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import {
@@ -14,118 +13,179 @@ import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { newWebhookSecret } from '../../../net/webhook-signature.ts';
-import { pageOf, presentPage } from '../../pagination.ts';
-import { createAccountLimit } from '../../services/account-limit.ts';
-import { claimLost, type CreatedResponse, idempotently, type IdempotencyClaim } from '../../services/idempotency.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { pageById } from '../../endpoint/query.ts';
+import { presentPage } from '../../pagination.ts';
+import { countAction } from '../../services/account-limit.ts';
+import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type RequestState } from '../../state.ts';
-import { presentDelivery, presentEndpoint, renderTestEvent } from './present.ts';
-import { idCursor, noSuchEndpoint, ownEndpoint, ownerAndId } from './query.ts';
-import { type CreateEndpointBody, createEndpointParsers } from './schema.ts';
+import { presentTestEvent } from './events.ts';
+import { ownEndpoint } from './own-endpoint.ts';
+import { DeletedEndpointSchema, DeliverySchema, EndpointSchema, presentDelivery, presentEndpoint } from './present.ts';
+import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
 const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };
 
-export function webhookRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database, sealer, authenticate, limitRequests, jsonBody, checkWebhookAddress } = services;
-  const { parseCreate, parseUpdate } = createEndpointParsers(services.isPublicHttpsUrl);
-  const limitTests = createAccountLimit(database, TEST_EVENTS);
+export const createWebhook = idempotentEndpoint({
+  id: 'createWebhook',
+  tag: 'Webhooks',
+  path: '/v1/webhooks',
+  summary: 'Create an endpoint',
+  description: 'The answer is the only one that shows the secret with which deliveries are signed.',
+  body: jsonBody('CreateWebhook', createEndpointSchema, {
+    both: { value: { url: 'https://example.com/hooks/genway', description: 'Production' } },
+    failures: { value: { url: 'https://example.com/hooks/genway', events: ['task.failed'] } },
+  }),
+  created: dataOf(EndpointSchema, 'The endpoint with its secret'),
+  handle: async (request, services) => {
+    await services.checkWebhookAddress(request.body.url);
+    return create(request, services);
+  },
+});
 
-  router.post('/v1/webhooks', authenticate, limitRequests, jsonBody, (context) =>
-    idempotently(context, context.state.body, services, async (claim) => {
-      const body = parseCreate(context.state.body);
-      await checkWebhookAddress(body.url);
-      return createEndpoint(callerOf(context).account.id, body, claim);
-    }),
-  );
-
-  router.get('/v1/webhooks', authenticate, limitRequests, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const endpoints = await listWebhookEndpoints(database, {
-      accountId: callerOf(context).account.id,
-      before: idCursor('webhookEndpoint', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(
-      endpoints,
+export const listWebhooks = endpoint({
+  id: 'listWebhooks',
+  tag: 'Webhooks',
+  method: 'get',
+  path: '/v1/webhooks',
+  access: 'key',
+  summary: 'List endpoints, newest first',
+  query: pageById('webhookEndpoint'),
+  answers: { 200: pageOf(EndpointSchema, 'A page of endpoints') },
+  handle: async ({ caller, query: { limit, cursor: before } }, { database }) => {
+    const found = await listWebhookEndpoints(database, { accountId: caller.account.id, before, limit: limit + 1 });
+    return presentPage(
+      found,
       limit,
-      (endpoint) => presentEndpoint(endpoint),
+      (found) => presentEndpoint(found),
       ({ id }) => [id],
     );
-  });
+  },
+});
 
-  router.get('/v1/webhooks/:endpointId', authenticate, limitRequests, async (context) => {
-    context.body = { data: presentEndpoint(await ownEndpoint(database, context)) };
-  });
+export const getWebhook = endpoint({
+  id: 'getWebhook',
+  tag: 'Webhooks',
+  method: 'get',
+  path: '/v1/webhooks/{webhook_id}',
+  access: 'key',
+  summary: 'Get one endpoint',
+  answers: { 200: dataOf(EndpointSchema, 'The endpoint') },
+  handle: async ({ caller, params }, { database }) => {
+    return { data: presentEndpoint(await ownEndpoint(database, caller, params.webhook_id)) };
+  },
+});
 
-  router.patch('/v1/webhooks/:endpointId', authenticate, limitRequests, jsonBody, async (context) => {
-    const changes = parseUpdate(context.state.body);
+export const updateWebhook = endpoint({
+  id: 'updateWebhook',
+  tag: 'Webhooks',
+  method: 'patch',
+  path: '/v1/webhooks/{webhook_id}',
+  access: 'key',
+  summary: 'Change an endpoint',
+  description: 'What is not sent stays as it is.',
+  body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
+  answers: { 200: dataOf(EndpointSchema, 'The endpoint as it is now') },
+  handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
-    const endpoint = await updateWebhookEndpoint(database, ...ownerAndId(context), changes);
-    if (!endpoint) throw noSuchEndpoint();
-    context.body = { data: presentEndpoint(endpoint) };
-  });
+    const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
+    if (!updated) throw noSuch('webhookEndpoint', caller);
+    return { data: presentEndpoint(updated) };
+  },
+});
 
-  router.delete('/v1/webhooks/:endpointId', authenticate, limitRequests, async (context) => {
-    const [accountId, endpointId] = ownerAndId(context);
-    if (!(await deleteWebhookEndpoint(database, accountId, endpointId))) throw noSuchEndpoint();
-    context.body = { data: { id: endpointId, object: 'webhook_endpoint', deleted: true } };
-  });
+export const deleteWebhook = endpoint({
+  id: 'deleteWebhook',
+  tag: 'Webhooks',
+  method: 'delete',
+  path: '/v1/webhooks/{webhook_id}',
+  access: 'key',
+  summary: 'Delete an endpoint',
+  answers: { 200: dataOf(DeletedEndpointSchema, 'It is gone') },
+  handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
+    if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw noSuch('webhookEndpoint', caller);
+    return { data: { id, object: 'webhook_endpoint', deleted: true } };
+  },
+});
 
-  router.post('/v1/webhooks/:endpointId/rotate-secret', authenticate, limitRequests, jsonBody, async (context) => {
-    const [accountId, endpointId] = ownerAndId(context);
+export const rotateWebhookSecret = endpoint({
+  id: 'rotateWebhookSecret',
+  tag: 'Webhooks',
+  method: 'post',
+  path: '/v1/webhooks/{webhook_id}/rotate-secret',
+  access: 'key',
+  summary: 'Replace the secret',
+  description: 'For 24 hours the old secret signs beside the new one, for receivers that accept several signatures.',
+  body: ignoredJsonBody,
+  answers: { 200: dataOf(EndpointSchema, 'The endpoint with its new secret') },
+  handle: async ({ caller, params: { webhook_id: endpointId } }, { database, sealer }) => {
     const secret = newWebhookSecret();
-    const endpoint = await replaceWebhookSecret(database, {
-      accountId,
+    const updated = await replaceWebhookSecret(database, {
+      accountId: caller.account.id,
       endpointId,
       sealedSecret: sealer.seal(secret, endpointId),
       overlapSeconds: WEBHOOKS.secretOverlapSeconds,
     });
-    if (!endpoint) throw noSuchEndpoint();
-    context.body = { data: presentEndpoint(endpoint, secret) };
-  });
+    if (!updated) throw noSuch('webhookEndpoint', caller);
+    return { data: presentEndpoint(updated, secret) };
+  },
+});
 
-  router.post('/v1/webhooks/:endpointId/test', authenticate, limitRequests, jsonBody, async (context) => {
-    const endpoint = await ownEndpoint(database, context);
-    if (endpoint.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await limitTests(endpoint.accountId);
-    const eventId = newId('event');
-    const createdAt = new Date(createdAtMsOf('event', eventId));
-    const payload = renderTestEvent({ id: eventId, createdAt, endpoint });
-    const delivery = await insertTestDelivery(database, endpoint, { id: eventId, payload, createdAt });
-    context.status = 202;
-    context.body = { data: presentDelivery(delivery) };
-  });
+export const testWebhook = endpoint({
+  id: 'testWebhook',
+  tag: 'Webhooks',
+  method: 'post',
+  path: '/v1/webhooks/{webhook_id}/test',
+  access: 'key',
+  summary: 'Send a test event',
+  body: ignoredJsonBody,
+  answers: { 202: dataOf(DeliverySchema, 'The delivery; ask the list of deliveries what became of it') },
+  handle: async ({ caller, params }, { database }) => {
+    const tested = await ownEndpoint(database, caller, params.webhook_id);
+    if (tested.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
+    await countAction(database, tested.accountId, TEST_EVENTS);
+    const id = newId('event');
+    const createdAt = new Date(createdAtMsOf('event', id));
+    const payload = JSON.stringify(presentTestEvent(id, createdAt, tested));
+    return { data: presentDelivery(await insertTestDelivery(database, tested, { id, payload, createdAt })) };
+  },
+});
 
-  async function createEndpoint(
-    accountId: string,
-    { url, description = null, events = [...TASK_EVENTS] }: CreateEndpointBody,
-    claim: IdempotencyClaim | null,
-  ): Promise<CreatedResponse> {
-    const id = newId('webhookEndpoint');
-    const secret = newWebhookSecret();
-    return database.transaction(async (transaction) => {
-      const endpoint = await insertWebhookEndpoint(
-        transaction,
-        {
-          id,
-          accountId,
-          url,
-          description,
-          events: [...new Set(events)],
-          sealedSecret: sealer.seal(secret, id),
-          createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
-        },
-        WEBHOOKS.maxEndpoints,
-      );
-      if (!endpoint)
-        throw badRequest(`An account has at most ${WEBHOOKS.maxEndpoints} webhook endpoints. Delete one first.`);
-      const body = JSON.stringify({ data: presentEndpoint(endpoint, secret) });
-      if (claim) {
-        const { key, claimToken } = claim;
-        const completion = { accountId, key, claimToken, status: 201, sealedBody: claim.seal(body) };
-        if (!(await completeIdempotencyKey(transaction, completion))) throw claimLost();
-      }
-      return { status: 201, body };
-    });
-  }
+async function create(
+  { caller, body, claim }: CreateRequest<CreateEndpointBody>,
+  { database, sealer }: ApiServices,
+): Promise<CreatedResponse> {
+  const { url, description = null, events = [...TASK_EVENTS] } = body;
+  const accountId = caller.account.id;
+  const id = newId('webhookEndpoint');
+  const secret = newWebhookSecret();
+  return database.transaction(async (transaction) => {
+    const created = await insertWebhookEndpoint(
+      transaction,
+      {
+        id,
+        accountId,
+        url,
+        description,
+        events: [...new Set(events)],
+        sealedSecret: sealer.seal(secret, id),
+        createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
+      },
+      WEBHOOKS.maxEndpoints,
+    );
+    if (!created) {
+      throw badRequest(`An account has at most ${WEBHOOKS.maxEndpoints} webhook endpoints. Delete one first.`);
+    }
+    const answer = JSON.stringify({ data: presentEndpoint(created, secret) });
+    if (claim) {
+      const { key, claimToken } = claim;
+      const completion = { accountId, key, claimToken, status: 201, sealedBody: claim.seal(answer) };
+      if (!(await completeIdempotencyKey(transaction, completion))) throw claimLost();
+    }
+    return { status: 201, body: answer };
+  });
 }

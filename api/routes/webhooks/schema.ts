@@ -1,8 +1,8 @@
-/** Bodies of the webhook calls: specification section 2.4. */
+/** Bodies of the webhook calls: contract 2.4. */
 import Joi from 'joi';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../db/queries/deliveries.ts';
 import { TASK_EVENTS, type TaskEventType } from '../../../domain/webhook-event.ts';
-import { choice, createValidator, freeText } from '../../validation.ts';
+import { choice, freeText } from '../../validation.ts';
 
 export interface CreateEndpointBody {
   readonly url: string;
@@ -20,35 +20,26 @@ export interface RedeliverBody {
   readonly status?: DeliveryStatus;
 }
 
-/** @param isPublicHttpsUrl whether a text is a link that may be followed, by its syntax alone */
-export function createEndpointSchemas(isPublicHttpsUrl: (text: string) => boolean) {
-  const url = freeText({ min: 1, max: 2048 })
-    .custom((text: string, helpers) => (isPublicHttpsUrl(text) ? text : helpers.error('link.refused')))
-    .messages({ 'link.refused': '{{#label}} must be a public HTTPS URL' })
-    .description('Where events are sent; public HTTPS')
-    .example('https://example.com/hooks/genway');
-  const optional = {
-    description: freeText({ min: 0, max: 1000 }).allow('', null).description('Internal label'),
-    events: Joi.array<TaskEventType[]>()
-      .items(choice(TASK_EVENTS))
-      .min(1)
-      .max(TASK_EVENTS.length)
-      .description('Events to deliver; both when omitted'),
-  };
-  return {
-    create: Joi.object<CreateEndpointBody>({ url: url.required(), ...optional }),
-    update: Joi.object<UpdateEndpointBody>({
-      url,
-      ...optional,
-      enabled: Joi.boolean().description('False stops deliveries; true resumes them and forgets past failures'),
-    }),
-  };
-}
+const url = freeText({ min: 1, max: 2048 })
+  .description('Where events are sent; public HTTPS')
+  .example('https://example.com/hooks/genway');
 
-export function createEndpointParsers(isPublicHttpsUrl: (text: string) => boolean) {
-  const { create, update } = createEndpointSchemas(isPublicHttpsUrl);
-  return { parseCreate: createValidator(create), parseUpdate: createValidator(update) };
-}
+const settings = {
+  description: freeText({ min: 0, max: 1000 }).allow('', null).description('Internal label'),
+  events: Joi.array<TaskEventType[]>()
+    .items(choice(TASK_EVENTS))
+    .min(1)
+    .max(TASK_EVENTS.length)
+    .description('Events to deliver; both when omitted'),
+};
+
+export const createEndpointSchema = Joi.object<CreateEndpointBody>({ url: url.required(), ...settings });
+
+export const updateEndpointSchema = Joi.object<UpdateEndpointBody>({
+  url,
+  ...settings,
+  enabled: Joi.boolean().description('False stops deliveries; true resumes them and forgets past failures'),
+});
 
 const LAST_SECOND = 99_999_999_999;
 
@@ -73,8 +64,6 @@ export const redeliverSchema = Joi.object<RedeliverBody>({
   to: moment.description('Latest event, exclusive; now when omitted'),
   status: choice(DELIVERY_STATUSES).description('Which deliveries; `failed` when omitted'),
 });
-
-export const parseRedeliver = createValidator(redeliverSchema);
 
 /** A moment as `moment` accepts it. */
 export function toDate(given: string | number): Date {

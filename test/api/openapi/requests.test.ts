@@ -12,7 +12,7 @@ import {
 } from '../../../api/routes/admin/schema.ts';
 import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
 import { createVideoRequestParser } from '../../../api/routes/videos/schema.ts';
-import { createEndpointParsers, parseRedeliver } from '../../../api/routes/webhooks/schema.ts';
+import { createEndpointSchema, redeliverSchema, updateEndpointSchema } from '../../../api/routes/webhooks/schema.ts';
 import { createValidator } from '../../../api/validation.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -107,8 +107,6 @@ const endpointFields = {
 };
 const moments = ['2026-10-01T08:00:00Z', 1_790_000_000, 'yesterday', -1, 1.5, 100_000_000_000, null];
 
-const { parseCreate, parseUpdate } = createEndpointParsers(isPublicHttpsUrl);
-
 interface DescribedRequest {
   readonly schema: string;
   readonly parse: Parse;
@@ -129,11 +127,21 @@ const requests: readonly DescribedRequest[] = [
     good: { model: 'imagea-2.5-sunburst', prompt: 'A lighthouse' },
     values: imageFields,
   },
-  { schema: 'CreateWebhook', parse: parseCreate, good: { url: urls[0] }, values: endpointFields },
-  { schema: 'UpdateWebhook', parse: parseUpdate, good: {}, values: { ...endpointFields, enabled: [true, 'yes'] } },
+  {
+    schema: 'CreateWebhook',
+    parse: createValidator(createEndpointSchema),
+    good: { url: urls[0] },
+    values: endpointFields,
+  },
+  {
+    schema: 'UpdateWebhook',
+    parse: createValidator(updateEndpointSchema),
+    good: {},
+    values: { ...endpointFields, enabled: [true, 'yes'] },
+  },
   {
     schema: 'Redeliver',
-    parse: parseRedeliver,
+    parse: createValidator(redeliverSchema),
     good: { from: moments[0] },
     values: { from: moments, to: moments, status: ['failed', 'delivered', 'lost'] },
   },

@@ -1,0 +1,98 @@
+/** What receivers are sent: contract 6. */
+import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { type EventObject, TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import { json } from '../../endpoint/answers.ts';
+import {
+  component,
+  exactly,
+  fieldsOf,
+  idOf,
+  type JsonSchema,
+  object,
+  oneOfTexts,
+  text,
+  unixSeconds,
+} from '../../openapi/json-schema.ts';
+import { TaskSchema } from '../tasks/present.ts';
+
+const TEST_EVENT = 'endpoint.test';
+
+const TaskEventSchema = component(
+  'TaskEvent',
+  object(
+    fieldsOf<EventObject>({
+      id: idOf('event'),
+      object: exactly('event'),
+      type: oneOfTexts(TASK_EVENTS),
+      created_at: unixSeconds('When it happened'),
+      data: TaskSchema,
+    }),
+    'What happened, and the task as polling showed it at that moment.',
+  ),
+);
+
+const TestEventSchema = component(
+  'TestEvent',
+  object(
+    fieldsOf<ReturnType<typeof presentTestEvent>>({
+      id: idOf('event'),
+      object: exactly('event'),
+      type: exactly(TEST_EVENT),
+      created_at: unixSeconds('When it was asked for'),
+      data: object({ id: idOf('webhookEndpoint'), object: exactly('webhook_endpoint'), url: text() }),
+    }),
+  ),
+);
+
+/** A test event. It is about no task, so its data is the endpoint. */
+export function presentTestEvent(id: string, createdAt: Date, endpoint: WebhookEndpoint) {
+  return {
+    id,
+    object: 'event',
+    type: TEST_EVENT,
+    created_at: toUnixSeconds(createdAt),
+    data: { id: endpoint.id, object: 'webhook_endpoint', url: endpoint.url },
+  };
+}
+
+const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
+  ['x-svc-event', 'The type of the event'],
+  ['x-svc-timestamp', 'Unix seconds of this attempt. Refuse one that is more than 5 minutes old.'],
+  [
+    'x-svc-signature',
+    'Hex HMAC-SHA256 over timestamp, `.` and the raw body, keyed with the secret of the endpoint. Verify the raw bytes before ' +
+      'parsing them, in constant time.',
+  ],
+  ['webhook-id', 'The same in every attempt of a delivery (Standard Webhooks)'],
+  ['webhook-timestamp', 'As `x-svc-timestamp` (Standard Webhooks)'],
+  ['webhook-signature', 'Signatures in the form of Standard Webhooks: `v1,` and base64, separated by spaces'],
+];
+
+/** The `webhooks` section of the API description. */
+export const EVENTS: Readonly<Record<string, JsonSchema>> = {
+  'task.succeeded': received('The result of a task is stored', TaskEventSchema),
+  'task.failed': received('A task failed; its price is refunded. Not sent for a processing timeout.', TaskEventSchema),
+  [TEST_EVENT]: received('A test was asked for', TestEventSchema),
+};
+
+function received(summary: string, schema: JsonSchema): JsonSchema {
+  return {
+    post: {
+      summary,
+      tags: ['Webhooks'],
+      description:
+        'Answer with any 2xx within 15 seconds. Anything else is tried again for about three days, except 410, which disables ' +
+        'the endpoint.',
+      parameters: DELIVERY_HEADERS.map(([name, description]) => ({
+        name,
+        in: 'header',
+        required: true,
+        description,
+        schema: text(),
+      })),
+      requestBody: { required: true, content: json(schema) },
+      responses: { '2XX': { description: 'Received' }, '410': { description: 'Never send anything here again' } },
+    },
+  };
+}
