@@ -198,7 +198,7 @@ function slowestOf(bodies: ReadonlySet<IncomingBody>): IncomingBody | null {
   );
 }
 
-export function bodyTooLarge(maxBytes: number): ServiceError {
+function bodyTooLarge(maxBytes: number): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
     `The body is larger than ${maxBytes} bytes. Upload large files with POST /v1/files and pass their links.`,

@@ -12,7 +12,6 @@ import { createTextBilling } from '../db/text-money/create-billing.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
 import type { TextOutcome } from '../db/text-money/billing.ts';
 import { loadCatalogue } from '../catalogue/load.ts';
-import { findTextModel } from '../catalogue/types.ts';
 import { type Caller, findCallers } from '../db/queries/api-keys.ts';
 import { mean, percentile, rounded } from './statistics.ts';
 import { load, MODEL, startTextStack, type Target } from './text-stack.ts';
@@ -69,7 +68,7 @@ async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: numb
     log,
     metrics: createMetrics(),
   });
-  const model = findTextModel(loadCatalogue(), MODEL);
+  const model = loadCatalogue().textModels.get(MODEL);
   if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
   const charge = {
     model,

@@ -111,23 +111,6 @@ export interface TextModel extends TextTerms {
   readonly legacy: boolean;
 }
 
-/** All lookups are exact and case-sensitive. */
-export function findVideoModel(catalogue: Catalogue, id: string): VideoModel | undefined {
-  return catalogue.videoModels.get(id);
-}
-
-export function findImageModel(catalogue: Catalogue, id: string): ImageModel | undefined {
-  return catalogue.imageModels.get(id);
-}
-
-export function findMediaModel(catalogue: Catalogue, id: string): MediaModel | undefined {
-  return findVideoModel(catalogue, id) ?? findImageModel(catalogue, id);
-}
-
-export function findTextModel(catalogue: Catalogue, id: string): TextModel | undefined {
-  return catalogue.textModels.get(id);
-}
-
 /** Whether the responses format refuses the id with 400, whether or not it is in the catalogue (contract 4.8). */
 export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
   return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));

@@ -54,4 +54,4 @@ export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }
 
-export const UNIQUE_VIOLATION = '23505';
+export const CHECK_VIOLATION = '23514';

@@ -8,7 +8,7 @@
 export type Book = AccountBook | 'payments' | 'signup_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
 
 /** What an account can spend, and what is held until a task or text request has ended. */
-export const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
+const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
 export type AccountBook = (typeof ACCOUNT_BOOKS)[number];
 
 export interface Move {

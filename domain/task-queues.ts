@@ -34,5 +34,3 @@ export interface Share {
 export function shareOf(accountId: string, { isExtra = false } = {}): Share {
   return { fairnessKey: accountId, priorityKey: isExtra ? EXTRA_PRIORITY : TASK_PRIORITY };
 }
-
-export type TaskQueue = (typeof TASK_QUEUES)[keyof typeof TASK_QUEUES];

@@ -12,14 +12,14 @@ export interface RunningServer {
 }
 
 /** How long clients may keep a connection to themselves. */
-export interface ConnectionLimits {
+export interface ClientLimits {
   /** From the first byte of a request to the end of its headers. */
   readonly headersMs: number;
   /** For which a client takes nothing of an answer that waits for it. */
   readonly unreadMs: number;
 }
 
-export const CONNECTION_LIMITS: ConnectionLimits = { headersMs: 15_000, unreadMs: 60_000 };
+export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000 };
 /** Long enough to upload 100 MB over a slow line. */
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
 /** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
@@ -45,7 +45,7 @@ export async function listen(
   handler: Handler,
   host: string,
   port: number,
-  { headersMs, unreadMs } = CONNECTION_LIMITS,
+  { headersMs, unreadMs } = CLIENT_LIMITS,
 ): Promise<RunningServer> {
   const server = createServer(
     {

@@ -49,7 +49,7 @@ export function verifySignature(delivery: {
 }
 
 /** One delivery of an event to an endpoint, at the moment it is sent. */
-export interface Delivery extends SignedContent {
+interface Delivery extends SignedContent {
   /** Names the message; the same in every attempt, so that receivers can drop repeats. */
   readonly messageId: string;
   /** `task.succeeded` or `task.failed`. */

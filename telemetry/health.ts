@@ -14,7 +14,7 @@ export interface HealthDependencies {
 }
 
 /** As it is told to whoever asks. */
-export interface Health {
+export interface Readiness {
   /** `degraded`: without Temporal tasks are still created, and start when it is back. */
   readonly status: 'ready' | 'degraded' | 'not_ready';
   readonly database: DatabaseHealth;
@@ -35,7 +35,7 @@ export function createHealthCheck({
   clock = createDatabaseClock(database),
   pings = [],
   isTemporalReachable,
-}: HealthDependencies): () => Promise<Health> {
+}: HealthDependencies): () => Promise<Readiness> {
   let isMigrated = false;
 
   async function checkDatabase(): Promise<DatabaseHealth> {

@@ -9,9 +9,7 @@ import {
   type TextResult,
   type Usage,
 } from './canonical.ts';
-import { normalize } from './normalize.ts';
 import { compact } from './read.ts';
-import { runStage } from './stage.ts';
 
 type StartEvent = Extract<StreamEvent, { type: 'text-start' | 'reasoning-start' | 'tool-input-start' }>;
 type EndEvent = Extract<StreamEvent, { type: 'text-end' | 'reasoning-end' | 'tool-input-end' }>;
@@ -32,7 +30,7 @@ interface OpenChoice {
  * Folds a legal sequence of events, one at a time. Any other sequence is a bug in the stage before it, so it throws a
  * plain Error instead of one that a client may read.
  */
-export class Collector {
+class Collector {
   readonly #choices = new Map<number, OpenChoice>();
   readonly #open = new Map<string, OpenPart>();
   #start: { readonly id: string | null; readonly model: string | null } | null = null;
@@ -134,32 +132,10 @@ function illegal(event: StreamEvent): Error {
 }
 
 /** The answer that legal events describe. */
-export async function collect(events: AsyncIterable<StreamEvent>): Promise<TextResult> {
-  const collector = new Collector();
-  for await (const event of events) collector.add(event);
-  return collector.result();
-}
-
-/** The same as {@link collect}, for events that are already there. */
-export function collectSync(events: Iterable<StreamEvent>): TextResult {
+export function collect(events: Iterable<StreamEvent>): TextResult {
   const collector = new Collector();
   for (const event of events) collector.add(event);
   return collector.result();
-}
-
-/** The answer in an upstream's events, however sloppy. @throws ServiceError when the answer is incomplete */
-export function resultOf(events: Iterable<StreamEvent>): TextResult {
-  return collectSync(runStage(events, normalize()));
-}
-
-/** The legal events of an answer, one delta per part: the inverse of {@link collect}. */
-export function* eventsOf(result: TextResult): Generator<StreamEvent, void, undefined> {
-  yield { type: 'response-start', id: result.id, model: result.model };
-  for (const [choice, { parts }] of result.choices.entries()) {
-    for (const [index, part] of parts.entries()) yield* eventsOfPart(part, `${choice}-${index}`, choice);
-  }
-  yield { type: 'usage', usage: result.usage };
-  for (const [choice, { finish }] of result.choices.entries()) yield { type: 'finish', choice, ...finish };
 }
 
 /** The events of one part, with the given id. Upstream parsers use it for answers that do not stream. */

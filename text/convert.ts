@@ -1,7 +1,7 @@
 /** Combines two formats: converts a client's request for an upstream of another format, and the answer back. */
 import type { JsonObject } from '../domain/json.ts';
 import type { TextRequest } from './canonical.ts';
-import { collectSync } from './collect.ts';
+import { collect } from './collect.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
@@ -43,7 +43,7 @@ export function planConversion(
   return {
     upstreamRequest: upstream.upstream.buildRequest(sent, options),
     convertResult: (body, context) =>
-      client.client.renderResult(collectSync(runStage(upstream.upstream.parseResult(body), between)), context),
+      client.client.renderResult(collect(runStage(upstream.upstream.parseResult(body), between)), context),
     convertStream: (context) =>
       chain(
         chain(chain(parseServerSentEvents(), upstream.upstream.parseStream()), between),

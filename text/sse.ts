@@ -41,7 +41,7 @@ export function parseServerSentEvents(
 
 const FIELDS = new Set(['data', 'event', 'id', 'retry']);
 
-export class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
+class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
   /** How many lines so far clients would misread or skip. */
   strayLineCount = 0;
   readonly #maximumEventLength: number;

@@ -38,33 +38,3 @@ export function runStage<Input, Output>(source: Iterable<Input>, stage: Stage<In
   stage.end(emit);
   return outputs;
 }
-
-/**
- * Runs an asynchronous source through a stage, yielding outputs as they come. The source is read only when the consumer
- * pulls, and is closed when the consumer stops early.
- */
-export async function* streamStage<Input, Output>(
-  source: AsyncIterable<Input>,
-  stage: Stage<Input, Output>,
-): AsyncGenerator<Output, void, undefined> {
-  let outputs: Output[] = [];
-  const emit = (output: Output): void => void outputs.push(output);
-  for await (const input of source) {
-    // Outputs from before a failure are still yielded: the client has a right to the text before the error.
-    try {
-      stage.push(input, emit);
-    } catch (error) {
-      yield* outputs;
-      throw error;
-    }
-    yield* outputs;
-    outputs = [];
-  }
-  try {
-    stage.end(emit);
-  } catch (error) {
-    yield* outputs;
-    throw error;
-  }
-  yield* outputs;
-}

@@ -121,7 +121,7 @@ export interface UpstreamFormat {
    */
   forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
   /**
-   * The events of a complete answer, to be normalized. (`resultOf` in `collect.ts` folds them.)
+   * The events of a complete answer, to be normalized.
    *
    * @throws ServiceError when the answer is an error, or not an answer at all
    */

@@ -6,7 +6,7 @@ import { isObject } from '../domain/json.ts';
 import type { StreamEvent } from './canonical.ts';
 import { objectOf, stringOf } from './upstream-errors.ts';
 
-export interface Call {
+interface Call {
   readonly callId: string;
   readonly name: string;
   readonly arguments: string;

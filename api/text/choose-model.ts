@@ -1,5 +1,5 @@
 /** Which model a request is for, and whether it may be asked what it is asked. */
-import { answersFormat, findTextModel, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
+import { answersFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import type { TextRequest } from '../../text/canonical.ts';
@@ -49,7 +49,7 @@ export function findModel(format: WireFormatName, modelId: string, key: ApiKey, 
   if (format === 'responses' && isClaudeStyle(catalogue, id)) {
     throw badRequest(`"model": ${id} is not answered on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
-  const model = findTextModel(catalogue, modelId);
+  const model = catalogue.textModels.get(modelId);
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
   if (!answersFormat(model, format)) throw notFound(`The model ${id} is not answered in the ${format} format.`);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));

@@ -6,7 +6,7 @@ import Joi from 'joi';
 import { Agent, type Dispatcher, request } from 'undici';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import type { StackDescription } from '../../bin/stack/local-stack.ts';
-import { findTextModel, type Catalogue } from '../../catalogue/types.ts';
+import { type Catalogue } from '../../catalogue/types.ts';
 import { type PicoUsd, parseUsd } from '../../domain/money.ts';
 import { priceText } from '../../domain/pricing.ts';
 import { openAccount as openAnAccount } from '../stack/accounts.ts';
@@ -124,7 +124,7 @@ function usd(amount: number | undefined): PicoUsd {
 /** What all that the vendor produced since it forgot costs at list prices. */
 export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
   return vendor.calls.reduce((sum, { model, inputTokens, outputTokens }) => {
-    const pricing = findTextModel(catalogue, model)?.pricing;
+    const pricing = catalogue.textModels.get(model)?.pricing;
     if (pricing === undefined) throw new Error(`the vendor was asked for an unknown model: ${model}`);
     const usage = { inputTotal: inputTokens, cacheRead: 0, cacheWrite: 0, outputTotal: Math.ceil(outputTokens) };
     return sum + priceText(pricing, usage, Date.now()).charge;
@@ -133,7 +133,7 @@ export function vendorsBill({ vendor, catalogue }: Victim): PicoUsd {
 
 /** The most that a request may cost beyond what its account has: the price of 1,024 tokens of output. */
 export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
-  const output = findTextModel(catalogue, model)?.pricing.rates.output;
+  const output = catalogue.textModels.get(model)?.pricing.rates.output;
   if (output === undefined) throw new Error(`there is no model ${model}`);
   return 1_024n * output;
 }

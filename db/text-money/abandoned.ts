@@ -4,7 +4,7 @@ import { IS_UNAWAITED } from './processes.ts';
 import { connectionName, type TextLedger, type TextSettlement } from './ledger.ts';
 
 /** A process that has not been heard of for so long is dead, unless it still has connections: then it is stalled. */
-export const PROCESS_DEAD_AFTER_SECONDS = 30;
+const PROCESS_DEAD_AFTER_SECONDS = 30;
 /** A process that has not been heard of for so long is dead, although a connection of its host may have been left open. */
 export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
 /** No answer takes longer; what is held beyond it is released, although its process lives. */

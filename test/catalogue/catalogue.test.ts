@@ -1,14 +1,6 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import {
-  type TextModel,
-  answersFormat,
-  findImageModel,
-  findMediaModel,
-  findTextModel,
-  findVideoModel,
-  isClaudeStyle,
-} from '../../catalogue/types.ts';
+import { type TextModel, answersFormat, isClaudeStyle } from '../../catalogue/types.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 
 const catalogue = loadCatalogue();
@@ -45,13 +37,13 @@ describe('the catalogue', () => {
     it('takes reasoning and text on responses for textg alone', () => {
       const takesAny = idsWhere(({ responsesFields }) => responsesFields.length > 0);
       expect(takesAny).to.deep.equal(idsOf('textg'));
-      expect(findTextModel(catalogue, 'textg-6-sol')?.responsesFields).to.deep.equal(['reasoning', 'text']);
+      expect(catalogue.textModels.get('textg-6-sol')?.responsesFields).to.deep.equal(['reasoning', 'text']);
     });
 
     it('takes low to max as reasoning effort on textg-6.1-sol, and none to max on the other textg models', () => {
       for (const id of idsOf('textg')) {
         const efforts = ['low', 'medium', 'high', 'xhigh', 'max'];
-        expect(findTextModel(catalogue, id)?.reasoningEfforts, id).to.deep.equal(
+        expect(catalogue.textModels.get(id)?.reasoningEfforts, id).to.deep.equal(
           id === 'textg-6.1-sol' ? efforts : ['none', ...efforts],
         );
       }
@@ -59,7 +51,7 @@ describe('the catalogue', () => {
 
     it('knows that texth and texti models reason', () => {
       for (const id of idsOf('texth', 'texti')) {
-        expect(findTextModel(catalogue, id)?.reasoning, id).to.equal(true);
+        expect(catalogue.textModels.get(id)?.reasoning, id).to.equal(true);
       }
     });
 
@@ -74,20 +66,6 @@ describe('the catalogue', () => {
   });
 
   describe('lookups', () => {
-    it('compare ids exactly', () => {
-      for (const id of ['textc-m3', 'TEXTC-M3', ' textc-M3', 'textc', '', '__proto__', 'constructor']) {
-        expect(findTextModel(catalogue, id), id).to.equal(undefined);
-        expect(findMediaModel(catalogue, id), id).to.equal(undefined);
-      }
-    });
-
-    it('find a media model of either kind', () => {
-      expect(findMediaModel(catalogue, 'vidtwo-1.1')).to.equal(findVideoModel(catalogue, 'vidtwo-1.1'));
-      expect(findMediaModel(catalogue, 'imageb-2')).to.equal(findImageModel(catalogue, 'imageb-2'));
-      expect(findVideoModel(catalogue, 'imageb-2')).to.equal(undefined);
-      expect(findMediaModel(catalogue, 'textc-M3')).to.equal(undefined);
-    });
-
     it('recognise ids that the responses format does not answer', () => {
       expect(isClaudeStyle(catalogue, 'claude-4')).to.equal(true);
       expect(textModels.filter(({ id }) => isClaudeStyle(catalogue, id))).to.deep.equal([]);
@@ -109,8 +87,8 @@ describe('the catalogue', () => {
     });
 
     it('gives vidone-3.0-prime the limits and list price of vidone-3.0', () => {
-      const model = findVideoModel(catalogue, 'vidone-3.0');
-      const prime = findVideoModel(catalogue, 'vidone-3.0-prime');
+      const model = catalogue.videoModels.get('vidone-3.0');
+      const prime = catalogue.videoModels.get('vidone-3.0-prime');
       expect({ ...prime, id: '', route: '' }).to.deep.equal({ ...model, id: '', route: '' });
     });
 

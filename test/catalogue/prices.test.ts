@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import { type TextModel, type VideoModel, findTextModel, findVideoModel } from '../../catalogue/types.ts';
+import { type TextModel, type VideoModel } from '../../catalogue/types.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { type TokenUsage, assertExactPricing, priceText, priceVideo } from '../../domain/pricing.ts';
 
@@ -10,13 +10,13 @@ const catalogue = loadCatalogue();
 const SUNDAY_NIGHT = '2026-10-04T03:00:00+08:00';
 
 function textModel(id: string): TextModel {
-  const model = findTextModel(catalogue, id);
+  const model = catalogue.textModels.get(id);
   if (!model) throw new Error(`no text model ${id}`);
   return model;
 }
 
 function videoModel(id: string): VideoModel {
-  const model = findVideoModel(catalogue, id);
+  const model = catalogue.videoModels.get(id);
   if (!model) throw new Error(`no video model ${id}`);
   return model;
 }

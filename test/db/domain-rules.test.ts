@@ -3,6 +3,7 @@ import type { Database } from '../../db/database.ts';
 import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import { moveOf, TRANSFERS } from '../../domain/ledger.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
+import { TASK_STATUSES } from '../../domain/task.ts';
 import { TASK_EVENTS } from '../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -40,6 +41,7 @@ describe('the rules that PostgreSQL keeps beside the domain', () => {
   });
 
   const lists: readonly (readonly [constraint: string, table: string, words: readonly string[]])[] = [
+    ['tasks_status_check', 'tasks', TASK_STATUSES],
     ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
     ['webhook_endpoints_events_check', 'webhook_endpoints', TASK_EVENTS],
     ['text_requests_format_check', 'text_requests', WIRE_FORMAT_NAMES],

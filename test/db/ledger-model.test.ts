@@ -15,7 +15,7 @@ import {
   oneof,
   record,
 } from 'fast-check';
-import { type Database, isDatabaseError, picoUsd } from '../../db/database.ts';
+import { CHECK_VIOLATION, type Database, isDatabaseError, picoUsd } from '../../db/database.ts';
 import { adjust, grantSignupCredit, topUp } from '../../db/queries/credits.ts';
 import { createTasks } from '../../db/queries/tasks.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -32,7 +32,6 @@ const RUNS = 20;
 const MAX_STEPS = 25;
 const ACCOUNTS = 2;
 const MAX_AMOUNT = 20n;
-const CHECK_VIOLATION = '23514';
 
 type Step =
   | { readonly action: 'topUp'; readonly account: number; readonly amount: bigint; readonly reference: string }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
-import { CONNECTION_LIMITS, listen, type RunningServer } from '../../net/http-server.ts';
+import { CLIENT_LIMITS, listen, type RunningServer } from '../../net/http-server.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 /** Far longer than a test may take, so that whatever ends in time ended by itself. */
@@ -111,7 +111,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
   }
 
   it('waits for headers for 15 s, and not for longer', async () => {
-    expect(CONNECTION_LIMITS.headersMs).to.equal(15_000);
+    expect(CLIENT_LIMITS.headersMs).to.equal(15_000);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
     expect(await read()).to.match(/^HTTP\/1\.1 4\d\d /);
     expect(handled).to.equal(0);

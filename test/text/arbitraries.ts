@@ -11,7 +11,7 @@ import type {
   Turn,
   Usage,
 } from '../../text/canonical.ts';
-import { eventsOf } from '../../text/collect.ts';
+import { eventsOf } from './answers.ts';
 import { compact } from '../../text/read.ts';
 
 /** Text with more than one byte to a character, line ends and quotes; never empty. */

@@ -4,9 +4,10 @@ import { planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { keepChoices } from '../../text/keep-choices.ts';
 import { Meter } from '../../text/meter.ts';
-import { collectSync, resultOf } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
+import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 import { renderContext } from './support.ts';
 
@@ -17,7 +18,7 @@ describe('answers that nobody asked for', () => {
   it('are left out, and those that were asked for stay as they are', () => {
     fc.assert(
       fc.property(arbitrary.events(4), fc.integer({ min: 1, max: 4 }), (events, count) => {
-        const { choices } = collectSync(events);
+        const { choices } = collect(events);
         fc.pre(choices.every(({ parts }) => parts.length > 0));
         expect(resultOf(runStage(events, keepChoices(count))).choices).to.deep.equal(choices.slice(0, count));
       }),

@@ -2,9 +2,10 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import type { StreamEvent, Usage } from '../../text/canonical.ts';
-import { collectSync, resultOf } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { normalize } from '../../text/normalize.ts';
 import { runStage } from '../../text/stage.ts';
+import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 
 const start: StreamEvent = { type: 'response-start', id: 'r', model: 'm' };
@@ -25,7 +26,7 @@ describe('normalize', () => {
   it('leaves the answer of legal events as it is', () => {
     fc.assert(
       fc.property(arbitrary.events(3), (events) => {
-        expect(resultOf(events)).to.deep.equal(collectSync(events));
+        expect(resultOf(events)).to.deep.equal(collect(events));
       }),
     );
   });
@@ -124,7 +125,7 @@ describe('normalize', () => {
     const late: StreamEvent = { type: 'usage', usage: usageOf({ outputTotal: 3 }) };
     const events = runStage([start, early, said('x'), late, stop], normalize());
     expect(typesOf(events).slice(0, 2)).to.deep.equal(['response-start', 'usage']);
-    expect(collectSync(events).usage).to.deep.equal(usageOf({ inputTotal: 7, outputTotal: 3 }));
+    expect(collect(events).usage).to.deep.equal(usageOf({ inputTotal: 7, outputTotal: 3 }));
   });
 
   it('keeps a signature that comes without any reasoning text', () => {
@@ -199,6 +200,6 @@ describe('collect', () => {
       [start, stop, open, close],
       [start, stop, stop],
     ];
-    for (const events of wrong) expect(() => collectSync(events), JSON.stringify(events)).to.throw(Error);
+    for (const events of wrong) expect(() => collect(events), JSON.stringify(events)).to.throw(Error);
   });
 });

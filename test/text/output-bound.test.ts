@@ -2,16 +2,17 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base';
 import { UNREPORTED_USAGE, type AnswerPart, type StreamEvent, type TextResult } from '../../text/canonical.ts';
-import { collectSync, eventsOf } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { cutAtBound } from '../../text/output-bound.ts';
 import { runStage } from '../../text/stage.ts';
+import { eventsOf } from './answers.ts';
 
 const SENTENCE = 'The quick brown fox jumps over the lazy dog and runs away again.';
 
 function cut(maxTokens: number, parts: readonly AnswerPart[]): TextResult {
   const usage = { ...UNREPORTED_USAGE, inputTotal: 9, outputTotal: 16, reasoning: 12 };
   const result = { id: null, model: null, choices: [{ parts, finish: { reason: 'stop' } as const }], usage };
-  return collectSync(runStage(eventsOf(result), cutAtBound(maxTokens)));
+  return collect(runStage(eventsOf(result), cutAtBound(maxTokens)));
 }
 
 describe('cutting at a bound', () => {
@@ -62,7 +63,7 @@ describe('cutting at a bound', () => {
           { type: 'text-end', id: 'a' },
           { type: 'finish', reason: 'stop' },
         ];
-        const [choice] = collectSync(runStage(events, cutAtBound(7))).choices;
+        const [choice] = collect(runStage(events, cutAtBound(7))).choices;
         const [part] = choice?.parts ?? [];
         const [expected] = whole[0]?.parts ?? [];
         const length = part?.type === 'text' ? part.text.trimEnd().length : 0;

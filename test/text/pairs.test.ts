@@ -3,8 +3,9 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { type WireFormatName, WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import type { AnswerPart, FinishReason, TextResult } from '../../text/canonical.ts';
-import { collectSync, resultOf } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { FORMATS } from '../../text/formats.ts';
+import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 import { answerOfStream, roundTrip } from './support.ts';
 
@@ -58,7 +59,7 @@ describe('an answer', () => {
         fc.assert(
           fc.property(arbitrary.events(), (events) => {
             const { whole, streamed } = roundTrip(FORMATS[client], FORMATS[upstream], events);
-            const answer = collectSync(events);
+            const answer = collect(events);
             for (const read of [
               resultOf(FORMATS[client].upstream.parseResult(whole)),
               answerOfStream(FORMATS[client], streamed),

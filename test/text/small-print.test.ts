@@ -5,11 +5,11 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { AnswerPart, TextResult } from '../../text/canonical.ts';
-import { resultOf } from '../../text/collect.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { DONE, encodeEvent } from '../../text/sse.ts';
+import { resultOf } from './answers.ts';
 import { answerOfStream, textRequest } from './support.ts';
 
 const options = { model: 'upstream', apiKey: 'secret' };

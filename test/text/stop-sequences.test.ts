@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import type { StreamEvent } from '../../text/canonical.ts';
-import { collectSync } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { runStage } from '../../text/stage.ts';
 import { cutAtStopSequences } from '../../text/stop-sequences.ts';
 import * as arbitrary from './arbitraries.ts';
@@ -22,7 +22,7 @@ function cut(
   deltas: readonly string[],
   sequences: readonly string[],
 ): { text: string; stopSequence: string | undefined } {
-  const [choice] = collectSync(runStage(answer(deltas), cutAtStopSequences(sequences))).choices;
+  const [choice] = collect(runStage(answer(deltas), cutAtStopSequences(sequences))).choices;
   const [part] = choice?.parts ?? [];
   return { text: part?.type === 'text' ? part.text : '', stopSequence: choice?.finish.stopSequence };
 }
@@ -56,7 +56,7 @@ describe('stop sequences', () => {
   it('leave an answer without them as it is', () => {
     fc.assert(
       fc.property(arbitrary.events(2), (events) => {
-        expect(collectSync(runStage(events, cutAtStopSequences(['\u0000never'])))).to.deep.equal(collectSync(events));
+        expect(collect(runStage(events, cutAtStopSequences(['\u0000never'])))).to.deep.equal(collect(events));
       }),
     );
   });
@@ -67,7 +67,7 @@ describe('stop sequences', () => {
       { type: 'tool-input-delta', id: 'c', text: '{}' },
       { type: 'tool-input-end', id: 'c' },
     ];
-    const result = collectSync(runStage(answer(['One EN', 'D two'], after), cutAtStopSequences(['END'])));
+    const result = collect(runStage(answer(['One EN', 'D two'], after), cutAtStopSequences(['END'])));
     expect(result.choices).to.deep.equal([
       { parts: [{ type: 'text', text: 'One ' }], finish: { reason: 'stop-sequence', stopSequence: 'END' } },
     ]);
@@ -75,6 +75,6 @@ describe('stop sequences', () => {
   });
 
   it('leave no empty text when the answer begins with one', () => {
-    expect(collectSync(runStage(answer(['END two']), cutAtStopSequences(['END']))).choices[0]?.parts).to.deep.equal([]);
+    expect(collect(runStage(answer(['END two']), cutAtStopSequences(['END']))).choices[0]?.parts).to.deep.equal([]);
   });
 });

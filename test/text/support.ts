@@ -4,13 +4,14 @@ import * as fc from 'fast-check';
 import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult } from '../../text/canonical.ts';
-import { collectSync, resultOf } from '../../text/collect.ts';
+import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
 import type { FieldTable } from '../../text/fields.ts';
 import { Meter } from '../../text/meter.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { chain, runStage } from '../../text/stage.ts';
 import type { ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
+import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
 
 const encoder = new TextEncoder();
@@ -83,9 +84,7 @@ export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): v
     fc.assert(
       fc.property(events, (sequence) => {
         const folded = laws.foldStream(eventsOfText(streamedTo(format, sequence, context)));
-        expect(throughJson(folded)).to.deep.equal(
-          throughJson(format.client.renderResult(collectSync(sequence), context)),
-        );
+        expect(throughJson(folded)).to.deep.equal(throughJson(format.client.renderResult(collect(sequence), context)));
       }),
     );
   });
@@ -95,7 +94,7 @@ export function itKeepsTheLawsOfAFormat(format: WireFormat, laws: FormatLaws): v
       fc.property(events, (sequence) => {
         const read = answerOfStream(format, streamedTo(format, sequence, context));
         // A stream can keep an order of parts that the whole answer cannot say, so both sides are reduced.
-        const expressible = laws.expressibleResult(collectSync(sequence));
+        const expressible = laws.expressibleResult(collect(sequence));
         expect(withoutOrigin(laws.expressibleResult(read))).to.deep.equal(withoutOrigin(expressible));
       }),
     );
@@ -199,7 +198,7 @@ export function roundTrip(
   const plan = () =>
     planConversion(client, upstream, context.request, { model: 'upstream', apiKey: 'secret' }, new Meter());
   const bytes = encoder.encode(streamedTo(upstream, events, context));
-  const whole = upstream.client.renderResult(collectSync(events), context);
+  const whole = upstream.client.renderResult(collect(events), context);
   return {
     whole: throughJson(plan().convertResult(throughJson(whole), context)),
     streamed: runStage([bytes], plan().convertStream(context)).join(''),

@@ -1,6 +1,6 @@
 /** Accounts and the money that comes and goes by hand. */
 import type Router from '@koa/router';
-import { isDatabaseError } from '../../../db/database.ts';
+import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
 import { findAccount, insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { adjust, grantSignupCredit } from '../../../db/queries/credits.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -11,8 +11,6 @@ import type { ApiServices } from '../../services/services.ts';
 import type { Context, RequestState } from '../../state.ts';
 import { presentAccount } from './present.ts';
 import { parseAdjustment, parseCreateAccount, parseTopUp } from './schema.ts';
-
-const CHECK_VIOLATION = '23514';
 
 export function adminAccountRoutes(router: Router<RequestState>, services: ApiServices): void {
   const { database } = services;

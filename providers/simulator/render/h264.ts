@@ -28,7 +28,7 @@ export interface FrameSize {
   readonly height: number;
 }
 
-export const TILE_PIXELS = 16;
+const TILE_PIXELS = 16;
 
 const UNIT = { picture: 1, keyPicture: 5, sequenceParameters: 7, pictureParameters: 8 } as const;
 const REFERENCE_PRIORITY = 3;

@@ -4,7 +4,7 @@ import { isObject } from '../../../domain/json.ts';
 /** One step of the history, in the order in which it happened. */
 export type Entry = TextEntry | CallEntry | ResultEntry;
 
-export interface TextEntry {
+interface TextEntry {
   readonly kind: 'text';
   readonly role: 'system' | 'user' | 'assistant';
   readonly text: string;

@@ -4,9 +4,9 @@ import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-for
 import type { JsonObject } from '../../../domain/json.ts';
 import type { TextResult } from '../../../text/canonical.ts';
 import { FORMATS } from '../../../text/formats.ts';
-import { resultOf } from '../../../text/collect.ts';
 import { answerOfStream, eventsOfText } from '../../text/support.ts';
 import { ASK, modelVia, startTestText, type TestText } from '../../support/text.ts';
+import { resultOf } from '../../text/answers.ts';
 
 /** How each format bounds the output. */
 const BUDGET: Readonly<Record<WireFormatName, JsonObject>> = {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { isDatabaseError, type Database } from '../../../db/database.ts';
+import { CHECK_VIOLATION, isDatabaseError, type Database } from '../../../db/database.ts';
 import { type Account, sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { adjust, grantSignupCredit, topUp } from '../../../db/queries/credits.ts';
 import { findTransfer, listTransfers } from '../../../db/queries/transfers.ts';
@@ -15,8 +15,6 @@ import {
   reloadAccount,
 } from '../../support/factories.ts';
 import { rejectionOf } from '../../support/rejection.ts';
-
-const CHECK_VIOLATION = '23514';
 
 describe('db/queries/credits', () => {
   let testDatabase: TestDatabase;

@@ -3,7 +3,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import type { AnswerPart, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
-import { resultOf } from '../../../text/collect.ts';
+import { resultOf } from '../answers.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
 import { answerOfStream, renderContext, streamedTo, textRequest } from '../support.ts';
 

@@ -3,9 +3,9 @@ import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart, FinishReason, StreamEvent } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
-import { eventsOf } from '../../../text/collect.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { DONE } from '../../../text/sse.ts';
+import { eventsOf } from '../answers.ts';
 import { eventsOfText, renderContext, roundTrip, streamedTo, textResult } from '../support.ts';
 
 const { client } = generateContent;

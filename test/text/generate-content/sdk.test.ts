@@ -5,7 +5,7 @@ import { ApiError, GoogleGenAI, type GenerateContentResponse, type Part } from '
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { AnswerPart, TextRequest, TextResult, ToolResultPart } from '../../../text/canonical.ts';
-import { eventsOf } from '../../../text/collect.ts';
+import { eventsOf } from '../answers.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { renderContext, streamedTo, textResult } from '../support.ts';
 

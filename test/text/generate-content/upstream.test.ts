@@ -3,9 +3,9 @@ import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart, TextRequest, TextResult, ToolCallPart, Turn } from '../../../text/canonical.ts';
-import { resultOf } from '../../../text/collect.ts';
 import { generateContent } from '../../../text/generate-content/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';
+import { resultOf } from '../answers.ts';
 import { answerOfStream, textRequest } from '../support.ts';
 
 const { upstream, client } = generateContent;

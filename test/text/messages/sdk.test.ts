@@ -5,9 +5,9 @@ import Anthropic, { APIError } from '@anthropic-ai/sdk';
 import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { AnswerPart, Choice, TextRequest } from '../../../text/canonical.ts';
-import { eventsOf } from '../../../text/collect.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { eventsOf } from '../answers.ts';
 import { renderContext, streamedTo, textResult } from '../support.ts';
 
 const error = new ServiceError('processing_unavailable', 'The model is gone.');

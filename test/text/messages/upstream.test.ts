@@ -5,11 +5,11 @@ import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
-import { resultOf } from '../../../text/collect.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { messages } from '../../../text/messages/index.ts';
 import { Meter } from '../../../text/meter.ts';
 import { encodeEvent } from '../../../text/sse.ts';
+import { resultOf } from '../answers.ts';
 import { answerOfStream, renderContext, textRequest } from '../support.ts';
 
 const { upstream } = messages;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart, StreamEvent } from '../../../text/canonical.ts';
-import { eventsOf } from '../../../text/collect.ts';
+import { eventsOf } from '../answers.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { eventsOfText, renderContext, streamedTo, textResult } from '../support.ts';
 

@@ -5,9 +5,9 @@ import { expect } from 'chai';
 import OpenAI, { APIError } from 'openai';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { AnswerPart, Choice, TextRequest } from '../../../text/canonical.ts';
-import { eventsOf } from '../../../text/collect.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { rejectionOf } from '../../support/rejection.ts';
+import { eventsOf } from '../answers.ts';
 import { renderContext, streamedTo, textResult } from '../support.ts';
 
 const error = new ServiceError('processing_unavailable', 'The model is gone.');

@@ -3,9 +3,9 @@ import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart } from '../../../text/canonical.ts';
-import { resultOf } from '../../../text/collect.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { encodeEvent } from '../../../text/sse.ts';
+import { resultOf } from '../answers.ts';
 import { answerOfStream } from '../support.ts';
 
 function partsOfStream(events: readonly JsonObject[]): readonly AnswerPart[] {

@@ -5,13 +5,13 @@ import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { AnswerPart, StreamEvent, TextRequest, TextResult, Turn } from '../../../text/canonical.ts';
 import { chatCompletions } from '../../../text/chat-completions/index.ts';
-import { resultOf } from '../../../text/collect.ts';
 import { planConversion } from '../../../text/convert.ts';
 import { planForwarding } from '../../../text/forward.ts';
 import { Meter } from '../../../text/meter.ts';
 import { responses } from '../../../text/responses/index.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
 import { runStage } from '../../../text/stage.ts';
+import { resultOf } from '../answers.ts';
 import { answerOfStream, eventsOfText, renderContext, textRequest } from '../support.ts';
 
 const { upstream } = responses;

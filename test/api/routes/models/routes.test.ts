@@ -2,7 +2,6 @@ import { expect } from 'chai';
 import OpenAI from 'openai';
 import { presentModel } from '../../../../api/routes/models/present.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
-import { findTextModel, findVideoModel } from '../../../../catalogue/types.ts';
 import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
 import { call } from '../../../support/stack.ts';
 
@@ -167,14 +166,14 @@ describe('GET /v1/models', () => {
 
 describe('the creation time of models', () => {
   it('is that of the edition of the catalogue, and 0 when the edition is not called by its date', () => {
-    const model = findVideoModel(CATALOGUE, 'vidone-3.0') ?? expect.fail();
+    const model = CATALOGUE.videoModels.get('vidone-3.0') ?? expect.fail();
     expect(presentModel(model, { version: '2026-10-01' }).created).to.equal(CREATED);
     for (const version of ['autumn', '2026-13-01', '2026'])
       expect(presentModel(model, { version }).created).to.equal(0);
   });
 
   it('does not hide that a model is an older one', () => {
-    const model = findTextModel(CATALOGUE, 'textg-5.6-sol') ?? expect.fail();
+    const model = CATALOGUE.textModels.get('textg-5.6-sol') ?? expect.fail();
     expect(presentModel(model, CATALOGUE)).to.include({ legacy: true });
   });
 });

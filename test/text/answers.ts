@@ -1,0 +1,20 @@
+/** Answers as events, and events as answers. */
+import type { StreamEvent, TextResult } from '../../text/canonical.ts';
+import { collect, eventsOfPart } from '../../text/collect.ts';
+import { normalize } from '../../text/normalize.ts';
+import { runStage } from '../../text/stage.ts';
+
+/** The answer that an upstream's events make, however sloppy. Throws a ServiceError when they hold no whole answer. */
+export function resultOf(events: Iterable<StreamEvent>): TextResult {
+  return collect(runStage(events, normalize()));
+}
+
+/** The legal events of an answer, with one delta for each part: the inverse of {@link collect}. */
+export function* eventsOf(result: TextResult): Generator<StreamEvent, void, undefined> {
+  yield { type: 'response-start', id: result.id, model: result.model };
+  for (const [choice, { parts }] of result.choices.entries()) {
+    for (const [index, part] of parts.entries()) yield* eventsOfPart(part, `${choice}-${index}`, choice);
+  }
+  yield { type: 'usage', usage: result.usage };
+  for (const [choice, { finish }] of result.choices.entries()) yield { type: 'finish', choice, ...finish };
+}
