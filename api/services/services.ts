@@ -6,7 +6,7 @@ import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import type { Health } from '../../telemetry/health.ts';
+import type { Readiness } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/access.ts';
 import type { Descriptions } from '../routes/docs/routes.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
@@ -39,7 +39,7 @@ export interface ApiServices {
   readonly metrics: Metrics;
 
   readonly gates: Gates;
-  readonly checkHealth: () => Promise<Health>;
+  readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */
   readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;

@@ -1,5 +1,5 @@
 /** For load balancers and orchestrators: contract 4.12. */
-import type { Health } from '../../../telemetry/health.ts';
+import type { Readiness } from '../../../telemetry/health.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { exactly, fieldsOf, object, oneOfTexts } from '../../openapi/json-schema.ts';
@@ -21,7 +21,7 @@ export const isAlive = endpoint({
 
 const READINESS = json(
   object(
-    fieldsOf<Health>({
+    fieldsOf<Readiness>({
       status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are created, and start later'),
       database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
       temporal: oneOfTexts(['ok', 'unreachable']),
