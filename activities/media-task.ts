@@ -6,17 +6,15 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
-import { type FinishedTask, finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
+import { eventOf, type FinishedTask, finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { findTask, markProcessing, markTakenUp } from '../db/queries/tasks.ts';
 import type { TaskErrorCode } from '../domain/errors.ts';
-import { newId } from '../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task } from '../domain/task.ts';
 import { STORE_AWAY } from '../domain/step-limits.ts';
 import { providerQueue } from '../domain/task-queues.ts';
 import type { MediaProvider, RenderRequest } from '../providers/media-provider.ts';
 import type { WatchedStorage } from '../storage/watched.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { renderEvent } from '../domain/webhook-event.ts';
 import { createHeart, sleepBeating } from './liveness.ts';
 import { createResultStorer } from './store-result.ts';
 import { taskFailure, withVerdict } from './task-failure.ts';
@@ -89,16 +87,12 @@ export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
   }
 
   async function finish(taskId: string, ending: TaskEnding, sendsEvent: boolean): Promise<Resolution> {
-    const type = ending.status === 'succeeded' ? 'task.succeeded' : 'task.failed';
-    const eventId = newId('event');
-    const event = { id: eventId, type, payload: (task: Task) => renderEvent({ id: eventId, type, task }) } as const;
-    const finished = await finishTask(database, taskId, ending, sendsEvent ? event : null).catch(
-      async (error: unknown) => {
-        // A task that a restored database has lost will not come back: no repetition helps.
-        await loadTask(taskId);
-        throw error;
-      },
-    );
+    const event = sendsEvent ? eventOf(ending) : null;
+    const finished = await finishTask(database, taskId, ending, event).catch(async (error: unknown) => {
+      // A task that a restored database has lost will not come back: no repetition helps.
+      await loadTask(taskId);
+      throw error;
+    });
     if (finished.applied) metrics.taskEnded(finished.task);
     return toResolution(finished);
   }

@@ -2,15 +2,14 @@
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { finishReconciliation, insertReconciliation } from '../db/queries/reconciliations.ts';
-import type { ResultLookup, WorkflowLookup } from '../db/reconciliation/check.ts';
+import type { FileLookup, WorkflowLookup } from '../db/reconciliation/check.ts';
 import { reconcile } from '../db/reconciliation/reconcile.ts';
 import { newId } from '../domain/ids.ts';
-import type { Storage } from '../storage/storage.ts';
 
 export interface ReconciliationDependencies {
   readonly database: Database;
   readonly workflows: WorkflowLookup;
-  readonly storage: Pick<Storage, 'keyOf' | 'has'>;
+  readonly storage: FileLookup;
 }
 
 /** What a history says of a reconciliation; the report has the rows. */
@@ -26,13 +25,6 @@ export type ReconciliationActivities = ReturnType<typeof createReconciliationAct
 const HEARTBEAT_MS = 10_000;
 
 export function createReconciliationActivities({ database, workflows, storage }: ReconciliationDependencies) {
-  const results: ResultLookup = {
-    async has(url) {
-      const key = storage.keyOf(url);
-      return key === null || storage.has(key);
-    },
-  };
-
   return {
     /** @param reconciliationId null to make a new one @returns its id */
     async beginReconciliation(reconciliationId: string | null): Promise<string> {
@@ -47,7 +39,7 @@ export function createReconciliationActivities({ database, workflows, storage }:
       let check = '';
       const beating = setInterval(() => context.heartbeat({ check }), HEARTBEAT_MS);
       try {
-        const report = await reconcile(database, { workflows, results }, (name) => {
+        const report = await reconcile(database, { workflows, files: storage }, (name) => {
           check = name;
           context.heartbeat({ check });
         });

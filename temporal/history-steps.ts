@@ -7,9 +7,9 @@ export interface HistoryStep {
   readonly text: string;
 }
 
-type HistoryEvent = NonNullable<History['events']>[number];
+export type HistoryEvent = NonNullable<History['events']>[number];
 type Timestamp = HistoryEvent['eventTime'];
-type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
+export type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
 /** A failure with what caused it, as histories keep it. */
 export interface RecordedFailure {
   readonly message?: string | null;
@@ -113,6 +113,6 @@ function decode(payload: Payload): unknown {
   }
 }
 
-function toDate(time: Timestamp): Date {
+export function toDate(time: Timestamp): Date {
   return new Date(Number(time?.seconds ?? 0) * 1000 + Math.floor((time?.nanos ?? 0) / 1e6));
 }

@@ -8,11 +8,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { ensurePartitions } from '../db/partitions.ts';
-import { finishTask } from '../db/queries/finish-task.ts';
+import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { claimTasksToStart, findTasksOutOfTime } from '../db/queries/tasks.ts';
+import { ServiceError } from '../domain/errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { createDeliveryRepair } from './delivery-repair.ts';
 import type { DeliveryStarter } from './delivery-starter.ts';
+import { endAsRecorded } from './end-as-recorded.ts';
 import { createTaskRepair } from './task-repair.ts';
 import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
@@ -111,10 +113,16 @@ export function startRelay({
   /** However little room there is: they would keep their price until their turn. @returns whether there may be more */
   async function endTasksOutOfTime(): Promise<boolean> {
     const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
-    for (const taskId of taskIds) {
-      const ended = await finishTask(database, taskId, { status: 'failed', failure: NEVER_STARTED }, null);
-      if (ended.applied) metrics.taskEnded(ended.task);
-    }
+    await Promise.all(
+      taskIds.map(async (taskId) => {
+        // In a database that was restored to an older moment it may have begun, and ended.
+        const recorded = await workflows.readEnding(taskId).catch(unlessUnreachable);
+        const ended = recorded
+          ? await endAsRecorded({ database, workflows }, taskId, recorded)
+          : await finishTask(database, taskId, NEVER_STARTED, null);
+        if (ended.applied) metrics.taskEnded(ended.task);
+      }),
+    );
     return taskIds.length === BATCH_SIZE;
   }
 
@@ -126,10 +134,19 @@ export function startRelay({
   };
 }
 
-const NEVER_STARTED = {
-  code: 'processing_timeout',
-  message: 'Processing could not begin in time. Nothing was charged; send the request again.',
-} as const;
+const NEVER_STARTED: TaskEnding = {
+  status: 'failed',
+  failure: {
+    code: 'processing_timeout',
+    message: 'Processing could not begin in time. Nothing was charged; send the request again.',
+  },
+};
+
+/** Clients are given their money back in time, also while Temporal is away. */
+function unlessUnreachable(error: unknown): null {
+  if (error instanceof ServiceError && error.code === 'processing_unavailable') return null;
+  throw error;
+}
 
 /** Ends early, without an error, when the signal says so. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,14 @@
 /**
  * Ends tasks that nobody else will end: the workflow was terminated, or Temporal has lost it. Each is refunded once its
- * deadline has passed, like any task that did not finish in time. A workflow that still runs is left alone, however late.
+ * deadline has passed, like any task that did not finish in time, unless a history says how it ended, before the database was
+ * restored to an older moment. A workflow that still runs is left alone, however late.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
-import { finishTask } from '../db/queries/finish-task.ts';
+import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { claimOverdueTasks } from '../db/queries/overdue-tasks.ts';
-import type { TaskFailure } from '../domain/task.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
+import { endAsRecorded } from './end-as-recorded.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 export interface TaskRepair {
@@ -20,9 +21,13 @@ const BATCH_SIZE = 32;
 const GRACE_SECONDS = 30;
 const AGAIN_SECONDS = 300;
 
-const NEVER_ENDED: TaskFailure = {
-  code: 'processing_timeout',
-  message: 'Processing did not finish in time. Nothing was charged; send the request again.',
+/** How a task ends whose deadline has passed while nobody worked on it. */
+export const NEVER_ENDED: TaskEnding = {
+  status: 'failed',
+  failure: {
+    code: 'processing_timeout',
+    message: 'Processing did not finish in time. Nothing was charged; send the request again.',
+  },
 };
 
 export function createTaskRepair({
@@ -45,10 +50,16 @@ export function createTaskRepair({
       log.warn({ task_id: taskId }, 'the task is overdue although its workflow runs; are there workers?');
       return;
     }
-    const { applied, task } = await finishTask(database, taskId, { status: 'failed', failure: NEVER_ENDED }, null);
+    const recorded = workflow && (await workflows.readEnding(taskId));
+    const { applied, task } = recorded
+      ? await endAsRecorded({ database, workflows }, taskId, recorded)
+      : await finishTask(database, taskId, NEVER_ENDED, null);
     if (!applied) return;
     metrics.taskEnded(task);
-    log.warn({ task_id: taskId, workflow: workflow?.status ?? 'missing' }, 'refunded an abandoned task');
+    log.warn(
+      { task_id: taskId, workflow: workflow?.status ?? 'missing', status: task.status },
+      recorded ? 'ended a task again as its history says' : 'refunded an abandoned task',
+    );
   }
 
   return {

@@ -6,7 +6,9 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
+import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
+import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
 
 /** How the latest run of a workflow stands. */
 export interface WorkflowState {
@@ -16,6 +18,8 @@ export interface WorkflowState {
   /** Null while it runs. */
   readonly closedAt: Date | null;
   readonly historyEvents: number;
+  /** What became of its task or delivery, once it is over: `succeeded` or an error code; `delivered` or `failed`. */
+  readonly outcome: string | null;
 }
 
 /** A workflow with its story. */
@@ -36,6 +40,12 @@ export interface WorkflowAccess {
   describe(workflowId: string): Promise<WorkflowState | null>;
   /** As {@link describe}, with all that happened. */
   read(workflowId: string): Promise<WorkflowStory | null>;
+  /**
+   * How a task ended, by the histories of its workflow's runs; null when they do not say so.
+   *
+   * @throws ServiceError `processing_unavailable` when Temporal does not answer
+   */
+  readEnding(taskId: string): Promise<RecordedEnding | null>;
   /**
    * Asks a workflow to give up what it does and to clean up behind itself.
    *
@@ -67,6 +77,15 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
     return found ? toState(found) : null;
   }
 
+  /** All that Temporal has, the latest first. */
+  async function runsOf(workflowId: string): Promise<readonly string[]> {
+    return soon(async () => {
+      const runIds: string[] = [];
+      for await (const { runId } of client.workflow.list({ query: `WorkflowId = '${workflowId}'` })) runIds.push(runId);
+      return runIds;
+    });
+  }
+
   return {
     isReachable: () =>
       soon(() => client.workflowService.getSystemInfo({})).then(
@@ -85,6 +104,19 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
         pending: pendingOf(description).map((activity) => describePending(history, activity)),
       };
     },
+    readEnding: async (taskId) => {
+      const latest = await ifKnown(() => client.workflow.getHandle(taskId).fetchHistory());
+      if (!latest) return null;
+      const ending = readRecordedEnding(latest);
+      if (ending) return ending;
+      // A workflow that was reset after its task had ended says so in the run before.
+      for (const runId of await runsOf(taskId)) {
+        const history = await ifKnown(() => client.workflow.getHandle(taskId, runId).fetchHistory());
+        const earlier = history && readRecordedEnding(history);
+        if (earlier) return earlier;
+      }
+      return null;
+    },
     cancel: async (workflowId) => {
       const accepted = await ifKnown(() => client.workflow.getHandle(workflowId).cancel());
       // Temporal accepts it for some workflows that have closed, too.
@@ -93,13 +125,15 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
   };
 }
 
-function toState({ runId, status, startTime, closeTime, historyLength }: WorkflowExecutionDescription): WorkflowState {
+function toState(description: WorkflowExecutionDescription): WorkflowState {
+  const { runId, status, startTime, closeTime, historyLength, typedSearchAttributes } = description;
   return {
     runId,
     status: status.name,
     startedAt: startTime,
     closedAt: closeTime ?? null,
     historyEvents: historyLength,
+    outcome: typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome) ?? null,
   };
 }
 

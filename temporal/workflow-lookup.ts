@@ -4,8 +4,8 @@ import type { WorkflowLookup } from '../db/reconciliation/check.ts';
 
 export function createWorkflowLookup(client: Client): WorkflowLookup {
   return {
-    async *listOpenTaskIds() {
-      const open = client.workflow.list({ query: `WorkflowType = 'mediaTask' AND ExecutionStatus = 'Running'` });
+    async *listOpen(workflowType) {
+      const open = client.workflow.list({ query: `WorkflowType = '${workflowType}' AND ExecutionStatus = 'Running'` });
       for await (const { workflowId } of open) yield workflowId;
     },
 

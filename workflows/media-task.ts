@@ -37,6 +37,8 @@ import { CANCELLED_BY_OPERATOR, type GeneratedMedia, type TaskFailure } from '..
 import { TASK_QUEUES } from '../domain/task-queues.ts';
 import type { webhookDelivery } from './webhook-delivery.ts';
 
+export type { Resolution };
+
 export interface MediaTaskInput {
   readonly taskId: string;
   /** ISO 8601; processing that has not ended by then fails with `processing_timeout`. */

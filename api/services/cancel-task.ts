@@ -1,12 +1,10 @@
 /** Ends a task by an operator's word: the hold is given back, and the task fails with `processing_failed`. */
 import type { Database } from '../../db/database.ts';
-import { finishTask } from '../../db/queries/finish-task.ts';
+import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
 import { badRequest } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
 import { CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
-import { renderEvent } from '../../domain/webhook-event.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 
 /**
@@ -28,14 +26,8 @@ export async function cancelTask(
   }
   const action = await recordOperatorAction(database, { taskId: task.id, kind: 'cancel', author, reason });
   if (!(await workflows.cancel(task.id))) {
-    const eventId = newId('event');
-    const type = 'task.failed';
-    const { applied, task: ended } = await finishTask(
-      database,
-      task.id,
-      { status: 'failed', failure: CANCELLED_BY_OPERATOR },
-      { id: eventId, type, payload: (failed) => renderEvent({ id: eventId, type, task: failed }) },
-    );
+    const ending = { status: 'failed', failure: CANCELLED_BY_OPERATOR } as const;
+    const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
     if (applied) metrics.taskEnded(ended);
   }
   return action;

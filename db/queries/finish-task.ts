@@ -1,6 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
+import { renderEvent } from '../../domain/webhook-event.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { taskById, type TaskRow, toTask } from './tasks.ts';
@@ -15,6 +16,13 @@ export interface EventOfEnding {
   readonly id: string;
   readonly type: 'task.succeeded' | 'task.failed';
   readonly payload: (task: Task) => string;
+}
+
+/** What is known of an ending that the database has lost. */
+export interface EndingBefore {
+  /** The id that its settlement or refund had. */
+  readonly resolutionId: string;
+  readonly completedAt: Date;
 }
 
 export interface FinishedTask {
@@ -32,7 +40,8 @@ export interface FinishedTask {
  * 0013), so that nobody waits for the locks of a process that stops in the middle. Calling it again, with whatever ending,
  * changes nothing and returns the first ending.
  *
- * @param event null for an ending that causes none (a processing timeout)
+ * @param event null for an ending that causes none (a processing timeout), or that was announced before
+ * @param before for a task that had ended already, before the database was restored to an older moment
  * @throws Error when there is no such task
  */
 export async function finishTask(
@@ -40,13 +49,14 @@ export async function finishTask(
   taskId: string,
   ending: TaskEnding,
   event: EventOfEnding | null,
+  before?: EndingBefore,
 ): Promise<FinishedTask> {
   return againIfLost(async () => {
     const read = await readTask(database, taskId);
     if (!read) throw new Error(`there is no task ${taskId}`);
     if (isFinal(read.task.status)) return alreadyFinished(database, read.task);
-    const resolutionId = newId('transfer', read.now.getTime());
-    const finished = asFinished(read.task, ending, resolutionId, read.now);
+    const resolutionId = before?.resolutionId ?? newId('transfer', read.now.getTime());
+    const finished = asFinished(read.task, ending, resolutionId, before?.completedAt ?? read.now);
     const deliveryIds = Array.from({ length: event ? WEBHOOKS.maxEndpoints : 0 }, () =>
       newId('delivery', read.now.getTime()),
     );
@@ -76,6 +86,13 @@ export async function finishTask(
     if (!row.applied) return alreadyFinished(database, task);
     return { task, resolutionId, deliveryIds: row.delivery_ids, applied: true };
   });
+}
+
+/** The event that tells of an ending, as clients receive it. */
+export function eventOf({ status }: TaskEnding): EventOfEnding {
+  const id = newId('event');
+  const type = `task.${status}` as const;
+  return { id, type, payload: (task) => renderEvent({ id, type, task }) };
 }
 
 /** The task, and the time by the clock of the database, which all others go by. */

@@ -26,19 +26,21 @@ export interface Sources {
   /** The database as it is now, for what must be compared with the world outside. */
   readonly database: Database;
   readonly workflows: WorkflowLookup;
-  readonly results: ResultLookup;
+  readonly files: FileLookup;
 }
 
 /** What a reconciliation asks of the store. */
-export interface ResultLookup {
-  /** Whether the file is there that a link of ours leads to. A link that is not of this store counts as there. */
-  has(url: string): Promise<boolean>;
+export interface FileLookup {
+  /** Whether the file is there. */
+  has(key: string): Promise<boolean>;
+  /** The key in a link to a file of the store; null for every other link. */
+  keyOf(url: string): string | null;
 }
 
 /** What a reconciliation asks of Temporal. */
 export interface WorkflowLookup {
-  /** The ids of the tasks whose workflows are open. */
-  listOpenTaskIds(): AsyncIterable<string>;
+  /** The ids of the tasks, or deliveries, whose workflows are open. */
+  listOpen(workflowType: 'mediaTask' | 'webhookDelivery'): AsyncIterable<string>;
   /** Whether the task or delivery has a workflow that is open. */
   isOpen(id: string): Promise<boolean>;
 }

@@ -24,7 +24,7 @@ const MAX_FINDINGS_SHOWN = 100;
  */
 export async function reconcile(
   database: Database,
-  outside: Pick<Sources, 'workflows' | 'results'>,
+  outside: Pick<Sources, 'workflows' | 'files'>,
   onProgress: (check: string) => void = () => {},
 ): Promise<ReconciliationReport> {
   return database.transaction(async (snapshot) => runChecks(CHECKS, { snapshot, database, ...outside }, onProgress), {

@@ -1,27 +1,51 @@
 /** Are the results there that customers paid for? */
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import type { Database } from '../database.ts';
 import type { Check } from './check.ts';
+import { findMissingResults, type TaskWithFiles } from './missing-files.ts';
 
-/** Each is a question to the store. */
 const LATEST_TASKS = 500;
-const AT_ONCE = 10;
+/** Of older ones, a few beside each other in many places. */
+const PLACES = 50;
+const TASKS_OF_A_PLACE = 10;
 
 export const RESULT_CHECK: Check = {
   name: 'results',
-  question: `Is every file there that the latest ${LATEST_TASKS} tasks that succeeded name?`,
-  remedy: 'Look for the file in the copies of the store. When it is lost, give the customer credit by an adjustment.',
-  async *find({ database, results }) {
-    const tasks = await database<{ id: string; output: { url: string }[] | null; status: string }>('tasks')
-      .where({ status: 'succeeded' })
-      .orderBy('id', 'desc')
-      .limit(LATEST_TASKS)
-      .select('id', 'output');
-    const files = tasks.flatMap(({ id, output }) => (output ?? []).map(({ url }) => ({ id, url })));
-    for (let start = 0; start < files.length; start += AT_ONCE) {
-      const some = files.slice(start, start + AT_ONCE);
-      const found = await Promise.all(some.map(({ url }) => results.has(url)));
-      for (const [index, { id, url }] of some.entries()) {
-        if (!found[index]) yield { subject: id, detail: `the task succeeded, and its file ${url} is not there` };
-      }
-    }
+  question: `Is every file there that the latest ${LATEST_TASKS} tasks that succeeded name, and ${PLACES * TASKS_OF_A_PLACE} others by chance?`,
+  remedy:
+    'Look for the file in the copies of the store. `genway recover` lists all that are gone. For one that is lost, give the customer credit by an adjustment.',
+  async *find({ database, files }) {
+    const latest = await succeeded(database).orderBy('id', 'desc').limit(LATEST_TASKS).select('id', 'output');
+    const others = await sampleBefore(database, latest.at(-1)?.id);
+    yield* findMissingResults(oneByOne([...latest, ...others]), files);
   },
 };
+
+/** Ids carry their time, so that a time chosen by chance is a place in their order. */
+async function sampleBefore(database: Database, before: string | undefined): Promise<readonly TaskWithFiles[]> {
+  const oldest = await succeeded(database).orderBy('id').first('id');
+  if (before === undefined || !oldest || oldest.id === before) return [];
+  const fromMs = createdAtMsOf('task', oldest.id);
+  const untilMs = createdAtMsOf('task', before);
+  const tasks = new Map<string, TaskWithFiles>();
+  for (let place = 0; place < PLACES; place += 1) {
+    const atMs = Math.ceil(fromMs + Math.random() * (untilMs - fromMs));
+    const found = await succeeded(database)
+      .where('created_at', '<=', new Date(atMs))
+      .where('id', '<=', newId('task', atMs))
+      .where('id', '<', before)
+      .orderBy('id', 'desc')
+      .limit(TASKS_OF_A_PLACE)
+      .select('id', 'output');
+    for (const task of found) tasks.set(task.id, task);
+  }
+  return [...tasks.values()];
+}
+
+function succeeded(database: Database) {
+  return database<TaskWithFiles & { status: string; created_at: Date }>('tasks').where({ status: 'succeeded' });
+}
+
+async function* oneByOne<Item>(items: readonly Item[]): AsyncIterable<Item> {
+  yield* items;
+}

@@ -1,4 +1,6 @@
 /** Do tasks, deliveries and their workflows say the same? */
+import { inPages } from '../in-pages.ts';
+import { findUnknownDeliveries } from '../queries/recovery.ts';
 import type { Check, Discrepancy, Sources } from './check.ts';
 
 /** A workflow that has ended its task tells the webhooks and the provider before it closes. */
@@ -9,7 +11,7 @@ export const WORKFLOW_CHECK: Check = {
   name: 'workflows',
   question: 'Is the workflow of every task open for as long as the task runs, and no longer?',
   remedy:
-    'Open the workflow in Temporal. Terminate one whose task is final or missing; cancel a task whose workflow is gone, which refunds it.',
+    'Open the workflow in Temporal. Terminate one whose task is final or missing. `genway recover` starts tasks again whose workflow is gone; cancelling such a task refunds it.',
   async *find(sources) {
     yield* findOpenWorkflowsOfFinalTasks(sources);
     yield* findRunningTasksWithoutWorkflow(sources);
@@ -21,27 +23,58 @@ const OVERDUE_MINUTES = 15;
 
 export const DELIVERY_CHECK: Check = {
   name: 'deliveries',
-  question: 'Does somebody make the next attempt of every webhook delivery that is pending?',
+  question: 'Does somebody make the next attempt of every webhook delivery that is pending, and of no other?',
   remedy:
-    'Look whether api processes run: their relays start a delivery again whose workflow is gone. POST /admin/v1/webhooks/deliveries/{id}/redeliver does it at once.',
-  async *find({ database, workflows }) {
-    const overdue = await database<{ id: string; status: string }>('deliveries')
-      .where({ status: 'pending' })
-      .whereNotNull('workflow_started_at')
-      .whereRaw('coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(mins => ?)', [OVERDUE_MINUTES])
-      .orderBy('id')
-      .select('id');
-    for (const { id } of overdue) {
-      if (await workflows.isOpen(id)) continue;
-      // It may have ended while this was asked.
-      const still = await database('deliveries').where({ id, status: 'pending' }).whereNotNull('workflow_started_at');
-      if (still.length > 0) yield { subject: id, detail: 'the delivery is pending, its workflow is closed or missing' };
-    }
+    'Look whether api processes run: their relays start deliveries. `genway recover` revives those whose workflow is gone, and says which workflows have no delivery.',
+  async *find(sources) {
+    yield* findDeliveriesWithoutWorkflow(sources);
+    yield* findDeliveriesThatNobodyStarts(sources);
+    yield* findOpenWorkflowsOfUnknownDeliveries(sources);
   },
 };
 
+async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
+  const overdue = await database<{ id: string; status: string }>('deliveries')
+    .where({ status: 'pending' })
+    .whereNotNull('workflow_started_at')
+    .whereRaw('coalesce(next_attempt_at, workflow_started_at) < now() - make_interval(mins => ?)', [OVERDUE_MINUTES])
+    .orderBy('id')
+    .select('id');
+  for (const { id } of overdue) {
+    if (await workflows.isOpen(id)) continue;
+    // It may have ended while this was asked.
+    const still = await database('deliveries').where({ id, status: 'pending' }).whereNotNull('workflow_started_at');
+    if (still.length > 0) yield { subject: id, detail: 'the delivery is pending, its workflow is closed or missing' };
+  }
+}
+
+/** Those of an endpoint that hangs, or of an account with attempts under way, wait for their turn, and that may take long. */
+async function* findDeliveriesThatNobodyStarts({ database }: Sources): AsyncIterable<Discrepancy> {
+  const { rows } = await database.raw<{ rows: Discrepancy[] }>(
+    /* sql */ `
+    SELECT delivery.id AS subject, format('the delivery is pending, it was to be started at %s',
+      to_json(next_start_at) #>> '{}') AS detail
+    FROM deliveries AS delivery JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+    WHERE delivery.status = 'pending' AND workflow_started_at IS NULL
+      AND next_start_at < now() - make_interval(mins => ?) AND timeouts = 0 AND paused_until IS NULL
+      AND NOT EXISTS (SELECT 1 FROM deliveries AS other
+        WHERE other.account_id = delivery.account_id AND other.under_way_until > now())
+    ORDER BY delivery.id`,
+    [OVERDUE_MINUTES],
+  );
+  yield* rows;
+}
+
+async function* findOpenWorkflowsOfUnknownDeliveries({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
+  for await (const deliveryIds of inPages(workflows.listOpen('webhookDelivery'), PAGE_SIZE)) {
+    for (const id of await findUnknownDeliveries(database, deliveryIds)) {
+      yield { subject: id, detail: 'there is no such delivery, its workflow is open' };
+    }
+  }
+}
+
 async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
-  for await (const taskIds of inPages(workflows.listOpenTaskIds())) {
+  for await (const taskIds of inPages(workflows.listOpen('mediaTask'), PAGE_SIZE)) {
     const { rows } = await database.raw<{ rows: { id: string; status: string | null }[] }>(
       /* sql */ `
       SELECT open.id, tasks.status FROM unnest(?::text[]) AS open(id)
@@ -70,15 +103,4 @@ async function* findRunningTasksWithoutWorkflow({ database, workflows }: Sources
       yield { subject: id, detail: `the task is ${task.status}, its workflow is closed or missing` };
     }
   }
-}
-
-async function* inPages<Item>(items: AsyncIterable<Item>): AsyncIterable<readonly Item[]> {
-  let page: Item[] = [];
-  for await (const item of items) {
-    page.push(item);
-    if (page.length < PAGE_SIZE) continue;
-    yield page;
-    page = [];
-  }
-  if (page.length > 0) yield page;
 }

@@ -67,8 +67,8 @@ describe('db/partitions', () => {
 
   async function findings(): Promise<string[]> {
     const report = await reconcile(database, {
-      workflows: { listOpenTaskIds: async function* () {}, isOpen: async () => false },
-      results: { has: async () => true },
+      workflows: { listOpen: async function* () {}, isOpen: async () => false },
+      files: { has: async () => true, keyOf: (url) => url },
     });
     return report.findings.map(({ check, detail }) => `${check}: ${detail}`);
   }
@@ -166,6 +166,7 @@ describe('db/partitions', () => {
         isReachable: async () => false,
         describe: async () => null,
         read: async () => null,
+        readEnding: async () => null,
         cancel: async () => false,
       },
       metrics: createMetrics(),

@@ -75,6 +75,7 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   isReachable: async () => true,
   describe: async () => null,
   read: async () => null,
+  readEnding: async () => null,
   cancel: async () => false,
 };
 const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };

@@ -10,8 +10,8 @@ import { connectGenway, type Genway } from '../../support/genway.ts';
 import { CATALOGUE_VERSION, newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
 
 const NOTHING_OUTSIDE = {
-  workflows: { listOpenTaskIds: async function* () {}, isOpen: async () => false },
-  results: { has: async () => true },
+  workflows: { listOpen: async function* () {}, isOpen: async () => false },
+  files: { has: async () => true, keyOf: (url: string) => url },
 };
 
 describe('the commands of finance', () => {

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { Database } from '../../../db/database.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
-import type { Finding, ResultLookup, WorkflowLookup } from '../../../db/reconciliation/check.ts';
+import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
 import type { NewTextHold } from '../../../db/text-money/ledger.ts';
 import { priceText } from '../../../domain/pricing.ts';
@@ -318,13 +318,13 @@ describe('reconciliation', () => {
   async function findAfter(
     sql: string,
     workflows = openFor(given.processing),
-    results = EVERY_FILE,
+    files = EVERY_FILE,
   ): Promise<readonly Finding[]> {
     const copy = await database.transaction();
     try {
       await copy.raw('SET LOCAL session_replication_role = replica');
       await copy.raw(sql, { ...given });
-      const { findings } = await runChecks(CHECKS, { snapshot: copy, database: copy, workflows, results });
+      const { findings } = await runChecks(CHECKS, { snapshot: copy, database: copy, workflows, files });
       return findings;
     } finally {
       await copy.rollback();
@@ -342,7 +342,7 @@ describe('reconciliation', () => {
   it('finds nothing where nothing is wrong', async () => {
     const { findings, checks } = await reconcile(database, {
       workflows: openFor(given.processing),
-      results: EVERY_FILE,
+      files: EVERY_FILE,
     });
     expect(findings).to.deep.equal([]);
     expect(checks.map(({ check }) => check)).to.deep.equal(CHECKS.map(({ name }) => name));
@@ -381,11 +381,21 @@ describe('reconciliation', () => {
   });
 
   it('finds a task whose file is gone', async () => {
-    expectFinding(await findAfter('SELECT', openFor(given.processing), { has: async () => false }), {
+    expectFinding(await findAfter('SELECT', openFor(given.processing), { ...EVERY_FILE, has: async () => false }), {
       check: 'results',
       subject: 'succeeded',
       says: /^the task succeeded, and its file https?:\S+ is not there$/,
     });
+  });
+
+  it('finds files that are gone among older tasks, too, of which it looks at some', async () => {
+    const ids = Array.from({ length: 500 }, () => newId('task')).map((id) => `'${id}'`);
+    const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
+      'created_at', id_created_at(newer.id), 'output', '[]'::jsonb))).* FROM tasks, unnest(ARRAY[${ids.join()}]) AS newer(id)
+      WHERE tasks.id = :succeeded`;
+    const findings = await findAfter(newerTasks, openFor(given.processing), { ...EVERY_FILE, has: async () => false });
+    const gone = findings.filter(({ check }) => check === 'results');
+    expect(gone.map(({ subject }) => subject)).to.deep.equal([given.succeeded]);
   });
 
   it('gives a workflow time to close after its task has ended', async () => {
@@ -410,6 +420,35 @@ describe('reconciliation', () => {
     expect(await findAfter(startedBefore(1))).to.deep.equal([]);
   });
 
+  it('finds a delivery that nobody has started, unless others of its endpoint or account go first', async () => {
+    const [endpoint, waiting, other] = [newId('webhookEndpoint'), newId('delivery'), newId('delivery')];
+    const withWaiting = (timeouts: number, otherUnderWay = 'NULL::timestamptz'): string => `
+      WITH endpoint AS (INSERT INTO webhook_endpoints (id, account_id, url, events, sealed_secret, timeouts, created_at,
+        updated_at) VALUES ('${endpoint}', :account, 'https://receiver.test/', ARRAY['task.failed'], 'x', ${timeouts}, now(),
+        now()))
+      INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, next_start_at, under_way_until)
+      SELECT id, id, '${endpoint}', :account, now(), start_at, under_way FROM (VALUES
+        ('${waiting}', now() - interval '1 hour', NULL::timestamptz), ('${other}', now(), ${otherUnderWay}))
+        AS delivery(id, start_at, under_way)`;
+    const findings = await findAfter(withWaiting(0));
+    expect(findings.map(({ check, subject }) => [check, subject])).to.deep.equal([['deliveries', waiting]]);
+    expect(await findAfter(withWaiting(3))).to.deep.equal([]);
+    expect(await findAfter(withWaiting(0, `now() + interval '1 minute'`))).to.deep.equal([]);
+  });
+
+  it('finds a workflow of a delivery that is not there', async () => {
+    const workflows: WorkflowLookup = {
+      ...openFor(given.processing),
+      async *listOpen(workflowType) {
+        yield workflowType === 'mediaTask' ? given.processing : 'del_unknown';
+      },
+    };
+    const findings = await findAfter('SELECT', workflows);
+    expect(findings.map(({ check, subject, detail }) => [check, subject, detail])).to.deep.equal([
+      ['deliveries', 'del_unknown', 'there is no such delivery, its workflow is open'],
+    ]);
+  });
+
   it('tries every check', () => {
     const tried = new Set([...DAMAGES.map(({ check }) => check), 'workflows', 'deliveries', 'results']);
     expect([...tried]).to.have.members(CHECKS.map(({ name }) => name));
@@ -427,7 +466,7 @@ describe('reconciliation', () => {
           },
         },
       ],
-      { snapshot: database, database, workflows: openFor(), results: EVERY_FILE },
+      { snapshot: database, database, workflows: openFor(), files: EVERY_FILE },
     );
     expect(checks[0]?.findings).to.equal(120);
     expect(findings).to.have.length(100);
@@ -435,13 +474,13 @@ describe('reconciliation', () => {
 });
 
 /** A store that has lost nothing. */
-const EVERY_FILE: ResultLookup = { has: async () => true };
+const EVERY_FILE: FileLookup = { has: async () => true, keyOf: (url) => url };
 
 /** Temporal, where exactly these tasks have an open workflow. */
 function openFor(...taskIds: readonly string[]): WorkflowLookup {
   return {
-    async *listOpenTaskIds() {
-      yield* taskIds;
+    async *listOpen(workflowType) {
+      if (workflowType === 'mediaTask') yield* taskIds;
     },
     isOpen: async (taskId) => taskIds.includes(taskId),
   };

@@ -286,6 +286,7 @@ describe('operators without Temporal', () => {
         isReachable: async () => !isDown,
         describe: async () => null,
         read: async () => unlessDown(null),
+        readEnding: async () => unlessDown(null),
         cancel: async () => unlessDown(false),
       },
     });

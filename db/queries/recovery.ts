@@ -1,0 +1,94 @@
+/** What `genway recover` asks of the database and does to it: what is not over, page by page, and what must begin again. */
+import type { Database } from '../database.ts';
+import { createdAtOf } from './tasks.ts';
+
+/** A page begins after the last id of the page before. */
+export interface Page {
+  readonly after?: string | undefined;
+  readonly limit: number;
+}
+
+/** A task that is queued or processing. */
+export interface UnfinishedTask {
+  readonly id: string;
+  /** Its workflow is known to have been started. */
+  readonly isStarted: boolean;
+  /** Its deadline has passed, by the clock of the database. */
+  readonly isOutOfTime: boolean;
+}
+
+/** Oldest first. */
+export async function listUnfinishedTasks(
+  database: Database,
+  { after = '', limit }: Page,
+): Promise<readonly UnfinishedTask[]> {
+  const rows = await database<{ id: string; status: string }>('tasks')
+    .whereIn('status', ['queued', 'processing'])
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .select<{ id: string; is_started: boolean; is_out_of_time: boolean }[]>(
+      'id',
+      database.raw('workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time'),
+    );
+  return rows.map((row) => ({ id: row.id, isStarted: row.is_started, isOutOfTime: row.is_out_of_time }));
+}
+
+/** Has the relay start the workflow of a task anew. @returns false when the task has ended in the meantime */
+export async function restartTask(database: Database, taskId: string): Promise<boolean> {
+  const restarted = await database('tasks')
+    .where({ id: taskId, created_at: createdAtOf(taskId) })
+    .whereIn('status', ['queued', 'processing'])
+    .update({ workflow_started_at: null, taken_up_at: null, next_start_at: database.fn.now() });
+  return restarted === 1;
+}
+
+/** The ids of deliveries that are pending and whose workflow was started, oldest first. */
+export async function listStartedDeliveries(
+  database: Database,
+  { after = '', limit }: Page,
+): Promise<readonly string[]> {
+  const rows = await database<{ id: string; status: string }>('deliveries')
+    .where({ status: 'pending' })
+    .whereNotNull('workflow_started_at')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .select('id');
+  return rows.map(({ id }) => id);
+}
+
+/** When the newest task was created; null when there is none. */
+export async function findNewestTaskTime(database: Database): Promise<Date | null> {
+  const row = await database<{ id: string }>('tasks').orderBy('id', 'desc').first('id');
+  return row ? createdAtOf(row.id) : null;
+}
+
+/** Those of these tasks that the database has never heard of. */
+export async function findUnknownTasks(database: Database, taskIds: readonly string[]): Promise<ReadonlySet<string>> {
+  return findUnknown(
+    database,
+    /* sql */ `SELECT given.id FROM unnest(?::text[]) AS given(id)
+      LEFT JOIN tasks ON tasks.id = given.id AND tasks.created_at = id_created_at(given.id) WHERE tasks.id IS NULL`,
+    taskIds,
+  );
+}
+
+/** Those of these deliveries that the database has never heard of. */
+export async function findUnknownDeliveries(
+  database: Database,
+  deliveryIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  return findUnknown(
+    database,
+    /* sql */ `SELECT given.id FROM unnest(?::text[]) AS given(id)
+      WHERE NOT EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id)`,
+    deliveryIds,
+  );
+}
+
+async function findUnknown(database: Database, sql: string, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(sql, [[...ids]]);
+  return new Set(rows.map(({ id }) => id));
+}

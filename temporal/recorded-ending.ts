@@ -1,0 +1,54 @@
+/** How the history of a task's workflow says that the task ended: what a database restored to an older moment does not know. */
+import type { History } from '@temporalio/common/lib/proto-utils.js';
+import { defaultPayloadConverter } from '@temporalio/common';
+import type { TaskEnding } from '../db/queries/finish-task.ts';
+import { isTaskErrorCode } from '../domain/errors.ts';
+import type { GeneratedMedia } from '../domain/task.ts';
+import type { Resolution } from '../workflows/media-task.ts';
+import { type HistoryEvent, type Payload, toDate } from './history-steps.ts';
+
+export interface RecordedEnding {
+  readonly ending: TaskEnding;
+  /** The id of the settlement or the refund. */
+  readonly resolutionId: string;
+  readonly completedAt: Date;
+  /** The deliveries that announced it. */
+  readonly deliveryIds: readonly string[];
+}
+
+/** @returns null for a history in which the task's money was neither charged nor given back */
+export function readRecordedEnding(history: History): RecordedEnding | null {
+  const events = history.events ?? [];
+  for (const completed of events) {
+    const attributes = completed.activityTaskCompletedEventAttributes;
+    if (!attributes) continue;
+    const scheduled = events.find(({ eventId }) => String(eventId) === String(attributes.scheduledEventId));
+    const ending = scheduled && endingOf(scheduled);
+    const [result] = attributes.result?.payloads ?? [];
+    if (!ending || !result) continue;
+    const { taskStatus, transferId, deliveryIds } = defaultPayloadConverter.fromPayload<Resolution>(result);
+    // Somebody else had ended the task before, otherwise than this run meant to.
+    if (taskStatus !== ending.status) continue;
+    return { ending, resolutionId: transferId, completedAt: toDate(completed.eventTime), deliveryIds };
+  }
+  return null;
+}
+
+/** What a step that resolves the money was asked to do; null for any other step. */
+function endingOf({ activityTaskScheduledEventAttributes: step }: HistoryEvent): TaskEnding | null {
+  const [, ...facts] = step?.input?.payloads ?? [];
+  if (step?.activityType?.name === 'settle') return settlementOf(facts);
+  return step?.activityType?.name === 'refund' ? refundOf(facts) : null;
+}
+
+function settlementOf([output]: readonly Payload[]): TaskEnding | null {
+  if (!output) return null;
+  return { status: 'succeeded', output: defaultPayloadConverter.fromPayload<GeneratedMedia[]>(output) };
+}
+
+function refundOf([code, message]: readonly Payload[]): TaskEnding | null {
+  if (!code || !message) return null;
+  const name = defaultPayloadConverter.fromPayload<string>(code);
+  if (!isTaskErrorCode(name)) return null;
+  return { status: 'failed', failure: { code: name, message: defaultPayloadConverter.fromPayload<string>(message) } };
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { expect } from 'chai';
+import { readRecordedEnding, type RecordedEnding } from '../../temporal/recorded-ending.ts';
+
+const HISTORIES = join(import.meta.dirname, '../histories');
+
+function endingIn(name: string): RecordedEnding | null {
+  return readRecordedEnding(historyFromJSON(JSON.parse(readFileSync(join(HISTORIES, `${name}.json`), 'utf8'))));
+}
+
+describe('the ending that a history records', () => {
+  it('of a task that succeeded has its files, its settlement, its time and who was told', () => {
+    const recorded = endingIn('task-with-webhooks');
+    expect(recorded?.ending.status).to.equal('succeeded');
+    expect(recorded).to.have.nested.property('ending.output[0].mimeType', 'video/mp4');
+    expect(recorded?.resolutionId).to.match(/^tr_\w{32}$/);
+    expect(recorded?.deliveryIds).to.have.length(1);
+    expect(recorded?.completedAt.getTime()).to.be.above(Date.UTC(2026, 0));
+  });
+
+  it('of a task that failed has the words that its client reads', () => {
+    expect(endingIn('task-processing-timeout')?.ending).to.deep.equal({
+      status: 'failed',
+      failure: {
+        code: 'processing_timeout',
+        message: 'Processing did not finish in time. Nothing was charged; send the request again.',
+      },
+    });
+  });
+
+  it('is none where the workflow ended no task', () => {
+    expect(endingIn('task-final-before-it-began')).to.equal(null);
+    expect(endingIn('delivery-delivered')).to.equal(null);
+  });
+});
