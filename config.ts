@@ -170,7 +170,7 @@ export function loadConfig(env: Environment = process.env): Config {
     host: values.GENWAY_HOST,
     api: {
       port: values.GENWAY_API_PORT,
-      publicUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
+      publicUrl: publicUrlOf(values),
     },
     text: {
       port: values.GENWAY_TEXT_PORT,
@@ -240,6 +240,24 @@ export function loadDatabaseConfig(env: Environment = process.env): Config['data
   const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
+}
+
+/** What sees to tasks and files after a restore: the stores, and nothing that faces clients. */
+export type RecoveryConfig = Pick<Config, 'database' | 'temporal' | 'storage'> & {
+  readonly api: Pick<Config['api'], 'publicUrl'>;
+};
+
+/** @throws ConfigurationError naming every variable that is missing or wrong */
+export function loadRecoveryConfig(env: Environment = process.env): RecoveryConfig {
+  const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
+  mistakes.push(...mistakesAcross(values));
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
+    temporal: temporalConfig(values),
+    storage: storageConfig(values),
+    api: { publicUrl: publicUrlOf(values) },
+  };
 }
 
 /**
@@ -314,7 +332,7 @@ export function loadCommandConfig(env: Environment = process.env): CommandConfig
   const { values, mistakes } = readVariables(env, () => false);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return {
-    baseUrl: values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`,
+    baseUrl: publicUrlOf(values),
     adminToken: values.GENWAY_ADMIN_TOKEN,
     home: resolve(values.GENWAY_HOME),
   };
@@ -387,6 +405,10 @@ function mistakesAcross(values: Values): string[] {
   return needs
     .filter(([needed, name]) => needed && values[name] === undefined)
     .map(([, name, cause]) => `${name} is not set, but ${cause} needs it.`);
+}
+
+function publicUrlOf(values: Values): string {
+  return values.GENWAY_PUBLIC_URL ?? `http://127.0.0.1:${values.GENWAY_API_PORT}`;
 }
 
 function temporalConfig(values: Values): TemporalConfig {

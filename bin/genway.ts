@@ -1,10 +1,11 @@
 /** The `genway` command: what operators and finance do with a running Genway. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import { ConfigurationError, loadCommandConfig, loadDatabaseConfig } from '../config.ts';
+import { ConfigurationError, loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig } from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
 import { addPartitionCommands } from './command/partitions.ts';
+import { addRecoverCommand } from './command/recover.ts';
 
 const program = new Command('genway')
   .description('Administer a running Genway')
@@ -22,6 +23,7 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
   },
 });
 addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
+addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));
 program
   .command('replay <file>')
   .description('whether the workflows of this version would decide as a saved history records')

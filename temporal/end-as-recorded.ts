@@ -14,7 +14,7 @@ export async function endAsRecorded(
   recorded: RecordedEnding,
 ): Promise<FinishedTask> {
   const event = (await isToBeAnnounced(workflows, recorded)) ? eventOf(recorded.ending) : null;
-  return finishTask(database, taskId, recorded.ending, event, recorded);
+  return finishTask(database, taskId, recorded.ending, event, recorded.resolutionId);
 }
 
 /** Its event is sent again, to all of its endpoints and under a new id, unless all of them are known to have it. */

@@ -113,6 +113,6 @@ function decode(payload: Payload): unknown {
   }
 }
 
-export function toDate(time: Timestamp): Date {
+function toDate(time: Timestamp): Date {
   return new Date(Number(time?.seconds ?? 0) * 1000 + Math.floor((time?.nanos ?? 0) / 1e6));
 }

@@ -5,13 +5,12 @@ import type { TaskEnding } from '../db/queries/finish-task.ts';
 import { isTaskErrorCode } from '../domain/errors.ts';
 import type { GeneratedMedia } from '../domain/task.ts';
 import type { Resolution } from '../workflows/media-task.ts';
-import { type HistoryEvent, type Payload, toDate } from './history-steps.ts';
+import type { HistoryEvent, Payload } from './history-steps.ts';
 
 export interface RecordedEnding {
   readonly ending: TaskEnding;
-  /** The id of the settlement or the refund. */
+  /** The id of the settlement or the refund, which carries the time of the ending. */
   readonly resolutionId: string;
-  readonly completedAt: Date;
   /** The deliveries that announced it. */
   readonly deliveryIds: readonly string[];
 }
@@ -29,7 +28,7 @@ export function readRecordedEnding(history: History): RecordedEnding | null {
     const { taskStatus, transferId, deliveryIds } = defaultPayloadConverter.fromPayload<Resolution>(result);
     // Somebody else had ended the task before, otherwise than this run meant to.
     if (taskStatus !== ending.status) continue;
-    return { ending, resolutionId: transferId, completedAt: toDate(completed.eventTime), deliveryIds };
+    return { ending, resolutionId: transferId, deliveryIds };
   }
   return null;
 }

@@ -123,7 +123,8 @@ async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
   try {
     await client.workflow.start<typeof mediaTask>('mediaTask', {
       workflowId: task.id,
-      workflowIdReusePolicy: WorkflowIdReusePolicy.REJECT_DUPLICATE,
+      // After one that was terminated or failed another may be wanted: see `recovery/`.
+      workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       taskQueue: TASK_QUEUES.media,
       priority: shareOf(task.accountId),
       args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],

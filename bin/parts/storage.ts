@@ -1,11 +1,11 @@
 import type { Logger } from 'pino';
-import type { Config } from '../../config.ts';
+import type { RecoveryConfig } from '../../config.ts';
 import { createLocalStorage, sweepUnfinished } from '../../storage/local.ts';
 import { createS3Storage } from '../../storage/s3.ts';
 import type { Storage } from '../../storage/storage.ts';
 
 /** The place that the configuration chose for results and uploads; on disk, cleared of what a killed process left unfinished. */
-export function openStorage({ storage, api }: Config, log: Logger): Storage {
+export function openStorage({ storage, api }: Pick<RecoveryConfig, 'storage' | 'api'>, log: Logger): Storage {
   if (storage.kind === 'local') {
     sweepUnfinished(storage.folder).catch((error: unknown) =>
       log.warn({ err: error }, 'files that were left unfinished could not be removed'),

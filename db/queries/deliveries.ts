@@ -240,11 +240,15 @@ export async function claimOverdueDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Lets the relay start a delivery whose workflow is gone. @returns false when it has ended in the meantime */
+/** Has the relay start a delivery whose workflow is gone, when its next attempt is due. @returns false when it has ended meanwhile */
 export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
   const restarted = await database('deliveries')
     .where({ id: deliveryId, status: 'pending' })
-    .update({ workflow_started_at: null, under_way_until: null, next_start_at: database.fn.now() });
+    .update({
+      workflow_started_at: null,
+      under_way_until: null,
+      next_start_at: database.raw('greatest(now(), next_attempt_at)'),
+    });
   return restarted === 1;
 }
 

@@ -1,4 +1,4 @@
-import { newId } from '../../domain/ids.ts';
+import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
@@ -18,13 +18,6 @@ export interface EventOfEnding {
   readonly payload: (task: Task) => string;
 }
 
-/** What is known of an ending that the database has lost. */
-export interface EndingBefore {
-  /** The id that its settlement or refund had. */
-  readonly resolutionId: string;
-  readonly completedAt: Date;
-}
-
 export interface FinishedTask {
   readonly task: Task;
   /** The settlement or the refund. */
@@ -41,7 +34,7 @@ export interface FinishedTask {
  * changes nothing and returns the first ending.
  *
  * @param event null for an ending that causes none (a processing timeout), or that was announced before
- * @param before for a task that had ended already, before the database was restored to an older moment
+ * @param lostId the id of the settlement or refund, and so the time, of an ending that a restored database has lost
  * @throws Error when there is no such task
  */
 export async function finishTask(
@@ -49,14 +42,14 @@ export async function finishTask(
   taskId: string,
   ending: TaskEnding,
   event: EventOfEnding | null,
-  before?: EndingBefore,
+  lostId?: string,
 ): Promise<FinishedTask> {
   return againIfLost(async () => {
     const read = await readTask(database, taskId);
     if (!read) throw new Error(`there is no task ${taskId}`);
     if (isFinal(read.task.status)) return alreadyFinished(database, read.task);
-    const resolutionId = before?.resolutionId ?? newId('transfer', read.now.getTime());
-    const finished = asFinished(read.task, ending, resolutionId, before?.completedAt ?? read.now);
+    const resolutionId = lostId ?? newId('transfer', read.now.getTime());
+    const finished = asFinished(read.task, ending, resolutionId, new Date(createdAtMsOf('transfer', resolutionId)));
     const deliveryIds = Array.from({ length: event ? WEBHOOKS.maxEndpoints : 0 }, () =>
       newId('delivery', read.now.getTime()),
     );

@@ -1,5 +1,5 @@
 /** Are the results there that customers paid for? */
-import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { Check } from './check.ts';
 import { findMissingResults, type TaskWithFiles } from './missing-files.ts';
@@ -32,7 +32,7 @@ async function sampleBefore(database: Database, before: string | undefined): Pro
     const atMs = Math.ceil(fromMs + Math.random() * (untilMs - fromMs));
     const found = await succeeded(database)
       .where('created_at', '<=', new Date(atMs))
-      .where('id', '<=', newId('task', atMs))
+      .where('id', '<', firstIdAt('task', atMs + 1))
       .where('id', '<', before)
       .orderBy('id', 'desc')
       .limit(TASKS_OF_A_PLACE)

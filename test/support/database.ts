@@ -39,6 +39,31 @@ export async function createTestDatabase({ poolSize = 10 } = {}): Promise<TestDa
   };
 }
 
+/** A database as it was at one moment. */
+export interface DatabaseCopy {
+  /** Puts it in the place of the database that it is a copy of. */
+  restore(): Promise<void>;
+}
+
+/** Copies a database, as a backup would. Nobody but this pool may be connected to it. */
+export async function copyDatabase(database: Database, url: string): Promise<DatabaseCopy> {
+  const name = new URL(url).pathname.slice(1);
+  const copy = `${name}_copy`;
+  // Of another database, since nobody may be connected to this one.
+  const serverUrl = databaseUrl(url, 'postgres');
+  const disconnected = async (...statements: readonly string[]): Promise<void> => {
+    await database.destroy();
+    await administer(serverUrl, async (client) => {
+      for (const statement of statements) await client.query(statement);
+    });
+    database.initialize();
+  };
+  await disconnected(`CREATE DATABASE ${copy} TEMPLATE ${name}`);
+  return {
+    restore: () => disconnected(`DROP DATABASE ${name} WITH (FORCE)`, `ALTER DATABASE ${copy} RENAME TO ${name}`),
+  };
+}
+
 /** Makes the template once for each state of the migrations, also when several test processes ask at the same time. */
 async function ensureTemplate(serverUrl: string): Promise<string> {
   const name = `genway_template_${await migrationsDigest()}`;

@@ -10,6 +10,7 @@ import { Client, Connection } from '@temporalio/client';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import type { Environment } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createTestDatabase } from './database.ts';
@@ -44,6 +45,8 @@ export interface TestStack {
   readonly textBaseUrl: string;
   readonly simulatorUrl: string;
   readonly adminToken: string;
+  /** What its processes run with, for commands that look at the same. */
+  readonly environment: Environment;
   readonly database: Database;
   readonly temporal: Client;
   readonly api: StackProcess;
@@ -129,6 +132,7 @@ export async function startTestStack({
     textBaseUrl: `http://127.0.0.1:${textPort}`,
     simulatorUrl,
     adminToken,
+    environment,
     database: testDatabase.database,
     temporal: new Client({ connection, namespace }),
     api,

@@ -11,13 +11,12 @@ function endingIn(name: string): RecordedEnding | null {
 }
 
 describe('the ending that a history records', () => {
-  it('of a task that succeeded has its files, its settlement, its time and who was told', () => {
+  it('of a task that succeeded has its files, its settlement and who was told', () => {
     const recorded = endingIn('task-with-webhooks');
     expect(recorded?.ending.status).to.equal('succeeded');
     expect(recorded).to.have.nested.property('ending.output[0].mimeType', 'video/mp4');
     expect(recorded?.resolutionId).to.match(/^tr_\w{32}$/);
     expect(recorded?.deliveryIds).to.have.length(1);
-    expect(recorded?.completedAt.getTime()).to.be.above(Date.UTC(2026, 0));
   });
 
   it('of a task that failed has the words that its client reads', () => {

@@ -1,0 +1,41 @@
+/** What becomes of webhook deliveries that are pending, by what Temporal knows of their workflows. */
+import type { Database } from '../../db/database.ts';
+import { inPages } from '../../db/in-pages.ts';
+import { restartDelivery } from '../../db/queries/deliveries.ts';
+import { listStartedDeliveries } from '../../db/queries/recovery.ts';
+import { streamPages } from '../../db/stream-pages.ts';
+import type { WorkflowAccess } from '../workflow-access.ts';
+
+/** What is done about a delivery, and why, in words. */
+export const DELIVERY_FATES = {
+  revived: 'revived: nobody makes its next attempt',
+  running: 'left alone: its workflow runs',
+} as const;
+
+export type DeliveryFate = keyof typeof DELIVERY_FATES;
+
+const AT_ONCE = 20;
+
+/**
+ * Looks at each delivery that is pending, and revives those without a workflow: the relay makes their next attempt when it is
+ * due. One that had arrived after the moment to which the database was restored arrives again, under the id that it had.
+ *
+ * @param isDryRun only says what would be done
+ * @throws ServiceError `processing_unavailable` when Temporal does not answer
+ */
+export async function* recoverDeliveries(
+  { database, workflows }: { readonly database: Database; readonly workflows: WorkflowAccess },
+  isDryRun: boolean,
+): AsyncIterable<{ readonly deliveryId: string; readonly fate: DeliveryFate }> {
+  const pending = streamPages<string>((after, limit) => listStartedDeliveries(database, { after, limit }));
+  for await (const deliveryIds of inPages(pending, AT_ONCE)) {
+    yield* await Promise.all(
+      deliveryIds.map(async (deliveryId) => {
+        const workflow = await workflows.describe(deliveryId);
+        if (workflow && workflow.closedAt === null) return { deliveryId, fate: 'running' as const };
+        if (!isDryRun) await restartDelivery(database, deliveryId);
+        return { deliveryId, fate: 'revived' as const };
+      }),
+    );
+  }
+}

@@ -1,0 +1,87 @@
+/** What becomes of tasks that are not over, by what Temporal knows of their workflows. */
+import type { Database } from '../../db/database.ts';
+import { inPages } from '../../db/in-pages.ts';
+import { eventOf, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { listUnfinishedTasks, restartTask, type UnfinishedTask } from '../../db/queries/recovery.ts';
+import { streamPages } from '../../db/stream-pages.ts';
+import { endAsRecorded } from '../end-as-recorded.ts';
+import type { RecordedEnding } from '../recorded-ending.ts';
+import { NEVER_ENDED } from '../task-repair.ts';
+import type { WorkflowAccess } from '../workflow-access.ts';
+
+/** What is done about a task, and why, in words. */
+export const TASK_FATES = {
+  charged: 'charged: it had succeeded, says its history',
+  failed: 'refunded: it had failed, says its history',
+  out_of_time: 'refunded: nobody works on it, and its deadline has passed',
+  over: 'refunded: its workflow is over, and says nothing of how the task ended',
+  restarted: 'to be started again: nobody works on it',
+  running: 'left alone: its workflow runs',
+  waiting: 'left alone: it has not begun, and an api process starts it',
+} as const;
+
+export type TaskFate = keyof typeof TASK_FATES;
+
+interface Verdict {
+  readonly fate: TaskFate;
+  /** Of tasks that have ended before. */
+  readonly recorded?: RecordedEnding;
+}
+
+interface TaskRecovery {
+  readonly database: Database;
+  readonly workflows: WorkflowAccess;
+}
+
+/** What a client reads of a task whose workflow ended without an ending for it. */
+const LOST: TaskEnding = {
+  status: 'failed',
+  failure: {
+    code: 'processing_failed',
+    message: 'Processing failed on the service side. Nothing was charged; send the request again.',
+  },
+};
+const AT_ONCE = 20;
+
+/**
+ * Looks at each task that is not over, and sees to it. Doing so again changes nothing.
+ *
+ * @param isDryRun only says what would be done
+ * @throws ServiceError `processing_unavailable` when Temporal does not answer
+ */
+export async function* recoverTasks(
+  recovery: TaskRecovery,
+  isDryRun: boolean,
+): AsyncIterable<{ readonly taskId: string; readonly fate: TaskFate }> {
+  const unfinished = streamPages<UnfinishedTask>((after, limit) =>
+    listUnfinishedTasks(recovery.database, { after: after?.id, limit }),
+  );
+  for await (const tasks of inPages(unfinished, AT_ONCE)) {
+    yield* await Promise.all(
+      tasks.map(async (task) => {
+        const verdict = await judge(recovery, task);
+        if (!isDryRun) await carryOut(recovery, task.id, verdict);
+        return { taskId: task.id, fate: verdict.fate };
+      }),
+    );
+  }
+}
+
+async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }: UnfinishedTask): Promise<Verdict> {
+  const workflow = await workflows.describe(id);
+  if (workflow && workflow.closedAt === null) return { fate: 'running' };
+  const recorded = workflow && (await workflows.readEnding(id));
+  if (recorded) return { fate: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
+  if (isOutOfTime) return { fate: 'out_of_time' };
+  // Temporal starts no second workflow after one that was completed.
+  if (workflow?.status === 'COMPLETED') return { fate: 'over' };
+  return { fate: isStarted ? 'restarted' : 'waiting' };
+}
+
+async function carryOut({ database, workflows }: TaskRecovery, taskId: string, verdict: Verdict): Promise<void> {
+  const { fate, recorded } = verdict;
+  if (recorded) await endAsRecorded({ database, workflows }, taskId, recorded);
+  else if (fate === 'out_of_time') await finishTask(database, taskId, NEVER_ENDED, null);
+  else if (fate === 'over') await finishTask(database, taskId, LOST, eventOf(LOST));
+  else if (fate === 'restarted') await restartTask(database, taskId);
+}

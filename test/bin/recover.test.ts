@@ -1,0 +1,234 @@
+/** PostgreSQL is put back to an older moment, or Temporal is empty, on a real stack; then everything must come right again. */
+import { execFile } from 'node:child_process';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Client } from '@temporalio/client';
+import { expect } from 'chai';
+import { recover, type RecoveryOptions, withRecovery } from '../../bin/recover.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { loadRecoveryConfig } from '../../config.ts';
+import { copyDatabase } from '../support/database.ts';
+import { claimTestNamespace } from '../support/services.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
+import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../support/webhooks.ts';
+
+const run = promisify(execFile);
+
+interface Customer {
+  readonly accountId: string;
+  readonly apiKey: string;
+}
+
+describe('recovery', function () {
+  this.timeout(240_000);
+  let stack: TestStack;
+  let receiver: RecordingReceiver;
+  let deaf: RecordingReceiver;
+  /** Whose webhooks arrive, and whose do not. */
+  let told: Customer;
+  let untold: Customer;
+  let isUp = false;
+
+  before(async () => {
+    stack = await startTestStack({ env: { GENWAY_WEBHOOK_SCHEDULE_S: '0,20,20' } });
+    receiver = await startRecordingReceiver((response) => response.writeHead(200).end());
+    deaf = await startRecordingReceiver((response) => response.writeHead(isUp ? 200 : 500).end());
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+    [told, untold] = await Promise.all([stack.createAccount(), stack.createAccount()]);
+    await createWebhookClient(stack, told.apiKey).create(receiver.url);
+    await createWebhookClient(stack, untold.apiKey).create(deaf.url);
+  });
+  after(() => Promise.all([stack.stop(), receiver.close(), deaf.close()]));
+
+  async function killAll(): Promise<void> {
+    await Promise.all([stack.api.kill(), stack.worker.kill()]);
+  }
+
+  async function startAll(): Promise<void> {
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+  }
+
+  /** @returns what it prints */
+  async function recovered(options: Partial<RecoveryOptions> = {}, client = stack.temporal): Promise<string[]> {
+    const lines: string[] = [];
+    const all = { isDryRun: false, terminatesUnknown: false, filesSince: new Date(0), ...options };
+    await withRecovery(loadRecoveryConfig(stack.environment), (dependencies) =>
+      recover({ ...dependencies, client }, all, (line) => lines.push(line)),
+    );
+    return lines;
+  }
+
+  /** What is said of one task, delivery or workflow. */
+  const saidOf = (lines: readonly string[], id: string): string[] =>
+    lines.filter((line) => line.startsWith(id)).map((line) => line.slice(id.length + 2));
+
+  const delivered = async (taskId: string): Promise<string> => {
+    const [row] = await stack.database<{ id: string; task_id: string; status: string }>('deliveries').where({
+      task_id: taskId,
+    });
+    return row?.status ?? 'none';
+  };
+
+  const resolutionOf = async (id: string): Promise<{ resolution_id: string; completed_at: Date; output: unknown }> =>
+    stack.database('tasks').where({ id }).first('resolution_id', 'completed_at', 'output');
+
+  async function reconciliation(): Promise<string[]> {
+    const admin = `${stack.baseUrl}/admin/v1/reconciliations`;
+    const begun = await call<{ data: { id: string } }>(admin, { key: stack.adminToken, body: {} });
+    return waitUntil(
+      async () => {
+        const { body } = await call<{
+          data: { status: string; findings: { check: string; subject: string; detail: string }[] };
+        }>(`${admin}/${begun.body.data.id}`, { key: stack.adminToken });
+        if (body.data.status === 'running') throw new Error('it is still running');
+        return body.data.findings.map(({ check, subject, detail }) => `${check} ${subject} ${detail}`);
+      },
+      { timeoutMs: 30_000 },
+    );
+  }
+
+  it('of a database from before makes good what happened since, once, and tells nobody twice', async () => {
+    const { apiKey } = told;
+    const slow = '[sim:render_ms=4000]';
+    const charged = await createTask(stack, apiKey, `Ends after the backup ${slow}`);
+    const failed = await createTask(
+      stack,
+      apiKey,
+      'Fails after the backup [sim:render_ms=4000,fail=processing_failed]',
+    );
+    const unheard = await createTask(stack, untold.apiKey, `Ends, and nobody hears of it ${slow}`);
+    const running = await createTask(stack, apiKey, 'Goes on [sim:stuck]');
+    const terminated = await createTask(stack, apiKey, 'Is terminated [sim:stuck]');
+    const pending = await taskWhenFinal(stack, untold.apiKey, (await createTask(stack, untold.apiKey, 'Early')).id);
+    const { id: pendingDelivery } = await waitUntil(
+      async () => {
+        const row = await stack.database<{ id: string; task_id: string; attempts: number }>('deliveries').where({
+          task_id: pending.id,
+          attempts: 1,
+        });
+        if (!row[0]) throw new Error('no attempt yet');
+        return row[0];
+      },
+      { timeoutMs: 30_000 },
+    );
+    await Promise.all([charged, failed, unheard, running, terminated].map(({ id }) => processing(id)));
+
+    await killAll();
+    const backup = await copyDatabase(stack.database, stack.environment['DATABASE_URL'] ?? '');
+    await startAll();
+
+    await Promise.all([charged, failed].map(({ id }) => taskWhenFinal(stack, apiKey, id)));
+    await taskWhenFinal(stack, untold.apiKey, unheard.id);
+    await receiver.received(2);
+    const lost = await taskWhenFinal(stack, apiKey, (await createTask(stack, apiKey, 'Is not in the backup')).id);
+    const lostOpen = await taskWhen(
+      stack,
+      apiKey,
+      (await createTask(stack, apiKey, 'Nor is this [sim:stuck]')).id,
+      'processing',
+    );
+    await receiver.received(3);
+    const before = await Promise.all([charged, failed].map(({ id }) => resolutionOf(id)));
+    await Promise.all([lost, charged, failed].map(({ id }) => stack.temporal.workflow.getHandle(id).result()));
+    await stack.temporal.workflow.getHandle(terminated.id).terminate();
+    await stack.temporal.workflow.getHandle(pendingDelivery).terminate();
+
+    await killAll();
+    await backup.restore();
+    await rm(join(stack.environment['GENWAY_HOME'] ?? '', 'files/results', pending.id), { recursive: true });
+
+    const wouldDo = await recovered({ isDryRun: true });
+    expect(await stack.database('tasks').where({ status: 'succeeded' }).pluck('id')).to.deep.equal([pending.id]);
+    const lines = await recovered({ terminatesUnknown: true });
+    expect(lines.slice(0, 4)).to.deep.equal(wouldDo.slice(0, 4));
+    expect(saidOf(lines, charged.id)).to.deep.equal(['charged: it had succeeded, says its history']);
+    expect(saidOf(lines, failed.id)).to.deep.equal(['refunded: it had failed, says its history']);
+    expect(saidOf(lines, unheard.id)).to.deep.equal(['charged: it had succeeded, says its history']);
+    expect(saidOf(lines, terminated.id)).to.deep.equal(['to be started again: nobody works on it']);
+    expect(saidOf(lines, pendingDelivery)).to.deep.equal(['revived: nobody makes its next attempt']);
+    expect(saidOf(lines, lost.id).join()).to.match(
+      /^unknown to the database: .* of acc_\w+ with vidone-3.0, ended as succeeded$/,
+    );
+    expect(saidOf(lines, lostOpen.id).join()).to.match(/ is open$/);
+    expect(saidOf(lines, pending.id).join()).to.match(/^the task succeeded, and its file \S+ is not there$/);
+    expect(lines).to.include('tasks that were not over: 5').and.include('  1 left alone: its workflow runs');
+
+    expect(await Promise.all([charged, failed].map(({ id }) => resolutionOf(id)))).to.deep.equal(before);
+    expect(await Promise.all([charged, failed, unheard].map(({ id }) => delivered(id)))).to.deep.equal([
+      'none',
+      'none',
+      'pending',
+    ]);
+    const again = await recovered();
+    expect(
+      again.filter((line) => line.includes('refunded') || line.includes('charged:') || line.includes('again')),
+    ).to.deep.equal([]);
+    expect(again).to.include('workflows that the database has never heard of: 2');
+
+    isUp = true;
+    await startAll();
+    await taskWhen(stack, apiKey, terminated.id, 'processing');
+    await waitUntil(
+      async () => {
+        const states = await Promise.all([pending.id, unheard.id].map(delivered));
+        if (states.join() !== 'delivered,delivered') throw new Error(states.join());
+      },
+      { timeoutMs: 90_000 },
+    );
+    expect(await simulatorJobs(stack, terminated.id)).to.have.length(1);
+    expect(await transfersOf(stack, charged.id)).to.deep.equal(['reservation', 'settlement']);
+    expect(await transfersOf(stack, failed.id)).to.deep.equal(['reservation', 'refund']);
+    expect(receiver.requests, 'nobody is told twice').to.have.length(3);
+    expect((await reconciliation()).filter((finding) => !finding.startsWith(`results ${pending.id}`))).to.deep.equal(
+      [],
+    );
+  });
+
+  async function processing(id: string): Promise<void> {
+    await waitUntil(
+      async () => {
+        const row = await stack
+          .database('tasks')
+          .where({ id })
+          .first<{ provider_job_id: string | null }>('provider_job_id');
+        if (!row?.provider_job_id) throw new Error('not yet');
+      },
+      { timeoutMs: 30_000 },
+    );
+  }
+
+  it('of an empty Temporal starts again what has time left, and gives back the rest', async () => {
+    const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
+    const late = await createTask(stack, told.apiKey, 'Has none left [sim:stuck]');
+    await Promise.all([stuck, late].map(({ id }) => processing(id)));
+    await killAll();
+    await stack.database.transaction(async (transaction) => {
+      await transaction.raw('SET LOCAL session_replication_role = replica');
+      await transaction('tasks').where({ id: late.id }).update({ deadline_at: new Date() });
+    });
+    const empty = new Client({ connection: stack.temporal.connection, namespace: claimTestNamespace() });
+    const lines = await recovered({ filesSince: null }, empty);
+    expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: nobody works on it']);
+    expect(saidOf(lines, late.id)).to.deep.equal(['refunded: nobody works on it, and its deadline has passed']);
+    expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
+    expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
+    expect(lines).to.include('workflows that the database has never heard of: 0');
+  });
+
+  it('is a command that says in a sentence what it lacks', async () => {
+    const genway = (env: Readonly<Record<string, string>>) =>
+      run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', 'recover', '--dry-run', '--no-files'], {
+        env: { ...stack.environment, ...env },
+      }).catch((error: { code: number; stderr: string }) => error);
+    const report = await genway({});
+    expect('stdout' in report && report.stdout).to.match(/^tasks that were not over: \d+$/m);
+    expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' }))
+      .to.have.property('stderr')
+      .that.matches(/^Temporal at \S+ does not tell about the namespace nowhere .*\n$/);
+    expect(await genway({ DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }))
+      .to.have.property('stderr')
+      .that.matches(/^PostgreSQL cannot be read \(.*ECONNREFUSED.*\n$/);
+  });
+});
