@@ -10,7 +10,7 @@ import { cutShort } from './normalize.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
 import { AnswerTooLongError } from './upstream-errors.ts';
-import type { StreamMender, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
+import type { StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
 
 /** How one request is forwarded. */
 export interface Forwarding {
@@ -46,7 +46,7 @@ export function planForwarding(
     checkResult: (answer) => {
       for (const event of upstream.parseResult(answer)) meter.see(event);
       if (!meter.finished) throw cutShort();
-      return isObject(answer) && upstream.mender !== undefined ? upstream.mender.mendResult(answer) : answer;
+      return isObject(answer) && upstream.repairer !== undefined ? upstream.repairer.repairResult(answer) : answer;
     },
     forwardStream: () => new Forwarder(upstream, keepsEvent, meter),
   };
@@ -61,7 +61,7 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   readonly #answer: Stage<ServerSentEvent, StreamEvent>;
   readonly #keepsEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
-  readonly #mender: StreamMender;
+  readonly #repairer: StreamRepairer;
   readonly #measure: Emit<StreamEvent>;
   /** The beginning of an event that is not complete yet, in a buffer that doubles as it fills. */
   #rest: Uint8Array = new Uint8Array();
@@ -72,11 +72,11 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     this.#answer = upstream.parseStream();
     this.#keepsEvent = keepsEvent;
     this.#meter = meter;
-    const mender = upstream.mender?.mendStream() ?? MENDS_NOTHING;
-    this.#mender = mender;
+    const repairer = upstream.repairer?.repairStream() ?? REPAIRS_NOTHING;
+    this.#repairer = repairer;
     this.#measure = (event) => {
       meter.see(event);
-      mender.see(event);
+      repairer.see(event);
     };
   }
 
@@ -101,7 +101,7 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
     // Without its blank line the last event would merge with what follows, so it is written anew.
-    const ending = last.join('') + this.#mender.end();
+    const ending = last.join('') + this.#repairer.end();
     if (ending !== '') emit(new TextEncoder().encode(ending));
   }
 
@@ -161,8 +161,8 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
   /** Reads an event. @returns the data to pass on instead of its own; null to drop the event */
   #read(event: ServerSentEvent): string | null {
     this.#answer.push(event, this.#measure);
-    return this.#keepsEvent(event) ? this.#mender.mend(event.data) : null;
+    return this.#keepsEvent(event) ? this.#repairer.repair(event.data) : null;
   }
 }
 
-const MENDS_NOTHING: StreamMender = { see() {}, mend: (data) => data, end: () => '' };
+const REPAIRS_NOTHING: StreamRepairer = { see() {}, repair: (data) => data, end: () => '' };

@@ -86,18 +86,18 @@ export interface ForwardedRequest extends UpstreamRequest {
  * Repairs answers that are passed on unchanged, where they would break what clients of the format rely on. It changes
  * nothing in a sound answer, and as little as possible in any other.
  */
-export interface Mender {
+export interface Repairer {
   /** Returns the answer itself when there is nothing to repair. */
-  mendResult(answer: JsonObject): JsonObject;
+  repairResult(answer: JsonObject): JsonObject;
   /** Call it once for each stream. */
-  mendStream(): StreamMender;
+  repairStream(): StreamRepairer;
 }
 
-export interface StreamMender {
+export interface StreamRepairer {
   /** Notes what was read from the event that is repaired next. */
   see(event: StreamEvent): void;
   /** The data to pass on instead of an event's: the same when there is nothing to repair, null to drop the event. */
-  mend(data: string): string | null;
+  repair(data: string): string | null;
   /** The frames that are missing at the end of the stream. */
   end(): string;
 }
@@ -131,7 +131,7 @@ export interface UpstreamFormat {
    */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
   /** Absent where answers are passed on whatever they contain: contract 4.8.2. */
-  readonly mender?: Mender;
+  readonly repairer?: Repairer;
   /**
    * The error that the client gets when an upstream refuses or fails.
    *

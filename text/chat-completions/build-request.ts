@@ -23,7 +23,7 @@ import { renderToolCall } from './render-result.ts';
 
 const PATH = '/chat/completions';
 
-/** Usage is always asked for: the gateway bills by it. */
+/** Usage is always requested, because the gateway bills by it. */
 const STREAM_OPTIONS = { include_usage: true };
 
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
@@ -54,7 +54,10 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
-/** The client's body with the upstream's model name and, for a stream, with the usage that the client may not want. */
+/**
+ * The client's body with the upstream's model name and, for a stream, a request for the usage that the client may not
+ * want.
+ */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const forwarded = {
@@ -75,8 +78,8 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
 }
 
 /**
- * What would choose what the gateway pays and what its account keeps: searches and sound are charged by the piece, a
- * prediction that fails beyond the bound. The bound is said anew.
+ * Fields that would decide what the gateway pays or what its account stores: searches and audio are charged by the
+ * piece, and failed predictions beyond the bound. The bound itself is written anew.
  */
 const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
   'audio',
@@ -91,20 +94,22 @@ const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
   'web_search_options',
 ]);
 
-/** The fields beyond tokens that the operator lets through to an upstream. */
+/** The fields with a cost beyond tokens that the operator lets through to an upstream. */
 function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] }: UpstreamOptions): JsonObject {
   return Object.fromEntries(Object.entries(chatFields).filter(([field]) => taken.some((name) => name === field)));
 }
 
 const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 
-/** Whether a chunk is there for the usage. Others without choices hold what a filter found, in the prompt or the answer. */
+/**
+ * Whether a chunk has only the usage. Other chunks without choices contain what a filter found in the prompt or answer.
+ */
 function isUsageAlone(data: string): boolean {
   const { choices, usage } = objectOf(JSON.parse(data));
   return Array.isArray(choices) && choices.length === 0 && isObject(usage);
 }
 
-/** Under one name: some upstreams refuse the other, or both at once. */
+/** Under one name only: some upstreams refuse the other one, or both at once. */
 function outputBound({ maxOutputTokens }: TextRequest['sampling'], options: UpstreamOptions): JsonObject {
   return maxOutputTokens === undefined ? {} : { [options.maxTokensField ?? 'max_tokens']: maxOutputTokens };
 }
@@ -126,7 +131,7 @@ function renderTurn(turn: Turn): JsonObject[] {
   }
 }
 
-/** One text part is a plain string, which every compatible upstream understands. */
+/** A single text part becomes a plain string, which every compatible upstream understands. */
 function renderContent(parts: readonly InputPart[]): unknown {
   const [first] = parts;
   if (first === undefined) return '';
@@ -167,7 +172,7 @@ function renderAnswer(parts: readonly AnswerPart[]): JsonObject {
   });
 }
 
-/** One message for each result; tool messages take text only, so their images follow in a user message. */
+/** One message per result. Tool messages can only contain text, so their images follow in a user message. */
 function renderToolResults(results: readonly ToolResultPart[]): JsonObject[] {
   const messages = results.map((result) => ({
     role: 'tool',

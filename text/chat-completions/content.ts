@@ -1,11 +1,11 @@
-/** The shapes in which upstreams of chat completions give text and reasoning, besides the format's own. */
+/** The shapes, besides the format's own, in which chat-completions upstreams send text and reasoning. */
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { Piece } from './thinking-tags.ts';
 
 const REASONING_TYPES = new Set(['thinking', 'reasoning', 'reasoning_content', 'thought']);
 
-/** The fields of an answer that hold reasoning; where several do, they say the same. */
+/** The fields that may contain an answer's reasoning; if several do, they are the same. */
 const REASONING_FIELDS = [
   'reasoning_content',
   'reasoning',
@@ -15,13 +15,13 @@ const REASONING_FIELDS = [
   'reasoning_details',
 ];
 
-/** The fields of a part that hold its reasoning, which may be parts again. */
+/** The fields that may contain a part's reasoning, possibly as nested parts. */
 const PART_FIELDS = ['thinking', 'reasoning', 'reasoning_content', 'text', 'summary', 'content'];
 
-/** Reasoning parts hold parts of text, and nothing deeper. */
+/** Reasoning parts contain text parts, and nothing deeper. */
 const MAXIMUM_DEPTH = 3;
 
-/** The reasoning that stands beside the content. */
+/** The reasoning next to the content. */
 export function reasoningOf(answer: JsonObject): string {
   for (const field of REASONING_FIELDS) {
     const text = reasoningText(answer[field]);
@@ -30,7 +30,7 @@ export function reasoningOf(answer: JsonObject): string {
   return '';
 }
 
-/** The content's text and reasoning in their order. It is a string; some upstreams send parts. */
+/** The text and reasoning in the content, in order. Content is a string, but some upstreams send parts. */
 export function piecesOfContent(content: unknown): Piece[] {
   if (typeof content === 'string') return content === '' ? [] : [{ type: 'text', text: content }];
   return arrayOf(content)
@@ -45,7 +45,7 @@ function pieceOfPart(value: unknown): Piece {
   return { type: 'text', text: stringOf(part['text']) || stringOf(part['refusal']) };
 }
 
-/** The text of reasoning, which is a string, a part or a list of parts. */
+/** The text of reasoning: a string, a part or a list of parts. */
 export function reasoningText(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value;
   if (depth > MAXIMUM_DEPTH) return '';

@@ -3,7 +3,7 @@ import { COMMENT_FRAME } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
-import { mender } from './mend.ts';
+import { repairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -20,5 +20,13 @@ export const chatCompletions: WireFormat = {
     renderError,
     renderStreamError,
   },
-  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, mender, parseError },
+  upstream: {
+    stopSequences: 'unreported',
+    buildRequest,
+    forwardRequest,
+    parseResult,
+    parseStream,
+    repairer,
+    parseError,
+  },
 };

@@ -62,7 +62,7 @@ export function parseRequest(body: unknown): TextRequest {
   });
 }
 
-/** Tools under their own name and under that which they had before; both together are what is offered. */
+/** The tools, including those under the older name `functions`. */
 function readTools(
   fields: JsonObject,
   hasFunctionCalls: boolean,
@@ -76,7 +76,7 @@ function readTools(
   return {
     tools: [...(tools ?? []), ...(functions ?? [])],
     toolChoice: toolChoice ?? functionChoice,
-    // An answer in functions has room for one call.
+    // An answer that uses functions has room for one call only.
     parallelToolCalls: answers ? false : parallel,
     functions: functions !== undefined || functionChoice !== undefined || hasFunctionCalls ? { answers } : undefined,
   };
@@ -111,7 +111,7 @@ function readSampling(fields: JsonObject): TextRequest['sampling'] {
   });
 }
 
-/** Clients that do not know the newer name of the bound beside the older one send both. */
+/** Some clients send the bound under both its names. */
 function largest(...bounds: readonly (number | undefined)[]): number | undefined {
   const set = bounds.filter((bound) => bound !== undefined);
   return set.length === 0 ? undefined : Math.max(...set);
@@ -142,7 +142,7 @@ function readMessage(value: unknown, path: string, calls: NamedCalls): Turn {
   }
 }
 
-/** Content is a string or an array of parts; an empty string is no part. */
+/** Content is a string or an array of parts; an empty string yields no part. */
 function readContent<Part>(
   value: unknown,
   path: string,
@@ -198,7 +198,7 @@ function readFile(file: JsonObject, path: string): FilePart {
   } as const);
 }
 
-/** The parts of an assistant message in the order in which a model writes them: reasoning, text, tool calls. */
+/** The parts of an assistant message in the order in which models write them: reasoning, text, tool calls. */
 function readAnswer(message: JsonObject, path: string, functionCalls: NamedCalls): AnswerPart[] {
   const reasoning =
     optional(message['reasoning_content'], join(path, 'reasoning_content'), readString) ??
@@ -222,7 +222,7 @@ function readAnswer(message: JsonObject, path: string, functionCalls: NamedCalls
   ];
 }
 
-/** The message that answers a function call, which it names by the function. */
+/** A message that answers a function call, which it identifies by the function's name. */
 function readFunctionResult(message: JsonObject, path: string, calls: NamedCalls): Turn {
   const name = readName(message['name'], join(path, 'name'));
   const callId = calls.answer(undefined, name);
@@ -231,7 +231,7 @@ function readFunctionResult(message: JsonObject, path: string, calls: NamedCalls
   return { role: 'tool', parts: [{ type: 'tool-result', callId, name, content }] };
 }
 
-/** Parts of an answer come back as the upstream gave them, so those of thinking do too. */
+/** Clients send the parts of an answer back as the upstream sent them, thinking included. */
 function readAnswerPart(value: unknown, path: string): TextPart | ReasoningPart {
   const part = readObject(value, path);
   const type = oneOf(['text', 'refusal', 'thinking', 'reasoning'])(part['type'], join(path, 'type'));
@@ -246,7 +246,7 @@ function readToolCall(value: unknown, path: string): ToolCallPart {
   return { type: 'tool-call', callId: readId(call['id'], join(path, 'id')), ...called };
 }
 
-/** Which function was called, and with what. */
+/** The name and arguments of a call. */
 function readCalled(value: unknown, path: string): Pick<ToolCallPart, 'name' | 'arguments'> {
   const called = readObject(value, path);
   return {

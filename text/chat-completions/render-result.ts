@@ -5,7 +5,7 @@ import { compact } from '../read.ts';
 import type { RenderContext } from '../wire-format.ts';
 import type { ChatFinishReason, ChatToolCall, ChatUsage } from './types.ts';
 
-/** The format's three reasons. It cannot say which stop sequence hit. */
+/** The format has three reasons, and cannot say which stop sequence hit. */
 export const FINISH_REASONS: Readonly<Record<FinishReason, ChatFinishReason>> = {
   stop: 'stop',
   'stop-sequence': 'stop',
@@ -36,7 +36,7 @@ function renderChoice({ parts, finish }: Choice, index: number, context: RenderC
     index,
     message: compact({
       role: 'assistant',
-      // Null only beside tool calls: an answer without text is the empty string, also when reasoning took the budget.
+      // Null only beside tool calls: without any text it is empty, also when reasoning took the whole budget.
       content: text === '' && calls.length > 0 ? null : text,
       reasoning_content: reasoning === '' ? undefined : reasoning,
       ...renderCalls(calls, context),
@@ -49,13 +49,13 @@ function renderChoice({ parts, finish }: Choice, index: number, context: RenderC
 function renderCalls(calls: readonly ToolCallPart[], context: RenderContext): JsonObject {
   const [first] = calls;
   if (first === undefined) return {};
-  // A function call has no id, and an answer no room for a second one.
+  // A function call has no id, and there is room for only one.
   return answersInFunctions(context)
     ? { function_call: renderToolCall(first).function }
     : { tool_calls: calls.map(renderToolCall) };
 }
 
-/** Whether calls are told as the request spoke of them before there were tools. */
+/** Whether calls are written as function calls, because the request used `functions`. */
 export function answersInFunctions({ request }: RenderContext): boolean {
   return request.functions?.answers === true;
 }
@@ -72,7 +72,7 @@ export function renderToolCall(call: ToolCallPart): ChatToolCall {
   return { id: call.callId, type: 'function', function: { name: call.name, arguments: call.arguments } };
 }
 
-/** Numbers that were not reported are left out of the details and count as 0 in the totals. */
+/** Unreported numbers are left out of the details, and count as 0 in the totals. */
 export function renderUsage(usage: Usage): ChatUsage {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;

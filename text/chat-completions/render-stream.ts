@@ -16,9 +16,9 @@ interface ChoiceState {
 }
 
 class ChatStreamRenderer implements Stage<StreamEvent, string> {
-  /** The JSON that every chunk begins with, made once because streams are made of little else. */
+  /** The JSON at the beginning of every chunk, made only once because it is most of what a stream consists of. */
   readonly #head: string;
-  /** The JSON that every chunk but the one with the usage ends with. */
+  /** The JSON at the end of every chunk but the one with the usage. */
   readonly #tail: string;
   readonly #includesUsage: boolean;
   readonly #context: RenderContext;
@@ -72,7 +72,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     emit(encodeEvent(DONE));
   }
 
-  /** The state of a choice, which begins with a delta that has the role. */
+  /** The state of a choice. A choice begins with a delta that has the role. */
   #choice(index: number, emit: Emit<string>): ChoiceState {
     let choice = this.#choices.get(index);
     if (choice === undefined) {
@@ -97,7 +97,7 @@ class ChatStreamRenderer implements Stage<StreamEvent, string> {
     this.#emitCall(event.id, { id: event.callId, type: 'function' }, called, emit);
   }
 
-  /** A piece of a call. A function call has no id, and an answer in functions no room for a second one. */
+  /** Emits a piece of a call. A function call has no id, and there is room for only one. */
   #emitCall(partId: string, head: JsonObject, called: JsonObject, emit: Emit<string>): void {
     const index = this.#toolIndexOfPart.get(partId) ?? 0;
     if (!this.#answersInFunctions) {

@@ -1,5 +1,5 @@
 /**
- * Reasoning inside of the text: upstreams that serve open models may write it at the beginning, between `<think>` and
+ * Reasoning inside the text: upstreams that serve open models may put it at the beginning, between `<think>` and
  * `</think>`, where others have a field for it.
  */
 const OPENING = '<think>';
@@ -10,20 +10,20 @@ export interface Piece {
   readonly text: string;
 }
 
-/** Tells reasoning and text apart in one answer, whose pieces may be cut anywhere. */
+/** Separates reasoning from text in an answer that arrives in any pieces. */
 export class TaggedText {
   #place: 'before' | 'reasoning' | 'between' | 'text' = 'before';
-  /** The white space that the answer begins with, which is text unless a tag follows. */
+  /** The white space at the beginning of the answer, which is text unless a tag follows. */
   #space = '';
   /** What may be the beginning of a tag. */
   #held = '';
 
-  /** Whether all that follows is text. */
+  /** Whether everything that follows is text. */
   get isPlain(): boolean {
     return this.#place === 'text';
   }
 
-  /** The pieces that follow from some more of the answer. */
+  /** Takes more of the answer. @returns the pieces that follow from it */
   push(text: string): Piece[] {
     this.#held += text;
     const pieces: Piece[] = [];
@@ -34,7 +34,7 @@ export class TaggedText {
     return pieces;
   }
 
-  /** What was held back, when something else than text follows. */
+  /** Returns what was held back, because something other than text follows. */
   end(): Piece[] {
     const pieces: Piece[] = [];
     if (this.#place === 'between') this.#held = '';
@@ -84,7 +84,7 @@ export class TaggedText {
   }
 }
 
-/** Length of the longest end of `text` that a closing tag begins with. */
+/** The length of the longest suffix of `text` with which a closing tag begins. */
 function lengthOfPossibleStart(text: string): number {
   let length = Math.min(CLOSING.length - 1, text.length);
   while (!CLOSING.startsWith(text.slice(text.length - length))) length -= 1;

@@ -1,7 +1,7 @@
-/** The wire shapes of chat completions that the gateway writes, and the tables of the fields that it reads. */
+/** The shapes of chat completions that the gateway writes, and tables of the fields that it reads. */
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Contract 4.8.1 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** The fields of contract 4.8.1, and the format's other standard fields, which have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   messages: 'mapped',
@@ -37,7 +37,7 @@ export const REQUEST_FIELDS: FieldTable = {
   safety_identifier: 'ignored',
   service_tier: 'ignored',
   store: 'ignored',
-  // Not of the standard, but sent by many clients of compatible services.
+  // Not standard, but sent by many clients of compatible services.
   chat_template_kwargs: 'ignored',
   enable_thinking: 'ignored',
   min_p: 'ignored',
@@ -45,15 +45,15 @@ export const REQUEST_FIELDS: FieldTable = {
   reasoning_split: 'ignored',
   repetition_penalty: 'ignored',
   thinking: 'ignored',
-  // Without effect unless the route says so.
+  // Without effect, unless the route passes them on.
   audio: 'mapped',
   web_search_options: 'mapped',
-  // What tools and their choice were called before.
+  // The older names of tools and their choice.
   functions: 'mapped',
   function_call: 'mapped',
 };
 
-/** Fields of a message. Clients send answers back as they got them, so what is not known here has no effect. */
+/** Fields of a message. Clients send answers back as they got them, so unknown fields have no effect. */
 export const MESSAGE_FIELDS: FieldTable = {
   role: 'mapped',
   content: 'mapped',
@@ -74,7 +74,7 @@ export interface ChatToolCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** How a call is told to those who asked with `functions`. */
+/** A call, for clients that use `functions`. */
 export type ChatFunctionCall = ChatToolCall['function'];
 
 export interface ChatUsage {
@@ -85,5 +85,5 @@ export interface ChatUsage {
   readonly completion_tokens_details?: { readonly reasoning_tokens: number };
 }
 
-/** `function_call` stands for `tool_calls` towards those who asked with `functions`. */
+/** `function_call` takes the place of `tool_calls` for clients that use `functions`. */
 export type ChatFinishReason = 'stop' | 'length' | 'tool_calls' | 'function_call';

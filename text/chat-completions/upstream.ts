@@ -1,4 +1,4 @@
-/** What an upstream that speaks chat completions answers, as canonical events. */
+/** The answers of chat-completions upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { FinishReason, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
@@ -21,7 +21,7 @@ import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 import { piecesOfContent, reasoningOf } from './content.ts';
 import { TaggedText, type Piece } from './thinking-tags.ts';
 
-/** The events of a chat.completion object. It differs from one chunk only in the name of `message`. */
+/** The events of a chat.completion object, which differs from a chunk only by `message`. */
 export function parseResult(body: unknown): StreamEvent[] {
   if (!isObject(body)) throw malformedAnswer();
   throwIfError(body);
@@ -43,7 +43,7 @@ export function parseError(status: number, body: unknown, retryAfterSeconds?: nu
   return upstreamError(status, [error['code'], error['type']], sentenceOf(body, error), retryAfterSeconds);
 }
 
-/** Throws the error that stands in place of an answer, or of a chunk of it: under `error`, or flat. */
+/** @throws ServiceError for an error instead of an answer or chunk, whether under `error` or at the top level */
 function throwIfError(body: JsonObject, eventName: string | null = null): void {
   const { error, object, type, choices, message, detail } = body;
   if (error !== undefined && error !== null) throw errorOf(objectOf(error));
@@ -64,9 +64,9 @@ interface ToolCall {
 }
 
 interface ChoiceState {
-  /** Tool calls by the index that the upstream gives; several may come under one. */
+  /** Tool calls by the upstream's index; several may have the same one. */
   readonly callByIndex: Map<number, ToolCall>;
-  /** Calls that may wrap others, which is told by their whole arguments. */
+  /** Calls that may wrap others, which only their complete arguments show. */
   readonly wrappers: ToolCall[];
   readonly content: TaggedText;
   lastIndex: number;
@@ -96,7 +96,7 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.finish(emit, this.#done);
   }
 
-  /** Takes a chunk, whose choices hold a `delta`, or a whole completion, whose choices hold a `message`. */
+  /** Takes a chunk, whose choices have a `delta`, or a complete answer, whose choices have a `message`. */
   takeCompletion(chunk: JsonObject, field: 'delta' | 'message', emit: Emit<StreamEvent>): void {
     if (!this.#started) {
       this.#started = true;
@@ -105,14 +105,14 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     for (const [position, item] of arrayOf(chunk['choices']).entries()) {
       const choice = objectOf(item);
       const index = countOf(choice['index']) ?? position;
-      // Some upstreams say the whole message at the end of a stream, mostly once more.
+      // Some upstreams send the whole message at the end of a stream, usually a second time.
       const said = choice[field] ?? (this.#choice(index).hasContent ? null : choice['message']);
       this.#takeDelta(index, objectOf(said), emit);
-      const told = stringOf(choice['finish_reason']);
-      const reason = finishReasonOf(told);
+      const reported = stringOf(choice['finish_reason']);
+      const reason = finishReasonOf(reported);
       if (reason === null) continue;
       const state = this.#choice(index);
-      checkFinish(told, state.hasContent);
+      checkFinish(reported, state.hasContent);
       state.finish ??= reason;
     }
     // Some upstreams put the usage into the choice of the last chunk.
@@ -121,8 +121,8 @@ class ChatStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 
   /**
-   * Emits the finishes. The end alone finishes an answer whose upstream gave no reason, if there is something to it; where it
-   * is missing too, the answer was cut short and stays unfinished.
+   * Emits the finishes. An answer without a reason is finished by the end of the stream, if it has any content. Without
+   * that end, too, it was cut short, and stays unfinished.
    */
   finish(emit: Emit<StreamEvent>, hasEnded: boolean): void {
     for (const [choice, state] of this.#choices) {
@@ -209,20 +209,21 @@ function emitPieces(pieces: readonly Piece[], choice: number, emit: Emit<StreamE
 }
 
 /**
- * Whether a delta begins a new call although one has its index: some upstreams give every call the index 0. A call
- * begins with a name; one that repeats the name in each delta has the same id or, having none, unfinished arguments.
+ * Whether a delta begins a new call although there is one with its index: some upstreams give every call the index 0. A
+ * call begins with a name. A delta that merely repeats the name has the same id or, without ids, follows unfinished
+ * arguments.
  */
 function isAnotherCall(call: ToolCall, id: string, name: string): boolean {
   if (name === '') return false;
   return id === '' ? call.arguments.isWhole : id !== call.id;
 }
 
-/** Arguments are JSON text; some upstreams send the object itself. */
+/** Arguments are JSON text, but some upstreams send the object itself. */
 function argumentsTextOf(value: unknown): string {
   return isObject(value) ? JSON.stringify(value) : stringOf(value);
 }
 
-/** The calls of a delta, also in the older form that knows one a message; some upstreams fill that with nothing. */
+/** The calls in a delta, including the older form with one call per message, which some upstreams send empty. */
 function callsOf(delta: JsonObject): JsonObject[] {
   const calls = arrayOf(delta['tool_calls']).map(objectOf);
   const { name, arguments: text } = objectOf(delta['function_call']);

@@ -1,13 +1,13 @@
 /**
- * The native stream as a JSON array, which is what clients get that do not ask for server-sent events: one item for each
- * event, sent when it is there.
+ * The native stream as a JSON array, for clients that do not ask for server-sent events: one item per event, sent as
+ * soon as it exists.
  */
 import { parseServerSentEvents } from '../sse.ts';
 import { chain, type Stage } from '../stage.ts';
 
 type Piece = string | Uint8Array;
 
-/** The stage that reads upstream bytes as `stage` does, and writes its events as the items of an array. */
+/** The stage that reads upstream bytes with `stage`, and writes the events as the items of an array. */
 export function inArray(stage: Stage<Uint8Array, Piece>): Stage<Uint8Array, string> {
   const events = parseServerSentEvents();
   let count = 0;

@@ -31,7 +31,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   checkArguments(request.turns);
   const { system, turns } = hoistSystem(request.turns);
   const contents = pairToolResults(mergeNeighbours(turns)).flatMap(renderTurn);
-  if (contents.length === 0) throw badRequest('the model needs a message besides the system text');
+  if (contents.length === 0) throw badRequest('the model needs a message in addition to the system text');
   const growth = permittedGrowth();
   const body = compact({
     contents,
@@ -47,7 +47,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 }
 
 /**
- * The client's body, reduced to the fields that have an effect: another one, such as the name of a cached content or a
+ * The client's body, reduced to the fields that have an effect: others, such as the name of cached content or a
  * built-in tool, would reach into the gateway's own account.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
@@ -76,7 +76,7 @@ function addressOf(
 function renderSampling(sampling: Sampling): JsonObject {
   const { stopSequences = [] } = sampling;
   if (stopSequences.length > MAXIMUM_STOP_SEQUENCES) {
-    throw badRequest(`the model takes at most ${MAXIMUM_STOP_SEQUENCES} stop sequences`);
+    throw badRequest(`the model accepts at most ${MAXIMUM_STOP_SEQUENCES} stop sequences`);
   }
   return compact({
     maxOutputTokens: sampling.maxOutputTokens,
@@ -91,7 +91,7 @@ function renderSampling(sampling: Sampling): JsonObject {
   });
 }
 
-/** The levels that all thinking models know; thinking cannot be turned off. */
+/** The levels that all thinking models have; thinking cannot be turned off. */
 const THINKING_LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high'>> = {
   none: 'low',
   minimal: 'low',
@@ -102,7 +102,7 @@ const THINKING_LEVELS: Readonly<Record<ReasoningEffort, 'low' | 'medium' | 'high
   max: 'high',
 };
 
-/** The text of the thinking is asked for, because the other formats show it. */
+/** Asks for the text of the thinking, because the other formats show it. */
 function renderThinking(effort: ReasoningEffort | undefined): JsonObject {
   return compact({ includeThoughts: true, thinkingLevel: effort === undefined ? undefined : THINKING_LEVELS[effort] });
 }
@@ -122,7 +122,7 @@ function renderText(text: string): JsonObject[] {
   return text === '' ? [] : [{ text }];
 }
 
-/** Reasoning is left out: the models want none of it back but the signatures of their calls. */
+/** Reasoning is left out: of all of it, the models only need the signatures of their calls back. */
 function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
   const firstCall = parts.find((part) => part.type === 'tool-call');
   return parts.flatMap((part) => {
@@ -131,7 +131,7 @@ function renderAnswer(parts: readonly AnswerPart[]): JsonObject[] {
   });
 }
 
-/** Of the calls of one answer only the first has to have a signature. */
+/** Only the first call of an answer has to have a signature. */
 function renderCall(call: ToolCallPart, isFirst: boolean): JsonObject {
   const { id, signature = isFirst ? SKIP_SIGNATURE : undefined } = unpackCallId(call.callId);
   const functionCall = compact({ id: idToSend(id), name: call.name, args: argumentsOf(call) });
@@ -156,7 +156,7 @@ function idToSend(id: string): string | undefined {
   return isMintedCallId(id) ? undefined : id;
 }
 
-/** The choice goes with the tools: without any, the upstream refuses it. */
+/** The choice is sent only with tools: without any, the upstream refuses it. */
 function renderTools({ tools, toolChoice }: TextRequest, growth: Growth): JsonObject {
   return compact({
     tools: [{ functionDeclarations: tools.map((tool) => renderTool(tool, growth)) }],

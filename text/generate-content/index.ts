@@ -2,7 +2,7 @@
 import { renderError } from '../chat-completions/errors.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest } from './build-request.ts';
-import { mender } from './mend.ts';
+import { repairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -12,14 +12,22 @@ export const generateContent: WireFormat = {
   name: 'generate-content',
   client: {
     reportsStopSequence: false,
-    // The Python SDK takes a comment for data.
+    // The Python SDK mistakes a comment for data.
     keepAliveFrame: null,
     parseRequest,
     renderResult,
     renderStream,
     renderError,
-    // The SDKs pass over an error that comes as an event, so the connection has to break.
+    // The SDKs ignore an error that arrives as an event, so the connection has to break.
     renderStreamError: () => null,
   },
-  upstream: { stopSequences: 'unreported', buildRequest, forwardRequest, parseResult, parseStream, mender, parseError },
+  upstream: {
+    stopSequences: 'unreported',
+    buildRequest,
+    forwardRequest,
+    parseResult,
+    parseStream,
+    repairer,
+    parseError,
+  },
 };

@@ -1,11 +1,11 @@
-/** Images and files, which the format tells apart by their media type only. */
+/** Images and files, which this format distinguishes only by media type. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, Source } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
 import { compact, join, optional, readName, readText } from '../read.ts';
 import { readFields } from './names.ts';
 
-/** For links whose media type nobody said. */
+/** For links without a media type. */
 const MEDIA_TYPE_BY_EXTENSION: Readonly<Record<string, string>> = {
   png: 'image/png',
   jpg: 'image/jpeg',
@@ -46,7 +46,7 @@ function mediaPart(source: Source): ImagePart | FilePart {
   return { type: source.mediaType?.startsWith('image/') === true ? 'image' : 'file', source };
 }
 
-/** An image is said to be one, whatever its link leads to: a video would cost hundreds of times as much as is held. */
+/** An image is declared as one, whatever its link leads to: a video would cost hundreds of times what is held. */
 export function renderMedia({ type, source }: ImagePart | FilePart): JsonObject {
   if (source.kind === 'base64') return { inlineData: { mimeType: source.mediaType, data: source.data } };
   const mediaType = source.mediaType ?? mediaTypeOfLink(source.url) ?? (type === 'image' ? 'image/jpeg' : undefined);

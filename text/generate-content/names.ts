@@ -1,12 +1,12 @@
-/** The two spellings of the format's field names. */
+/** The two spellings of this format's field names. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../read.ts';
 
-/** No field of the format has a longer name. */
+/** No field has a longer name. */
 const MAXIMUM_NAME_LENGTH = 64;
 
-/** The object with its own field names, not those of what it holds, in camelCase: `inline_data` becomes `inlineData`. */
+/** The object with its own field names, but not nested ones, in camelCase: `inline_data` becomes `inlineData`. */
 export function camelCased(object: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => [camelCase(name), value]));
 }
@@ -18,15 +18,15 @@ function camelCase(name: string): string {
 }
 
 /**
- * An object of the format, its field names in camelCase.
+ * An object of this format, with its field names in camelCase.
  *
- * @throws ServiceError `bad_request` when the value is no object, or has a field twice
+ * @throws ServiceError `bad_request` when the value is not an object, or has a field in both spellings
  */
 export function readFields(value: unknown, path: string): JsonObject {
   const object = readObject(value, path);
   const fields = camelCased(object);
   const isTwice = Object.keys(fields).length < Object.keys(object).length;
-  // Upstreams may take the other one of the two.
+  // Upstreams might read the other one of the two.
   if (isTwice) throw badRequest(`${path === '' ? 'the request' : `"${path}"`} has a field in both spellings: send one`);
   return fields;
 }

@@ -25,7 +25,7 @@ const MAXIMUM_STOP_SEQUENCES_USED = 4;
 const MAXIMUM_CANDIDATES = 8;
 
 export function parseRequest(body: unknown, { address }: ParseContext): TextRequest {
-  if (address === undefined) throw new Error('the native format says its model and whether to stream in the address');
+  if (address === undefined) throw new Error('the native format has its model, and whether to stream, in the path');
   const fields = readFields(body, '');
   checkFields(fields, '', REQUEST_FIELDS, 'refuse');
   const contents = readContents(fields['contents'], 'contents');
@@ -47,7 +47,7 @@ function readGenerationConfig(value: unknown, path: string): Sampling {
   return compact({
     maxOutputTokens: read('maxOutputTokens', integerBetween(1, MAXIMUM_OUTPUT_TOKENS)),
     temperature: read('temperature', numberBetween(0, 2)),
-    // Zero stands for "not set" in both.
+    // Zero means "not set" in both.
     topP: read('topP', numberBetween(0, 1)) || undefined,
     topK: read('topK', integerBetween(0, Number.MAX_SAFE_INTEGER)) || undefined,
     stopSequences: read('stopSequences', readStopSequences)?.slice(0, MAXIMUM_STOP_SEQUENCES_USED),
@@ -57,7 +57,7 @@ function readGenerationConfig(value: unknown, path: string): Sampling {
   });
 }
 
-/** The functions of one item of `tools`. Built-in tools, which are other fields of it, have no effect. */
+/** The functions in an item of `tools`. Its other fields are built-in tools, which have no effect. */
 function readTools(value: unknown, path: string): Tool[] {
   const declarations = readFields(value, path)['functionDeclarations'];
   return (
@@ -76,7 +76,7 @@ function readFunction(value: unknown, path: string): Tool {
   });
 }
 
-/** SDKs send `parameters`, in JSON Schema or in the format's dialect of it, or `parametersJsonSchema`. */
+/** SDKs send `parameters`, in JSON Schema or this format's dialect of it, or `parametersJsonSchema`. */
 function readParameters(fields: JsonObject, path: string): JsonObject | undefined {
   const schema = optional(fields['parametersJsonSchema'], join(path, 'parametersJsonSchema'), readObject);
   const parameters = optional(fields['parameters'], join(path, 'parameters'), readObject);

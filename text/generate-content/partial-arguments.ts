@@ -1,13 +1,13 @@
 /**
- * Arguments of a call that come in pieces, each with the place where it belongs, such as `$.trip.stops[0]`, and one string in
- * any number of them: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
+ * Arguments of a call that arrive in pieces. Each piece has a path, such as `$.trip.stops[0]`, and a string may be
+ * spread over several: https://cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling
  */
 import type { JsonObject } from '../../domain/json.ts';
 import { arrayOf, malformedAnswer, objectOf, stringOf } from '../upstream-errors.ts';
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\['([^']*)'\]|\["([^"]*)"\]/y;
 
-/** Values inside of values do not go deeper than this in any schema that an upstream takes. */
+/** No schema that upstreams accept nests more deeply. */
 const MAXIMUM_DEPTH = 64;
 
 interface Container {
@@ -21,13 +21,13 @@ export class PartialArguments {
   #base: JsonObject = {};
   readonly #root: Container = newContainer(false);
 
-  /** Takes the fields of a call: the pieces that it holds, and what it has whole. */
+  /** Takes the pieces, and any complete arguments, in a call. */
   take(call: JsonObject): void {
     this.#base = { ...this.#base, ...objectOf(call['args']) };
     for (const piece of arrayOf(call['partialArgs'])) this.#put(objectOf(piece));
   }
 
-  /** The JSON text of all that came so far. */
+  /** The JSON text of everything so far. */
   get text(): string {
     return JSON.stringify({ ...this.#base, ...objectOf(jsonOf(this.#root)) });
   }
@@ -49,14 +49,14 @@ export class PartialArguments {
   }
 }
 
-/** The value of a piece; undefined for one that only says that more follows. */
+/** The value of a piece; undefined when it only announces more. */
 function valueOf(piece: JsonObject): string | number | boolean | null | undefined {
   const value = piece['stringValue'] ?? piece['numberValue'] ?? piece['boolValue'];
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
   return 'nullValue' in piece ? null : undefined;
 }
 
-/** @throws ServiceError `processing_failed` when the path cannot be read */
+/** @throws ServiceError `processing_failed` when the path is invalid */
 function stepsOf(path: string): (string | number)[] {
   const steps: (string | number)[] = [];
   STEP.lastIndex = path.startsWith('$') ? 1 : 0;

@@ -1,4 +1,4 @@
-/** The conversation of a native request as canonical turns. */
+/** The conversation in a native request as canonical turns. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, InputPart, TextPart, ToolResultPart, Turn } from '../canonical.ts';
@@ -25,10 +25,10 @@ import { PART_FIELDS, PART_KINDS } from './types.ts';
 type PartKind = (typeof PART_KINDS)[number];
 
 /**
- * The turns of `contents`. Neighbours of one role become one turn, because clients that stream keep each piece of an answer
- * as an item of its own. Items without parts are what such clients keep of an empty answer, and are passed over.
+ * The turns in `contents`. Neighbouring items of one role become one turn, because streaming clients keep each piece of
+ * an answer as an item of its own. Items without parts, which such clients keep of an empty answer, are skipped.
  *
- * @throws ServiceError `bad_request` when nothing is left, or when a function response answers no call before it
+ * @throws ServiceError `bad_request` when nothing is left, or when a function response answers no earlier call
  */
 export function readContents(value: unknown, path: string): Turn[] {
   const calls = new NamedCalls();
@@ -90,7 +90,7 @@ function readInputPart({ kind, fields, path }: PartOnWire): InputPart[] {
   throw badRequest(`"${valuePath}" must be in an item with the role model`);
 }
 
-/** An empty text is no part. */
+/** An empty text yields no part. */
 function readText(value: unknown, path: string): TextPart[] {
   const text = readString(value, path);
   return text === '' ? [] : [{ type: 'text', text }];
@@ -132,7 +132,7 @@ function readResult({ fields, path }: PartOnWire, calls: NamedCalls): ToolResult
   });
 }
 
-/** The format's own names for the result are `output` and `error`; where there is more, all of it is the result. */
+/** This format's own names for the result are `output` and `error`; if there is more, all of it is the result. */
 function textOfResponse(response: JsonObject): string {
   const [[name, value] = ['', undefined], ...others] = Object.entries(response);
   const isWhole = others.length === 0 && (name === 'output' || name === 'error');

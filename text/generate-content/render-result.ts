@@ -7,7 +7,10 @@ import type { RenderContext } from '../wire-format.ts';
 import { unpackCallId } from './thought-signatures.ts';
 import type { AnswerPartOnWire, FinishReasonOnWire, UsageMetadata } from './types.ts';
 
-/** The reasons of an answer: what moderation refused is none. The format cannot say which stop sequence hit. */
+/**
+ * The reasons for which answers end; what moderation refused is an error instead. The format cannot say which stop
+ * sequence hit.
+ */
 export const FINISH_REASONS: Readonly<Record<FinishReason, FinishReasonOnWire>> = {
   stop: 'STOP',
   'stop-sequence': 'STOP',
@@ -15,7 +18,7 @@ export const FINISH_REASONS: Readonly<Record<FinishReason, FinishReasonOnWire>> 
   'tool-calls': 'STOP',
 };
 
-/** What stands for an answer, or the end of one, without parts: SDKs drop an answer from the history that has none. */
+/** The part of an answer, or of its end, without any: SDKs drop an answer without parts from the history. */
 export const EMPTY_PART: AnswerPartOnWire = { text: '' };
 
 export function renderResult(result: TextResult, context: RenderContext): JsonObject {
@@ -47,9 +50,9 @@ function renderCandidate({ parts, finish }: Choice, index: number): JsonObject {
 }
 
 /**
- * The part for a tool call. There is none for a call that the token limit cut, for its arguments are no object.
+ * The part for a tool call. There is none for a call that the token limit cut, because its arguments are not an object.
  *
- * @throws ServiceError `processing_failed` when the arguments are no object for any other reason
+ * @throws ServiceError `processing_failed` when the arguments are not an object for any other reason
  */
 export function renderCall(call: ToolCallPart, finish: FinishReason): AnswerPartOnWire[] {
   const args = objectOfText(call.arguments);
@@ -69,7 +72,7 @@ function objectOfText(text: string): JsonObject | null {
   }
 }
 
-/** Numbers that were not reported are left out where the format allows it and count as 0 otherwise. */
+/** Unreported numbers are left out where the format allows it, and are 0 otherwise. */
 export function renderUsage(usage: Usage): UsageMetadata {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;

@@ -10,8 +10,8 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
 }
 
 /**
- * JSON without the characters that some clients take for the end of a line although server-sent events do not: the vendor's
- * Python SDK cuts there.
+ * JSON without the characters that some clients mistake for line breaks, although they are not in server-sent events:
+ * the vendor's Python SDK cuts there.
  */
 function toJson(value: unknown): string {
   return JSON.stringify(value).replace(
@@ -21,12 +21,12 @@ function toJson(value: unknown): string {
 }
 
 class NativeStreamRenderer implements Stage<StreamEvent, string> {
-  /** The JSON that every event ends with, made once because streams are made of little else. */
+  /** The JSON at the end of every event, made only once because it is most of what a stream consists of. */
   readonly #tail: string;
   readonly #choiceOfPart = new Map<string, number>();
-  /** Calls are sent whole, so one that has begun is kept until its arguments are there. */
+  /** Calls are sent whole, so a call that has begun is kept until its arguments are complete. */
   readonly #openCalls = new Map<string, ToolCallPart>();
-  /** Calls whose arguments are not an object: whether that is a failure depends on how the answer ends. */
+  /** Calls whose arguments are not an object. Whether that is a failure depends on how the answer ends. */
   readonly #brokenCalls = new Map<number, ToolCallPart>();
   #usage: Usage = UNREPORTED_USAGE;
 

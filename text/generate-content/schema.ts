@@ -1,6 +1,6 @@
 /**
- * JSON Schema and the dialect of this format. Clients may describe a tool in either (`parameters`); upstreams are sent
- * JSON Schema (`parametersJsonSchema`), because the dialect knows neither `additionalProperties` nor unions of types.
+ * JSON Schema, and this format's dialect of it. Clients may describe a tool in either (`parameters`); upstreams get
+ * JSON Schema (`parametersJsonSchema`), because the dialect has neither `additionalProperties` nor unions of types.
  */
 import { badRequest } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
@@ -11,12 +11,12 @@ const SCHEMA_FIELDS = ['items', 'additionalProperties', 'not', 'contains', 'prop
 const SCHEMA_LIST_FIELDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'];
 const SCHEMA_MAP_FIELDS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 
-/** The dialect writes these as strings, for they are 64 bits long. */
+/** The dialect writes these as strings, because they have 64 bits. */
 const COUNT_FIELDS = ['minItems', 'maxItems', 'minLength', 'maxLength', 'minProperties', 'maxProperties'];
 
 type SchemaMapper = (schema: JsonObject) => JsonObject;
 
-/** A copy in which the schemas right inside of `schema` are mapped; all else in it is data and stays. */
+/** A copy of `schema` in which its direct subschemas are mapped; everything else is data and stays. */
 function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject {
   const mapped = (value: unknown): unknown => (isObject(value) ? map(value) : value);
   const entries = Object.entries(schema).map(([field, value]) => {
@@ -30,7 +30,7 @@ function mapSubschemas(schema: JsonObject, map: SchemaMapper): JsonObject {
   return Object.fromEntries(entries);
 }
 
-/** A schema in the dialect as JSON Schema; one that is JSON Schema already stays as it is. */
+/** A schema in the dialect as JSON Schema; JSON Schema stays as it is. */
 export function jsonSchemaOf(schema: JsonObject): JsonObject {
   const { nullable, ...fields } = mapSubschemas(camelCased(schema), jsonSchemaOf);
   const counts = COUNT_FIELDS.flatMap((field) => {
@@ -41,7 +41,7 @@ export function jsonSchemaOf(schema: JsonObject): JsonObject {
   return nullable === true ? orNull(typed) : typed;
 }
 
-/** Types are upper-case words in the dialect. */
+/** Types are in upper case in the dialect. */
 function typeOf(type: unknown): unknown {
   if (typeof type !== 'string') return type;
   return type === 'TYPE_UNSPECIFIED' ? undefined : type.toLowerCase();
@@ -58,8 +58,8 @@ function orNull(schema: JsonObject): JsonObject {
 }
 
 /**
- * How many characters the schemas of one request may still grow by. It keeps a small schema, whose definitions refer to
- * each other many times, from filling the memory.
+ * By how many characters the schemas of a request may still grow. Prevents a small schema whose definitions refer to
+ * each other many times from filling the memory.
  */
 export interface Growth {
   characters: number;
@@ -72,8 +72,8 @@ export function permittedGrowth(): Growth {
 const MAXIMUM_REFERENCE_DEPTH = 32;
 
 /**
- * The schema with definitions put where it refers to them: these upstreams refuse most references. One that is recursive,
- * or that leads out of the schema, stays, and then so do the definitions.
+ * The schema with references replaced by the definitions they refer to, because these upstreams refuse most references.
+ * A reference that is recursive, or that leads outside the schema, stays, and then so do the definitions.
  *
  * @throws ServiceError `bad_request` when the schema grows too much
  */
@@ -100,7 +100,7 @@ export function withoutReferences(root: JsonObject, growth: Growth): JsonObject 
   return hasReferences ? compact({ ...replaced, $defs, definitions }) : replaced;
 }
 
-/** About how many characters a value is written with; counted no further than `most`. */
+/** About how long the text of a value is; counted no further than `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 4;
@@ -112,10 +112,10 @@ function sizeOf(value: unknown, most: number): number {
   return size;
 }
 
-/** Longer references lead nowhere in any schema that a model could be given. */
+/** No schema that a model could be given contains longer references. */
 const MAXIMUM_REFERENCE_LENGTH = 1_024;
 
-/** The schema that a reference into the same document means (a JSON pointer, RFC 6901), or null. */
+/** The schema to which a reference into the same document (a JSON pointer, RFC 6901) leads, or null. */
 function lookUp(root: JsonObject, reference: string): JsonObject | null {
   if (!reference.startsWith('#/') || reference.length > MAXIMUM_REFERENCE_LENGTH) return null;
   let value: unknown = root;

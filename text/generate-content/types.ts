@@ -1,8 +1,8 @@
-/** The wire shapes of the native format that the gateway writes, and the tables of the fields that it reads. */
+/** The shapes of the native format that the gateway writes, and tables of the fields that it reads. */
 import type { JsonObject } from '../../domain/json.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Contract 4.8.4. Fields may come in snake_case too; the tables name them in camelCase. */
+/** The fields of contract 4.8.4. Clients may also write them in snake_case. */
 export const REQUEST_FIELDS: FieldTable = {
   contents: 'mapped',
   systemInstruction: 'mapped',
@@ -29,7 +29,7 @@ export const GENERATION_FIELDS: FieldTable = {
   thinkingConfig: 'ignored',
   responseMimeType: 'ignored',
   responseSchema: 'ignored',
-  // The same under the name that takes the whole of JSON Schema.
+  // The same, under the name that accepts all of JSON Schema.
   responseJsonSchema: 'ignored',
   _responseJsonSchema: 'ignored',
   responseFormat: 'ignored',
@@ -49,7 +49,7 @@ export const GENERATION_FIELDS: FieldTable = {
   routingConfig: 'ignored',
 };
 
-/** The fields of a part of which it must have exactly one, and those that may stand beside it. */
+/** A part must have exactly one of these fields; the others may accompany it. */
 export const PART_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
 
 export const PART_FIELDS: FieldTable = {
@@ -77,7 +77,7 @@ export type AnswerPartOnWire =
       readonly thoughtSignature?: string | undefined;
     };
 
-/** Thinking is counted outside of the candidates; cached input inside of the prompt. */
+/** Thinking is not included in the candidates; cached input is included in the prompt. */
 export interface UsageMetadata {
   readonly promptTokenCount: number;
   readonly cachedContentTokenCount?: number | undefined;

@@ -1,4 +1,4 @@
-/** What an upstream that speaks the native format answers, as canonical events. */
+/** The answers of native upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import { newCallId } from '../call-ids.ts';
 import type { StreamEvent, Usage } from '../canonical.ts';
@@ -20,7 +20,7 @@ import { settleUsage } from '../usage.ts';
 import { PartialArguments } from './partial-arguments.ts';
 import { packCallId } from './thought-signatures.ts';
 
-/** The events of a whole response, which has the shape of one event of a stream. */
+/** The events of a complete response, which has the shape of one stream event. */
 export function parseResult(body: unknown): StreamEvent[] {
   if (!isObject(body)) throw malformedAnswer();
   const events: StreamEvent[] = [];
@@ -35,17 +35,17 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
   return new NativeStreamParser();
 }
 
-/** @param body `{error: {code, message, status, details}}`, as of https://google.aip.dev/193 */
+/** @param body `{error: {code, message, status, details}}`: https://google.aip.dev/193 */
 export function parseError(status: number, body: unknown, retryAfterSeconds?: number): UpstreamError {
-  // A stream that fails before its first event is answered with a list of one.
+  // A stream that fails before its first event is answered with a list of one error.
   const error = objectOf(objectOf(arrayOf(body)[0] ?? body)['error']);
-  const told = sentenceOf(body, error);
+  const reported = sentenceOf(body, error);
   const details = arrayOf(error['details']).map(objectOf);
-  // A wrong key of the gateway's own is reported as an invalid argument.
-  if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, [], told);
+  // A wrong key, which is the gateway's own, is reported as an invalid argument.
+  if (details.some((detail) => detail['reason'] === 'API_KEY_INVALID')) return upstreamError(401, [], reported);
   const isTooLong = /exceeds the maximum number of (input )?tokens/i.test(stringOf(error['message']));
   const codes = isTooLong ? ['context_length_exceeded'] : [error['status']];
-  return upstreamError(status, codes, told, retryAfterSeconds ?? retryDelayOf(details));
+  return upstreamError(status, codes, reported, retryAfterSeconds ?? retryDelayOf(details));
 }
 
 /** The whole seconds of a `RetryInfo`, whose delay is written `34.07s`. */
@@ -55,7 +55,7 @@ function retryDelayOf(details: readonly JsonObject[]): number | undefined {
   return seconds === undefined ? undefined : Math.ceil(seconds);
 }
 
-/** A call whose arguments still come. */
+/** A call whose arguments are not complete. */
 interface OpenCall {
   id: string;
   readonly name: string;
@@ -64,7 +64,7 @@ interface OpenCall {
 }
 
 class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
-  /** The reasons as they were told. */
+  /** The reasons as reported. */
   readonly #finishes = new Map<number, string>();
   readonly #choices = new Set<number>();
   readonly #choicesWithContent = new Set<number>();
@@ -79,16 +79,19 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.takeResponse(response, emit);
   }
 
-  /** Emits the finishes, which wait for the end because some upstreams give a reason in every event: the last counts. */
+  /**
+   * Emits the finishes. They wait for the end, because some upstreams give a reason in every event, and the last one
+   * counts.
+   */
   end(emit: Emit<StreamEvent>): void {
     for (const choice of this.#openCalls.keys()) this.#endCall(choice, emit);
-    for (const [choice, told] of this.#finishes) {
-      checkFinish(told, this.#choicesWithContent.has(choice));
-      emit({ type: 'finish', choice, reason: finishReasonOf(told) ?? 'stop' });
+    for (const [choice, reported] of this.#finishes) {
+      checkFinish(reported, this.#choicesWithContent.has(choice));
+      emit({ type: 'finish', choice, reason: finishReasonOf(reported) ?? 'stop' });
     }
   }
 
-  /** Takes the whole of an answer, which is over also where the upstream gives no reason. */
+  /** Takes a complete answer, which has ended even without a reason. */
   takeWhole(response: JsonObject, emit: Emit<StreamEvent>): void {
     this.takeResponse(response, emit);
     for (const choice of this.#choices) if (!this.#finishes.has(choice)) this.#finishes.set(choice, '');
@@ -103,13 +106,13 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       this.#started = true;
       const id = stringOf(response['responseId']) || null;
       emit({ type: 'response-start', id, model: stringOf(response['modelVersion']) || null });
-      // The formats that begin with the usage are to know the input's.
+      // Formats that begin with the usage need that of the input.
       if (usage !== null) emit({ type: 'usage', usage });
     }
     for (const [position, item] of arrayOf(response['candidates']).entries()) {
       this.#takeCandidate(objectOf(item), position, emit);
     }
-    // The parts of this event are counted in it.
+    // It includes the parts of this event.
     if (usage !== null) emit({ type: 'usage', usage });
   }
 
@@ -122,10 +125,10 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
     const { parts } = objectOf(candidate['content']);
     for (const part of arrayOf(parts)) this.#takePart(objectOf(part), choice, emit);
-    const told = stringOf(candidate['finishReason']);
-    if (finishReasonOf(told) === null) return;
-    checkFinish(told, true);
-    this.#finishes.set(choice, told);
+    const reported = stringOf(candidate['finishReason']);
+    if (finishReasonOf(reported) === null) return;
+    checkFinish(reported, true);
+    this.#finishes.set(choice, reported);
   }
 
   #takePart(part: JsonObject, choice: number, emit: Emit<StreamEvent>): void {
@@ -140,10 +143,10 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (signature !== undefined) emit({ type: 'reasoning-end', id: `reasoning-${choice}`, signature });
   }
 
-  /** Most calls come whole. Those whose arguments come in pieces say that they go on, and name the function only once. */
-  #takeCall(told: JsonObject, signature: string | undefined, choice: number, emit: Emit<StreamEvent>): void {
-    const id = stringOf(told['id']);
-    const name = stringOf(told['name']);
+  /** Most calls come whole. Those whose arguments come in pieces announce more, and name the function only once. */
+  #takeCall(reported: JsonObject, signature: string | undefined, choice: number, emit: Emit<StreamEvent>): void {
+    const id = stringOf(reported['id']);
+    const name = stringOf(reported['name']);
     let call = this.#openCalls.get(choice);
     if (
       call !== undefined &&
@@ -153,19 +156,19 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
       call = undefined;
     }
     if (call === undefined) {
-      // The end of a call that has ended already.
-      if (name === '' && told['args'] === undefined && told['partialArgs'] === undefined) return;
+      // The end of a call that has already ended.
+      if (name === '' && reported['args'] === undefined && reported['partialArgs'] === undefined) return;
       if (name === '') throw malformedAnswer();
       call = { id, name, signature, arguments: new PartialArguments() };
       this.#openCalls.set(choice, call);
     }
     call.id ||= id;
     call.signature ??= signature;
-    call.arguments.take(told);
-    if (told['willContinue'] !== true) this.#endCall(choice, emit);
+    call.arguments.take(reported);
+    if (reported['willContinue'] !== true) this.#endCall(choice, emit);
   }
 
-  /** Most calls have no id; clients of other formats need one, and keep the signature in it. */
+  /** Most calls have no id. Clients of other formats need one, and keep the signature inside it. */
   #endCall(choice: number, emit: Emit<StreamEvent>): void {
     const call = this.#openCalls.get(choice);
     if (call === undefined) return;
@@ -181,7 +184,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   }
 }
 
-/** An error, or a prompt that was blocked, which leaves no candidates. */
+/** @throws ServiceError for an error, or for a blocked prompt, which has no candidates */
 function throwIfFailed(response: JsonObject): void {
   const { error } = response;
   if (error !== undefined && error !== null) {
@@ -192,8 +195,8 @@ function throwIfFailed(response: JsonObject): void {
 }
 
 /**
- * Usage with thinking inside the output. The total is the prompt, the results of built-in tools, the thinking and the
- * candidates; some upstreams count the thinking among the candidates, which the total tells.
+ * Usage with thinking included in the output. The total is the sum of the prompt, the results of built-in tools, the
+ * thinking and the candidates. Some upstreams count the thinking among the candidates, which the total reveals.
  */
 function usageOf(metadata: JsonObject): Usage {
   const count = (field: string): number | null => countOf(metadata[field]);

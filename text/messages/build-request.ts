@@ -22,10 +22,12 @@ import { REQUEST_FIELDS } from './types.ts';
 const PATH = '/messages';
 const VERSION = '2023-06-01';
 
-/** The format must have a limit; where nothing is held for, it is one that every model of the catalogue can reach. */
+/**
+ * The format requires a bound. Where nothing is held for, this one does, which every model in the catalogue supports.
+ */
 const DEFAULT_MAXIMUM_TOKENS = 64_000;
 
-/** `none` is said in another field, and the format knows nothing below `low`. */
+/** `none` belongs into another field, and the format has nothing below `low`. */
 const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
   minimal: 'low',
   low: 'low',
@@ -37,7 +39,9 @@ const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
-/** Seeds, penalties and verbosity have no counterpart here and no effect; what changes the answer's shape is refused. */
+/**
+ * Seeds, penalties and verbosity do not exist here and have no effect; what would change the answer's shape is refused.
+ */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');
@@ -68,8 +72,8 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 }
 
 /**
- * The client's body with the upstream's model name and without the fields that have no effect: upstreams refuse some of
- * them, and would act on others. The wish for a cache stays, for it changes no answer.
+ * The client's body with the upstream's model name, without the fields that are to have no effect: upstreams would
+ * refuse some of them, and act on others. Cache control stays, because it does not change the answer.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const fields = Object.entries(body).filter(([field, value]) => {
@@ -80,10 +84,10 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };
 }
 
-/** Where blocks stand in a request, and in one another. */
+/** The fields that contain blocks, in a request and in other blocks. */
 const BLOCK_FIELDS = ['system', 'tools', 'messages', 'content'];
 
-/** Caches that are kept for longer cost more to write than clients pay, so all are kept for as long as usual. */
+/** Longer-lived caches cost more to write than clients pay, so all get the usual lifetime. */
 function withUsualCache(holder: JsonObject): JsonObject {
   const blocks = BLOCK_FIELDS.flatMap((field) => {
     const value = holder[field];
@@ -105,7 +109,7 @@ interface Message {
   readonly content: JsonObject[];
 }
 
-/** Messages whose roles alternate, with tool results at the beginning of the user message after their calls. */
+/** Messages with alternating roles, and tool results at the beginning of the user message after their calls. */
 function renderMessages(turns: readonly Turn[]): JsonObject[] {
   const messages: Message[] = [];
   for (const turn of pairToolResults(mergeNeighbours(withPortableCallIds(turns)))) {
@@ -135,7 +139,7 @@ function textOrBlocks(blocks: readonly JsonObject[]): unknown {
   return blocks.length === 1 && first['type'] === 'text' ? first['text'] : blocks;
 }
 
-/** Upstreams of the format take no text and no stop sequence of white space alone. */
+/** Upstreams of this format refuse text and stop sequences that consist of white space. */
 function isBlank(text: string): boolean {
   return text.trim() === '';
 }
@@ -166,7 +170,7 @@ function renderFile(part: FilePart): JsonObject {
   const mediaType = part.source.mediaType ?? 'application/pdf';
   if (mediaType.startsWith('image/')) return renderImage(part);
   if (mediaType !== 'application/pdf') {
-    throw badRequest(`the model does not take files of the type ${mediaType}: send text, images or PDF`);
+    throw badRequest(`the model does not accept files of the type ${mediaType}: send text, images or PDF`);
   }
   return compact({ type: 'document', source: renderSource(part.source), title: part.filename });
 }
@@ -176,7 +180,7 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
   if (part.type === 'tool-call') {
     return [{ type: 'tool_use', id: part.callId, name: part.name, input: argumentsOf(part) }];
   }
-  // Upstreams check the signature, so reasoning without one stays out.
+  // Upstreams check the signature, so reasoning without one is left out.
   const { text, signature, redacted } = part;
   if (signature === undefined || signature === '') return [];
   if (redacted === true) return [{ type: 'redacted_thinking', data: signature }];
@@ -212,5 +216,5 @@ function renderOutputFormat(format: OutputFormat): JsonObject {
   if (format.type === 'json-schema' && format.schema !== undefined) {
     return { type: 'json_schema', schema: format.schema };
   }
-  throw badRequest('the model answers in JSON only by a schema: send a "json_schema" format with a "schema"');
+  throw badRequest('the model answers in JSON only with a schema: send a "json_schema" format with a "schema"');
 }

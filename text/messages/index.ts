@@ -1,9 +1,9 @@
-/** The messages format: contract 4.8.3. Its version header is the business of the routes. */
+/** The messages format: contract 4.8.3. The endpoint checks its version header. */
 import { encodeEvent } from '../sse.ts';
 import type { WireFormat } from '../wire-format.ts';
 import { buildRequest, forwardRequest, takesStopSequence } from './build-request.ts';
 import { renderError, renderStreamError } from './errors.ts';
-import { mender } from './mend.ts';
+import { repairer } from './repair.ts';
 import { parseRequest } from './parse-request.ts';
 import { renderResult } from './render-result.ts';
 import { renderStream } from './render-stream.ts';
@@ -27,7 +27,7 @@ export const messages: WireFormat = {
     forwardRequest,
     parseResult,
     parseStream,
-    mender,
+    repairer,
     parseError,
   },
 };

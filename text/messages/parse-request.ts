@@ -34,10 +34,10 @@ import {
 } from '../read.ts';
 import { REQUEST_FIELDS } from './types.ts';
 
-/** The format's schemas have no name, which other formats ask for. */
+/** This format's schemas have no name, but other formats require one. */
 const SCHEMA_NAME = 'answer';
 
-/** Other formats take no longer names of end users; the beginning of a longer one still tells users apart. */
+/** Other formats accept no longer names for end users; the beginning of a longer one still distinguishes users. */
 const MAXIMUM_USER_ID_LENGTH = 64;
 
 export function parseRequest(body: unknown): TextRequest {
@@ -53,7 +53,7 @@ export function parseRequest(body: unknown): TextRequest {
     stream: optional(fields['stream'], 'stream', readBoolean) ?? false,
     turns: [...readSystem(fields['system']), ...turns],
     tools,
-    // Without tools the choice has no effect, whatever it says.
+    // Without tools the choice has no effect, whatever it is.
     ...(tools.length === 0 ? {} : optional(fields['tool_choice'], 'tool_choice', readToolChoice)),
     sampling: readSampling(fields),
     reasoningEffort: optional(
@@ -82,8 +82,8 @@ function readSystem(value: unknown): Turn[] {
 }
 
 /**
- * A message as turns: the tool results of a user message are a turn of their own, before the rest of it. The role
- * `system`, which the format's newer clients send for instructions in mid-conversation, stays where it stands.
+ * A message as turns. The tool results in a user message become a turn of their own, before the rest of the message.
+ * System messages, which newer clients send for instructions in mid-conversation, stay where they are.
  */
 function readMessage(value: unknown, path: string): Turn[] {
   const message = readObject(value, path);
@@ -107,7 +107,7 @@ function userTurns(blocks: readonly (InputPart | ToolResultPart)[]): Turn[] {
   return input.length === 0 ? [answered] : [answered, { role: 'user', parts: input }];
 }
 
-/** Content is a string or an array of blocks; an empty string is no block. */
+/** Content is a string or an array of blocks; an empty string yields no block. */
 function readContent<Part>(value: unknown, path: string, readBlock: Reader<Part>): (Part | TextPart)[] {
   if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
   if (Array.isArray(value)) return readArray(value, path, readBlock);
@@ -158,14 +158,14 @@ function readImage(source: JsonObject, path: string): ImagePart {
   return { type: 'image', source: readBytes(source, path) };
 }
 
-/** A document is a file, or text that is already there as such. */
+/** A document is a file, or plain text. */
 function readDocument(source: JsonObject, path: string, filename: string | undefined): FilePart | TextPart {
   switch (oneOf(['base64', 'url', 'text'])(source['type'], join(path, 'type'))) {
     case 'base64':
       return compact({ type: 'file', source: readBytes(source, path), filename } as const);
     case 'url': {
       const file = readUrl(source['url'], join(path, 'url'));
-      // Links are to PDF only.
+      // Links can only lead to PDF.
       return compact({ type: 'file', source: { mediaType: 'application/pdf', ...file }, filename } as const);
     }
     default:

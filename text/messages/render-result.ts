@@ -13,11 +13,11 @@ export const STOP_REASONS: Readonly<Record<FinishReason, MessagesStopReason>> = 
   'tool-calls': 'tool_use',
 };
 
-/** What an answer without text and tool calls holds, so that clients find a block where they look for one. */
+/** The only block of an answer without text and tool calls, so that clients that expect a block find one. */
 export const EMPTY_TEXT: MessagesBlock = { type: 'text', text: '' };
 
 /**
- * The message for the first choice, which is the only one that the format can ask for.
+ * The message for the first choice: the format cannot ask for more than one.
  *
  * @throws ServiceError `processing_failed` when the model called a tool with arguments that are not a JSON object
  */
@@ -40,7 +40,7 @@ export function renderStop(finish: Finish): JsonObject {
   return { stop_reason: STOP_REASONS[finish.reason], stop_sequence: finish.stopSequence ?? null };
 }
 
-/** Counts that were not reported are 0 or, in the details, left out. */
+/** Unreported counts are 0 or, in the details, left out. */
 export function renderUsage(usage: Usage): MessagesUsage {
   const { cacheRead, cacheWrite, reasoning } = usage;
   return compact({
@@ -58,14 +58,14 @@ function renderContent({ parts, finish }: Choice): MessagesBlock[] {
     if (part.type === 'tool-call') {
       return { type: 'tool_use', id: part.callId, name: part.name, input: inputOf(part, finish) };
     }
-    // The signature is a string for SDKs, also where the upstream gave none.
+    // SDKs expect the signature to be a string, even when the upstream gave none.
     if (part.redacted === true) return { type: 'redacted_thinking', data: part.signature ?? '' };
     return { type: 'thinking', thinking: part.text, signature: part.signature ?? '' };
   });
   return parts.every((part) => part.type === 'reasoning') ? [...blocks, EMPTY_TEXT] : blocks;
 }
 
-/** The arguments as an object. Those that the token limit cut off are none: the stop reason warns of them. */
+/** The arguments as an object; empty when the token limit cut them off, of which the stop reason warns. */
 function inputOf(call: ToolCallPart, finish: Finish): JsonObject {
   const input = parsedOrNull(call.arguments);
   if (isObject(input)) return input;

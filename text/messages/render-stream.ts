@@ -15,7 +15,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   readonly #context: RenderContext;
   #usage: Usage = UNREPORTED_USAGE;
   #messageStarted = false;
-  /** The part that is open, and whether its block is: whether reasoning is redacted shows only later. */
+  /** The open part. Its block may start later, because only then it is known whether reasoning is redacted. */
   #part: string | null = null;
   #blockStarted = false;
   #blockIndex = 0;
@@ -26,7 +26,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   }
 
   push(event: StreamEvent, emit: Emit<string>): void {
-    // The message starts with the event after this one, which may be the usage that the start tells.
+    // The message starts with the next event, which may be the usage that the start contains.
     if (event.type === 'response-start') return;
     if (event.type === 'usage') this.#usage = mergeUsage(this.#usage, event.usage);
     this.#startMessage(emit);
@@ -62,7 +62,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
     emitEvent('message_stop', {}, emit);
   }
 
-  /** A message is one choice. Parts of others, which nobody can have asked for, are left out. */
+  /** A message has one choice. Parts of others, for which nobody can have asked, are left out. */
   #isOfTheMessage(event: Exclude<StreamEvent, { type: 'response-start' | 'usage' }>): boolean {
     const choice = 'choice' in event ? event.choice : undefined;
     if (event.type === 'finish' || event.type.endsWith('-start')) return (choice ?? 0) === 0;
@@ -117,7 +117,7 @@ class MessagesStreamRenderer implements Stage<StreamEvent, string> {
   }
 }
 
-/** SDKs take an event by the name of its line and its content by the type inside, so both are there. */
+/** SDKs recognise an event by its `event:` line, and its content by the `type` inside, so both are there. */
 function emitEvent(type: string, fields: JsonObject, emit: Emit<string>): void {
   emit(encodeEvent(JSON.stringify({ type, ...fields }), type));
 }

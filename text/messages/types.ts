@@ -1,8 +1,8 @@
-/** The wire shapes of the messages format that the gateway writes, and the table of the fields that it reads. */
+/** The shapes of the messages format that the gateway writes, and a table of the fields that it reads. */
 import type { JsonObject } from '../../domain/json.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Contract 4.8.3 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** The fields of contract 4.8.3, and the format's other standard fields, which have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   max_tokens: 'mapped',
@@ -38,7 +38,7 @@ export type MessagesBlock =
   | { readonly type: 'tool_use'; readonly id: string; readonly name: string; readonly input: JsonObject };
 
 export interface MessagesUsage {
-  /** Without the tokens that were read from the cache or written to it. */
+  /** Without tokens that were read from or written to a cache. */
   readonly input_tokens: number;
   readonly cache_creation_input_tokens?: number | undefined;
   readonly cache_read_input_tokens?: number | undefined;

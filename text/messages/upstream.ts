@@ -1,4 +1,4 @@
-/** What an upstream that speaks the messages format answers, as canonical events. */
+/** The answers of messages upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { AnswerPart, FinishReason, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
@@ -19,17 +19,17 @@ import {
   upstreamError,
 } from '../upstream-errors.ts';
 
-/** Failures that upstreams name by their sentence alone, under a type that says no more than "invalid". */
+/** Failures that only the message identifies, because the type says no more than "invalid". */
 const CODE_BY_SENTENCE: readonly (readonly [RegExp, string])[] = [
   [/prompt is too long/i, 'context_length_exceeded'],
   [/content filtering policy/i, 'content_filter'],
-  // The gateway's own credit, which is nothing that its clients could mend.
+  // The gateway's own credit, about which its clients can do nothing.
   [/credit balance is too low/i, 'insufficient_quota'],
 ];
 
-/** What a stop reason means; that the model was done, for one that is not known. */
-export function stopReasonOf(told: string): FinishReason {
-  return told === 'stop_sequence' ? 'stop-sequence' : (finishReasonOf(told) ?? 'stop');
+/** What a stop reason means. An unknown one means that the model was done. */
+export function stopReasonOf(reported: string): FinishReason {
+  return reported === 'stop_sequence' ? 'stop-sequence' : (finishReasonOf(reported) ?? 'stop');
 }
 
 export function parseResult(body: unknown): StreamEvent[] {
@@ -63,8 +63,8 @@ function codesOf(error: JsonObject): unknown[] {
 function throwIfError(body: JsonObject, eventName: string | null = null): void {
   const error = body['error'];
   if (body['type'] !== 'error' && eventName !== 'error' && (error === undefined || error === null)) return;
-  const told = isObject(error) ? error : body;
-  throw upstreamError(null, codesOf(told), told['message']);
+  const reported = isObject(error) ? error : body;
+  throw upstreamError(null, codesOf(reported), reported['message']);
 }
 
 function startOf(message: JsonObject): StreamEvent {
@@ -72,20 +72,20 @@ function startOf(message: JsonObject): StreamEvent {
 }
 
 /**
- * The finish that a message or the delta of a stream's end tells.
+ * The finish in a message, or in the delta at the end of a stream.
  *
- * @throws ServiceError when it is none of an answer
+ * @throws ServiceError when the answer failed
  */
 function finishOf(message: JsonObject, hasContent: boolean): StreamEvent {
-  const told = stringOf(message['stop_reason']);
-  checkFinish(told, hasContent);
-  const reason = stopReasonOf(told);
+  const reported = stringOf(message['stop_reason']);
+  checkFinish(reported, hasContent);
+  const reason = stopReasonOf(reported);
   const stopSequence = stringOf(message['stop_sequence']);
   if (reason !== 'stop-sequence' || stopSequence === '') return { type: 'finish', reason };
   return { type: 'finish', reason, stopSequence };
 }
 
-/** The part that a block is; null for blocks of tools that the upstream runs itself, which nobody asked for. */
+/** The part that a block becomes; null for tools that the upstream runs itself, for which nobody asked. */
 function partOf(block: JsonObject): AnswerPart | null {
   switch (block['type']) {
     case 'text':
@@ -112,7 +112,7 @@ function partOf(block: JsonObject): AnswerPart | null {
   }
 }
 
-/** Whether a part is more than what the model thought. */
+/** Whether a part is more than thinking. */
 function isContent(part: AnswerPart): boolean {
   return part.type === 'tool-call' || (part.type === 'text' && part.text !== '');
 }
@@ -124,22 +124,22 @@ interface Block {
   readonly type: Kind;
   readonly redacted: boolean;
   signature: string | undefined;
-  /** The input that the block started with, which counts when no delta brings another. */
+  /** The input with which the block started, which counts if no delta brings another. */
   input: string;
 }
 
 const NO_ARGUMENTS = '{}';
 
-/** Added to the index of a call for text that some upstreams put into its block, while the call goes on. */
+/** Added to a call's index for text that some upstreams put into its block while the call goes on. */
 const BESIDE = 0.5;
 
 class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   readonly #counts = new Counts();
-  /** The open blocks by the index that the upstream gives; some upstreams use one again, or leave it out. */
+  /** The open blocks by the upstream's index, which some upstreams reuse or leave out. */
   readonly #blocks = new Map<number, Block>();
-  /** The message as its start tells it. */
+  /** The message in the start event. */
   #message: JsonObject = {};
-  /** Parts that stand in the start already, by index, while they may still be told again as blocks. */
+  /** Parts that are already in the start, by index, while they may still be repeated as blocks. */
   readonly #partsOfStart = new Map<number, AnswerPart>();
   #blockCount = 0;
   #lastIndex = 0;
@@ -168,15 +168,15 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     }
   }
 
-  /** Ends the blocks that the upstream left open; an answer without its end stays unfinished. */
+  /** Ends the blocks that the upstream left open. An answer without its end stays unfinished. */
   end(emit: Emit<StreamEvent>): void {
     this.#emitPartsOfStart(Infinity, emit);
     for (const index of this.#blocks.keys()) this.#endBlock(index, emit);
   }
 
   /**
-   * Takes a start, which may come twice. One that comes after content and is of another message, or that leaves a call half
-   * written, begins the answer anew: the client has the first try already, and both together are no answer.
+   * Takes a start, which may come twice. A start after content that is for another message, or that leaves a call half
+   * written, begins the answer anew. The client already has the first try, and both together are not an answer.
    */
   #startMessage(message: JsonObject, emit: Emit<StreamEvent>): void {
     const isOther = message['id'] !== this.#message['id'];
@@ -241,7 +241,7 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     return block;
   }
 
-  /** The open block for a delta of text or reasoning. Where the upstream did not start one, the delta does. */
+  /** The open block for a delta of text or reasoning. If the upstream did not start one, the delta does. */
   #blockFor(index: number, type: 'text' | 'reasoning', emit: Emit<StreamEvent>): Block {
     const isInCall = this.#blocks.get(index)?.type === 'tool-call';
     const place = isInCall ? index + BESIDE : index;
@@ -292,8 +292,8 @@ class MessagesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
 }
 
 /**
- * The counts of one answer, which come in pieces: each report holds running totals of the fields that it has. Some
- * upstreams fill the fields that they do not know yet, or told before, with 0.
+ * The counts of one answer. They come in several reports with running totals of some of the fields. Some upstreams put
+ * 0 into fields that they do not know yet, or have reported before.
  */
 class Counts {
   #input: number | null = null;
@@ -304,9 +304,9 @@ class Counts {
   #isOutputKnown = false;
 
   /**
-   * Takes a report and returns all that is known, with the cached tokens inside the input.
+   * Takes a report, and returns everything that is known, with cached tokens included in the input.
    *
-   * @param at a report at the start cannot know the output yet: whatever the end says of it, 0 too, counts instead
+   * @param at a report at the start cannot know the output yet: whatever the end reports, even 0, replaces it
    */
   take(report: unknown, at: 'start' | 'end'): Usage {
     const fields = objectOf(report);
@@ -326,8 +326,8 @@ class Counts {
   }
 
   /**
-   * An input that differs from the one told before is of another pass over the prompt, which some upstreams make for tools
-   * of their own: what was cached in the pass before is then not counted beside it.
+   * An input that differs from the one reported before belongs to another pass over the prompt, which some upstreams
+   * make for tools of their own; then what was cached in the earlier pass is not added to it.
    */
   #takeInput(fields: JsonObject): void {
     const input = countOf(fields['input_tokens']);
@@ -340,12 +340,12 @@ class Counts {
   }
 }
 
-/** A later count instead of an earlier one, unless it is 0. */
+/** The later count, unless it is 0. */
 function later(earlier: number | null, count: number | null): number | null {
   return count === null || (count === 0 && earlier !== null) ? earlier : count;
 }
 
-/** The tokens written to the cache, where an upstream tells them by how long they are kept alone. */
+/** The tokens written to the cache, where an upstream reports them only by lifetime. */
 function writtenByLifetime(value: unknown): number | null {
   const counts = Object.values(objectOf(value)).flatMap((count) => countOf(count) ?? []);
   return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);

@@ -11,19 +11,19 @@ import { itemTypeOf } from './parse-input.ts';
 
 const PATH = '/responses';
 
-/** Upstreams of this format refuse a smaller budget, which clients of other formats send to try a model out. */
+/** Upstreams of this format refuse a smaller budget, which clients of other formats send to try out a model. */
 export const MINIMUM_OUTPUT_TOKENS = 16;
 
-/** Upstreams of this format ask for a name with the bytes of a file. */
+/** Upstreams of this format require a file name with the bytes of a file. */
 const DEFAULT_FILENAME = 'file';
 
 /**
- * The format has no place for a seed, penalties, `top_k` or the signatures of tool calls: they have no effect. The gateway
- * cuts at stop sequences itself.
+ * The format has no seed, penalties, `top_k` or signatures of tool calls, so these have no effect. The gateway itself
+ * cuts at stop sequences.
  */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, tools, toolChoice, reasoningEffort } = request;
-  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer to a request: ask for one');
+  if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer per request: ask for one');
   const textConfig = renderTextConfig(request);
   const body = compact({
     model: options.model,
@@ -44,7 +44,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
-/** What would choose what the gateway pays, and what is kept on its account. */
+/** Fields that would decide what the gateway pays, or what its account stores. */
 const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
   'moderation',
   'prompt_cache_options',
@@ -53,8 +53,8 @@ const FIELDS_KEPT_BACK: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The client's body with the upstream's model name, and without what would make the upstream keep or look up state, or
- * serve the request at another price.
+ * The client's body with the upstream's model name, without anything that would make the upstream store or look up
+ * state, or serve the request at another price.
  */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
@@ -76,7 +76,7 @@ export function forwardRequest(body: JsonObject, request: TextRequest, options: 
   };
 }
 
-/** Whether an input item says all there is to it. References and reasoning without its encrypted form do not. */
+/** Whether an input item is complete in itself, which references and reasoning without its encrypted form are not. */
 function isSelfContained(item: unknown): boolean {
   if (!isObject(item)) return true;
   const type = itemTypeOf(item);
@@ -84,8 +84,8 @@ function isSelfContained(item: unknown): boolean {
 }
 
 /**
- * The item without its id, which is of an answer that no upstream has stored: one that is looked up in vain fails the
- * request. The id of a call stays, or is replaced by one that the upstream takes.
+ * The item without its id: no upstream has stored the answer it is from, and looking it up in vain would fail the
+ * request. The id of a call stays, or is replaced by one that the upstream accepts.
  */
 function withKnownIds(item: unknown, callIds: ReadonlyMap<string, string>): unknown {
   if (!isObject(item)) return item;
@@ -114,7 +114,7 @@ function renderTurn(turn: Turn): JsonObject[] {
   }
 }
 
-/** One text part is a plain string, which every compatible upstream understands. */
+/** A single text part becomes a plain string, which every compatible upstream understands. */
 function renderContent(parts: readonly InputPart[]): unknown {
   const [first] = parts;
   if (first === undefined) return '';
@@ -130,7 +130,7 @@ function renderInputPart(part: InputPart): JsonObject {
   return { type: 'input_file', file_data: urlOf(part.source), filename: part.filename ?? DEFAULT_FILENAME };
 }
 
-/** Reasoning goes back only with what the model signed it with: nothing else of it is accepted. */
+/** Reasoning is sent back only with the model's signature: without it, it would not be accepted. */
 function renderAnswerPart(part: AnswerPart): JsonObject[] {
   if (part.type === 'text') return part.text === '' ? [] : [{ role: 'assistant', content: part.text }];
   if (part.type === 'tool-call') {
@@ -141,7 +141,7 @@ function renderAnswerPart(part: AnswerPart): JsonObject[] {
   return [{ type: 'reasoning', summary, encrypted_content: part.signature }];
 }
 
-/** `strict` is always said, because its default differs from that of the other formats. */
+/** `strict` is always set, because its default differs from that of the other formats. */
 export function renderTool(tool: Tool): JsonObject {
   const { name, description, parameters, strict } = tool;
   return compact({
@@ -157,7 +157,7 @@ export function renderToolChoice(choice: ToolChoice): unknown {
   return choice.type === 'tool' ? { type: 'function', name: choice.name } : choice.type;
 }
 
-/** The settings of the answer's text that the request makes; empty when it makes none. */
+/** The request's settings for the answer's text; empty when there are none. */
 export function renderTextConfig({ outputFormat, verbosity }: TextRequest): JsonObject {
   return compact({ format: outputFormat === undefined ? undefined : renderOutputFormat(outputFormat), verbosity });
 }

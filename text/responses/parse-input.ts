@@ -1,4 +1,4 @@
-/** The input of a responses request, a string or a list of items, as canonical turns: contract 4.8.2. */
+/** The input of a responses request (a string or a list of items) as canonical turns: contract 4.8.2. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, InputPart, ReasoningPart, TextPart, ToolCallPart, Turn } from '../canonical.ts';
@@ -21,10 +21,10 @@ import { ITEM_ID_PREFIXES } from './types.ts';
 const ITEM_TYPES = ['message', 'reasoning', 'function_call', 'function_call_output', 'item_reference'] as const;
 
 /**
- * Reads the value of `input`. An answer comes back as one item for each of its parts, so neighbours of one role are one
- * turn.
+ * Reads the value of `input`. Clients send an answer back as one item per part, so neighbouring items of one role
+ * become one turn.
  *
- * @throws ServiceError `bad_request` naming the item or field that is missing, malformed or not supported
+ * @throws ServiceError `bad_request` that names the item or field that is missing, malformed or not supported
  */
 export function parseInput(value: unknown): Turn[] {
   if (typeof value === 'string') {
@@ -37,7 +37,7 @@ export function parseInput(value: unknown): Turn[] {
   return turns;
 }
 
-/** The turn that an item makes; an item that says nothing makes none. */
+/** The turn that an item becomes; none for an item without content. */
 function readItem(value: unknown, path: string): Turn[] {
   const item = readObject(value, path);
   switch (oneOf(ITEM_TYPES)(itemTypeOf(item), join(path, 'type'))) {
@@ -59,15 +59,15 @@ function readItem(value: unknown, path: string): Turn[] {
   }
 }
 
-/** The type of an input item; it may be left out of messages and of references. */
+/** The type of an input item, which messages and references may leave out. */
 export function itemTypeOf(item: JsonObject): unknown {
   const untyped = item['role'] === undefined && typeof item['id'] === 'string' ? 'item_reference' : 'message';
   return item['type'] ?? untyped;
 }
 
 /**
- * Nothing is stored, so no reference can be followed. Reasoning that is referred to can be left out, as the model thinks
- * again; anything else would be missing from the conversation.
+ * Nothing is stored, so references cannot be followed. A reference to reasoning can be dropped, because the model will
+ * think again; anything else would be missing from the conversation.
  */
 function dropReference(item: JsonObject, path: string): [] {
   const id = readString(item['id'], join(path, 'id'));
@@ -90,7 +90,7 @@ function readMessage(item: JsonObject, path: string): Turn {
   }
 }
 
-/** Content is a string or an array of parts; an empty string is no part. */
+/** Content is a string or an array of parts; an empty string yields no part. */
 function readContent<Part>(value: unknown, path: string, readPart: Reader<Part>): (Part | TextPart)[] {
   if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
   if (Array.isArray(value)) return readArray(value, path, readPart);
@@ -156,7 +156,7 @@ function readFunctionCall(item: JsonObject, path: string): ToolCallPart {
   };
 }
 
-/** Reasoning as a client got it: its text, what the model wants back beside it, or both. Null when it has neither. */
+/** Reasoning as the client got it: its text, its signature, or both. Null when it has neither. */
 function readReasoning(item: JsonObject, path: string): ReasoningPart | null {
   const text = [...readTexts(item, path, 'summary'), ...readTexts(item, path, 'content')].join('\n\n');
   const signature = optional(item['encrypted_content'], join(path, 'encrypted_content'), readString) || undefined;

@@ -14,7 +14,7 @@ import {
   type SummaryText,
 } from './types.ts';
 
-/** Why an answer is not finished. Reasons not listed finish it; which stop sequence hit cannot be said. */
+/** Why an answer is incomplete; all other reasons complete it. The format cannot say which stop sequence hit. */
 const INCOMPLETE_REASONS: Partial<Readonly<Record<FinishReason, IncompleteReason>>> = {
   length: 'max_output_tokens',
 };
@@ -30,12 +30,12 @@ export function renderResult(result: TextResult, context: RenderContext): JsonOb
   return renderFinished(choice.finish, output, result.usage, context);
 }
 
-/** The response object of an answer that is still being written: nothing of it is told yet. */
+/** The response object of an answer that is still being written, without any of its output. */
 export function renderUnfinished(context: RenderContext): JsonObject {
   return renderResponse('in_progress', null, [], null, context);
 }
 
-/** The response object of an answer that has come to its end. */
+/** The response object of an answer that has ended. */
 export function renderFinished(
   finish: Finish,
   output: readonly OutputItem[],
@@ -90,19 +90,19 @@ function renderResponse(
   };
 }
 
-/** The status of the response and of the item that it ends with. */
+/** The status of the response and of its last item. */
 export function lastStatusOf(finish: Finish): 'completed' | 'incomplete' {
   return INCOMPLETE_REASONS[finish.reason] === undefined ? 'completed' : 'incomplete';
 }
 
 export const EMPTY_TEXT: TextPart = { type: 'text', text: '' };
 
-/** An answer without text or tool calls, such as one that reasoning took the whole budget of, has an empty message. */
+/** An answer without text or tool calls, for example because reasoning took the whole budget, has an empty message. */
 export function needsEmptyText(parts: readonly Pick<AnswerPart, 'type'>[]): boolean {
   return parts.every((part) => part.type === 'reasoning');
 }
 
-/** The id of an output item: the same in every event and in the whole answer. */
+/** The id of an output item: the same in every event and in the complete answer. */
 export function itemId(part: AnswerPart, index: number, context: RenderContext): string {
   return `${ITEM_ID_PREFIXES[part.type]}${context.responseId}_${index}`;
 }
@@ -122,12 +122,12 @@ export function renderText(text: string): OutputText {
   return { type: 'output_text', annotations: [], logprobs: [], text };
 }
 
-/** Reasoning is shown as its summary, which is the only form of it that every client of the format displays. */
+/** Reasoning is written as a summary, the only form that every client of the format displays. */
 export function renderSummary(text: string): SummaryText {
   return { type: 'summary_text', text };
 }
 
-/** Every number is there, because clients read the details without asking; what was not reported counts as 0. */
+/** Every number is present, because clients read the details without checking; unreported ones are 0. */
 function renderUsage(usage: Usage): ResponseUsage {
   const input = usage.inputTotal ?? 0;
   const output = usage.outputTotal ?? 0;

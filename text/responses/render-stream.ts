@@ -1,7 +1,7 @@
 /**
- * Canonical events as the events of a response stream: contract 4.8.2. The section names four of them; the
- * accumulators of the format's clients need the whole sequence, in which every item and every part of one is announced,
- * filled and concluded, all under one numbering.
+ * Canonical events as the events of a response stream: contract 4.8.2. The accumulators of the format's clients need
+ * the whole sequence, in which every item and each of its parts is announced, filled and concluded, under one
+ * numbering.
  */
 import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type AnswerPart, type Finish, type StreamEvent, type Usage } from '../canonical.ts';
@@ -29,7 +29,7 @@ export function renderStream(context: RenderContext): Stage<StreamEvent, string>
 interface OpenItem {
   readonly id: string;
   readonly index: number;
-  /** The part without its text or arguments. */
+  /** The part, without its text or arguments. */
   part: AnswerPart;
   text: string;
 }
@@ -96,7 +96,7 @@ class ResponsesStreamRenderer implements Stage<StreamEvent, string> {
     this.#sequenceNumber += 1;
   }
 
-  /** Only what follows an item tells whether the item is whole, so that is what ends it. */
+  /** An item is ended by what follows it, because only that shows that it is complete. */
   #startItem(part: AnswerPart, emit: Emit<string>): void {
     this.#endItem('completed', emit);
     const index = this.#output.length;

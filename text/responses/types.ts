@@ -1,13 +1,13 @@
-/** The wire shapes of the responses format that the gateway writes, and the table of the fields that it reads. */
+/** The shapes of the responses format that the gateway writes, and a table of the fields that it reads. */
 import type { AnswerPart } from '../canonical.ts';
 import { refused, type FieldTable } from '../fields.ts';
 
-/** Contract 4.8.2: the most output tokens that a request may ask for. */
+/** The most output tokens that a request may ask for: contract 4.8.2. */
 export const MAXIMUM_OUTPUT_TOKENS = 1_073_741_823;
 
 const STATELESS = 'answers are not stored; send the whole conversation in "input"';
 
-/** Contract 4.8.2 and the format's other standard fields, of which the unmapped ones have no effect. */
+/** The fields of contract 4.8.2, and the format's other standard fields, which have no effect. */
 export const REQUEST_FIELDS: FieldTable = {
   model: 'mapped',
   input: 'mapped',
@@ -36,7 +36,7 @@ export const REQUEST_FIELDS: FieldTable = {
   stream_options: 'ignored',
   top_logprobs: 'ignored',
   truncation: 'ignored',
-  // Not of the standard, but sent by a widespread client.
+  // Not standard, but sent by a widely used client.
   client_metadata: 'ignored',
   previous_response_id: refused(STATELESS),
   conversation: refused(STATELESS),
@@ -44,7 +44,7 @@ export const REQUEST_FIELDS: FieldTable = {
   context_management: refused('shorten the conversation in "input" yourself'),
 };
 
-/** How the id of an output item begins, here as at the format's origin. */
+/** The prefixes of output items' ids, the same as at the format's original service. */
 export const ITEM_ID_PREFIXES: Readonly<Record<AnswerPart['type'], string>> = {
   text: 'msg_',
   reasoning: 'rs_',

@@ -1,4 +1,4 @@
-/** What an upstream that speaks the responses format answers, as canonical events. */
+/** The answers of responses upstreams as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { StreamEvent } from '../canonical.ts';
@@ -9,7 +9,7 @@ import type { Emit, Stage } from '../stage.ts';
 import { arrayOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
-import { ToldItems, textOfItem, type ItemState } from './told-items.ts';
+import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';
 
 /** The events of a response object. */
 export function parseResult(body: unknown): StreamEvent[] {
@@ -26,7 +26,7 @@ export function parseStream(): Stage<ServerSentEvent, StreamEvent> {
   return new ResponsesStreamParser();
 }
 
-/** Throws the error that an object carries: under `error`, or flat in an event of that type. */
+/** @throws ServiceError for an error under `error`, or at the top level of an error event */
 function throwIfError(data: JsonObject, type: unknown = data['type']): void {
   const error = data['error'];
   if (isObject(error)) throw upstreamError(null, [error['code'], error['type']], error['message']);
@@ -39,7 +39,7 @@ function failureOf(response: JsonObject): ServiceError {
 }
 
 class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
-  readonly #items = new ToldItems();
+  readonly #items = new StreamedItems();
   #announced: JsonObject = {};
   #started = false;
   #hasContent = false;
@@ -81,9 +81,9 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
   end(): void {}
 
   /**
-   * Takes a whole response object, of which a stream has told parts or all before. Usage rides on failures too.
+   * Takes a complete response object, parts or all of which a stream may have had before. Failures have usage, too.
    *
-   * @throws ServiceError when the response ended in a failure or by moderation, or has not ended at all
+   * @throws ServiceError when the response failed, was ended by moderation, or has not ended at all
    */
   takeResponse(response: JsonObject, status: string, emit: Emit<StreamEvent>): void {
     const isAnswer = status === 'completed' || status === 'incomplete';
@@ -99,15 +99,17 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     if (isObject(usage)) emit({ type: 'usage', usage: readUsage(usage) });
     if (!isAnswer) throw failureOf(response);
     const reason = stringOf(objectOf(response['incomplete_details'])['reason']);
-    // Why it is incomplete is not always told: then it is the bound.
+    // Without a reason for being incomplete, it is the bound.
     if (reason !== '') checkFinish(reason, this.#hasContent);
     emit({ type: 'finish', reason: status === 'completed' ? 'stop' : 'length' });
   }
 
-  /** Nothing goes out yet: what the upstream refuses, it tells next, and that can then be a whole error answer. */
+  /**
+   * Emits nothing yet: a refusal by the upstream would come next, and can then still be an error answer with a status.
+   */
   #announce(response: JsonObject, type: string): void {
     const [before, id] = [stringOf(this.#announced['id']), stringOf(response['id'])];
-    // Another response in the middle of one begins the answer anew, of which the client has a part already.
+    // Another response in the middle of one starts the answer anew, and the client already has a part of the first.
     if (type === 'response.created' && this.#hasContent && before !== '' && id !== before) throw cutShort();
     this.#announced = response;
   }
@@ -129,12 +131,12 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit({ type: 'tool-input-start', id: partId('tool-input', state), callId: stringOf(item['call_id']), name });
   }
 
-  /** A summary has several parts, which are read as paragraphs. */
+  /** The parts of a summary are read as paragraphs. */
   #startSummaryPart(state: ItemState, emit: Emit<StreamEvent>): void {
     if (state.hasContent) this.#emitDelta('reasoning', state, '\n\n', emit);
   }
 
-  /** Without its announcement the call has no name yet; it is then taken from the finished item. */
+  /** A call that was not announced has no name yet; it is then taken from the finished item. */
   #takeArguments(state: ItemState, text: string, emit: Emit<StreamEvent>): void {
     if (state.started) this.#emitDelta('tool-input', state, text, emit);
   }
@@ -148,12 +150,12 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit({ type: `${kind}-delta`, id: partId(kind, state), text });
   }
 
-  /** Emits what the stream did not tell of a text before: all of it, its end, or nothing. */
+  /** Emits what the stream did not have of a text: all of it, its end, or nothing. */
   #emitRest(kind: PartKind, state: ItemState, text: string, emit: Emit<StreamEvent>): void {
     if (text.startsWith(state.text)) this.#emitDelta(kind, state, text.slice(state.text.length), emit);
   }
 
-  /** Ends an item once; what the stream did not tell of it before is taken from the finished item. */
+  /** Ends an item once. What the stream did not have of it is taken from the finished item. */
   #endItem(state: ItemState, item: JsonObject, emit: Emit<StreamEvent>): void {
     if (state.ended) return;
     state.ended = true;

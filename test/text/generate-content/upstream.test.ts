@@ -436,7 +436,7 @@ describe('native upstream', () => {
 
     it('needs more than system text', () => {
       const turns: Turn[] = [{ role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] }];
-      expect(() => bodyOf({ turns })).to.throw(ServiceError, 'besides the system text');
+      expect(() => bodyOf({ turns })).to.throw(ServiceError, 'in addition to the system text');
     });
 
     it('has arguments that are an object', () => {

@@ -1,24 +1,24 @@
-/** What is mended of messages that are passed on: contract 4.8.3. */
+/** Repairs messages that are passed on: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { StreamEvent } from '../canonical.ts';
 import { encodeEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
-import type { Mender, StreamMender } from '../wire-format.ts';
+import type { Repairer, StreamRepairer } from '../wire-format.ts';
 import { STOP_REASONS } from './render-result.ts';
 import { stopReasonOf } from './upstream.ts';
 
-export const mender: Mender = {
-  mendResult: (message) => {
+export const repairer: Repairer = {
+  repairResult: (message) => {
     const hasCalls = arrayOf(message['content']).some((block) => objectOf(block)['type'] === 'tool_use');
     return withKnownReason(message, hasCalls);
   },
-  mendStream: () => new MessagesStreamMender(),
+  repairStream: () => new MessagesStreamRepairer(),
 };
 
-/** What the event has that tells the reason; all others are left unread. */
-const TELLS_REASON = /"stop_reason"\s*:\s*"/;
+/** Matches the event with the reason; all others are not parsed. */
+const HAS_REASON = /"stop_reason"\s*:\s*"/;
 
-class MessagesStreamMender implements StreamMender {
+class MessagesStreamRepairer implements StreamRepairer {
   #hasCalls = false;
   #lacksStop = false;
 
@@ -27,14 +27,14 @@ class MessagesStreamMender implements StreamMender {
     else if (event.type === 'finish') this.#lacksStop = true;
   }
 
-  mend(data: string): string {
+  repair(data: string): string {
     if (data.includes('"message_stop"')) this.#lacksStop = false;
-    if (!TELLS_REASON.test(data)) return data;
+    if (!HAS_REASON.test(data)) return data;
     const event = objectOf(JSON.parse(data));
     const delta = objectOf(event['delta']);
     if (stringOf(delta['stop_reason']) === '') return data;
-    const mended = withKnownReason(delta, this.#hasCalls);
-    return mended === delta ? data : JSON.stringify({ ...event, delta: mended });
+    const repaired = withKnownReason(delta, this.#hasCalls);
+    return repaired === delta ? data : JSON.stringify({ ...event, delta: repaired });
   }
 
   end(): string {
@@ -42,10 +42,10 @@ class MessagesStreamMender implements StreamMender {
   }
 }
 
-/** A message, or the delta that ends one, with one of the format's reasons. */
+/** Gives a message, or the delta that ends one, one of the format's reasons. */
 function withKnownReason(message: JsonObject, hasCalls: boolean): JsonObject {
-  const told = stringOf(message['stop_reason']);
-  const reason = stopReasonOf(told);
+  const reported = stringOf(message['stop_reason']);
+  const reason = stopReasonOf(reported);
   const known = STOP_REASONS[reason === 'stop' && hasCalls ? 'tool-calls' : reason];
-  return known === told ? message : { ...message, stop_reason: known };
+  return known === reported ? message : { ...message, stop_reason: known };
 }

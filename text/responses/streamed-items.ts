@@ -1,17 +1,17 @@
 /**
- * The items of a response that a stream has told. Its events name them by index, by id or not at all; some upstreams give an
- * item another id in each event, and leave items out of the finished response that the stream had.
+ * The items of a response that occurred in its stream. Events refer to them by index, by id or not at all. Some
+ * upstreams give an item another id in each event, or leave items of the stream out of the finished response.
  */
 import type { JsonObject } from '../../domain/json.ts';
 import { arrayOf, countOf, objectOf, stringOf } from '../upstream-errors.ts';
 
 export interface ItemState {
-  /** Of its own among all items. */
+  /** Unique among all items. */
   readonly number: number;
   readonly type: string;
   readonly id: string;
   readonly callId: string;
-  /** What was told of it so far. */
+  /** Its text so far. */
   text: string;
   /** The arguments with which a call was announced. */
   input: string;
@@ -21,13 +21,13 @@ export interface ItemState {
   ended: boolean;
 }
 
-export class ToldItems {
+export class StreamedItems {
   readonly all: ItemState[] = [];
-  /** The last item of a type, at an index or, where events have none, of all. */
+  /** The latest item of a type at an index or, where events have no index, anywhere. */
   readonly #byPlace = new Map<string, ItemState>();
   readonly #byId = new Map<string, ItemState>();
 
-  /** The item that an event announces: a new one, unless it was announced or told of before and goes on. */
+  /** The item that an event announces: a new one, unless it has occurred before and is not finished. */
   begin(event: JsonObject): ItemState {
     const item = objectOf(event['item']);
     const known = this.#find(event, stringOf(item['type']));
@@ -35,7 +35,7 @@ export class ToldItems {
     return known === undefined || known.ended || isNext || isAnother(known, item) ? this.#add(item, event) : known;
   }
 
-  /** The item, of the type given, that an event tells a piece of. */
+  /** The item of that type of which an event has a piece. */
   of(event: JsonObject, type: string): ItemState {
     return this.#find(event, type) ?? this.#add({ type, id: event['item_id'] }, event);
   }
@@ -45,13 +45,13 @@ export class ToldItems {
     const item = objectOf(event['item']);
     const known = this.#find(event, stringOf(item['type']));
     if (known === undefined || isAnother(known, item)) return this.#add(item, event);
-    const isTold = countOf(event['output_index']) !== null || !known.ended || textKeyOf(known) === textKeyOf(item);
-    return isTold ? known : this.#add(item, event);
+    const isSame = countOf(event['output_index']) !== null || !known.ended || textKeyOf(known) === textKeyOf(item);
+    return isSame ? known : this.#add(item, event);
   }
 
   /**
-   * Pairs the items of a finished response with those that were told: by their ids, else by what they say, else by their
-   * place, else in the order of their kind. One that was not told becomes a new one.
+   * Pairs the items of a finished response with those of the stream: by id, or else by content, by position, or by
+   * order within their type. An item that the stream did not have becomes a new one.
    */
   match(items: readonly JsonObject[]): (readonly [ItemState, JsonObject])[] {
     const pairs = new Map<JsonObject, ItemState>();
@@ -95,7 +95,7 @@ function placeOf(index: number | null, type: string): string {
   return `${type} ${index ?? ''}`;
 }
 
-/** Whether a call, as far as it is told, cannot be the one that is known. */
+/** Whether a call cannot be the one that is known, as far as its id shows. */
 function isAnother(state: ItemState, item: JsonObject): boolean {
   const callId = stringOf(item['call_id']);
   return callId !== '' && state.callId !== '' && callId !== state.callId;
@@ -117,7 +117,7 @@ function textKeyOf(item: Keyed): string | null {
   return text === '' ? null : `${stringOf(item.type)} ${text}`;
 }
 
-/** The states by their keys, those of one key from the last to the first. */
+/** The states by key; those with the same key from last to first. */
 function groupBy(states: readonly ItemState[], keyOf: (state: ItemState) => string | null): Map<string, ItemState[]> {
   const groups = new Map<string, ItemState[]>();
   for (const state of states.toReversed()) {
@@ -130,7 +130,7 @@ function groupBy(states: readonly ItemState[], keyOf: (state: ItemState) => stri
   return groups;
 }
 
-/** What an item says: the text of a message, the paragraphs of a reasoning, the arguments of a call. */
+/** The content of an item: the text of a message, the paragraphs of reasoning, the arguments of a call. */
 export function textOfItem(item: JsonObject): string {
   const content = arrayOf(item['content']).map(objectOf);
   if (item['type'] === 'message') {

@@ -65,9 +65,9 @@ describe('an answer that is passed on', () => {
         completion({ content: '', reasoning_content: 'Hm' }, 'length'),
       ],
     ];
-    for (const [what, sent, mended] of cases) {
-      it(`is mended of ${what}`, () => {
-        expect(plan('chat-completions').checkResult(sent)).to.deep.equal(mended);
+    for (const [what, sent, repaired] of cases) {
+      it(`is repaired of ${what}`, () => {
+        expect(plan('chat-completions').checkResult(sent)).to.deep.equal(repaired);
       });
     }
 
@@ -80,7 +80,7 @@ describe('an answer that is passed on', () => {
       }
     });
 
-    it('is mended event by event, and all others keep their bytes', () => {
+    it('is repaired event by event, and all others keep their bytes', () => {
       const sound = 'id: 7\ndata: {"choices": [{"index": 0, "delta": {"content": "say \\"reasoning\\": no"}}]}\n\n';
       const stream = frames(chunk({ reasoning: 'Hm' })) + sound + frames(chunk({}, 'eos'), '[DONE]');
       expect(passed('chat-completions', stream)).to.equal(
