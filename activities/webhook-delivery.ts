@@ -1,8 +1,7 @@
 /**
- * One attempt to deliver an event to a webhook endpoint: specification section 6. Each attempt is signed with the time at
+ * One attempt to deliver an event to a webhook endpoint: contract 6. Each attempt is signed with the time at
  * which it is made, because receivers refuse old timestamps, and checks anew where the endpoint's address leads.
  */
-import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../db/database.ts';
 import { type Clock, MACHINE_CLOCK } from '../db/database-clock.ts';
@@ -11,15 +10,14 @@ import {
   type AttemptOutcome,
   beginAttempt,
   type DeliveryState,
-  type DeliveryToAttempt,
   recordAttempt,
 } from '../db/queries/delivery-attempts.ts';
 import type { Sealer } from '../db/sealing.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
-import { AddressRefusedError, type GuardedClient, TimeoutError } from '../net/address-guard.ts';
+import type { GuardedClient } from '../net/address-guard.ts';
 import { delayBeforeAttemptMs, parseRetryAfter } from '../domain/retry-schedule.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
-import { deliveryHeaders } from '../net/webhook-signature.ts';
+import { createPoster, type ReceiverAnswer } from './post-webhook.ts';
 
 export interface WebhookDeliveryDependencies {
   readonly database: Database;
@@ -50,18 +48,6 @@ export interface AttemptResult {
   readonly detail: string;
 }
 
-/** What the receiver made of a request. */
-interface Answer {
-  readonly startedAt: Date;
-  readonly latencyMs: number;
-  readonly status: number | null;
-  readonly error: string | null;
-  /** There was none in time. */
-  readonly timedOut: boolean;
-  /** As the receiver wrote it. */
-  readonly retryAfter: string | undefined;
-}
-
 export type WebhookDeliveryActivities = ReturnType<typeof createWebhookDeliveryActivities>;
 
 const GONE = 410;
@@ -83,6 +69,7 @@ export function createWebhookDeliveryActivities({
   clock = MACHINE_CLOCK,
 }: WebhookDeliveryDependencies) {
   const scheduleSeconds = scheduleMs.map((delayMs) => delayMs / 1000);
+  const post = createPoster({ sealer, client, clock });
 
   return {
     /**
@@ -109,54 +96,7 @@ export function createWebhookDeliveryActivities({
     },
   };
 
-  async function post(delivery: DeliveryToAttempt): Promise<Answer> {
-    const signal = Context.current().cancellationSignal;
-    const startedAt = new Date(clock.nowMs());
-    const begunAtMs = performance.now();
-    const answered = (answer: Pick<Answer, 'status' | 'error'> & Partial<Answer>): Answer => ({
-      startedAt,
-      latencyMs: Math.round(performance.now() - begunAtMs),
-      timedOut: false,
-      retryAfter: undefined,
-      ...answer,
-    });
-    try {
-      const { status, headers, body } = await client.request(delivery.endpoint.url, {
-        method: 'POST',
-        headers: signedHeaders(delivery, startedAt),
-        body: delivery.event.payload,
-        // The status is all that counts; what else the receiver says is neither read nor kept.
-        maxBytes: 0,
-        timeoutMs: WEBHOOKS.attemptTimeoutMs,
-        redirects: 0,
-        signal,
-      });
-      await body.cancel();
-      return answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
-    } catch (error) {
-      // This worker is stopping: no verdict on the receiver; another worker makes the attempt.
-      if (signal.aborted) throw error;
-      return answered({ status: null, error: describeFailure(error), timedOut: error instanceof TimeoutError });
-    }
-  }
-
-  /** While a secret is being replaced, Standard Webhooks receivers may check with the old one or the new one. */
-  function signedHeaders({ endpoint, event }: DeliveryToAttempt, now: Date): Record<string, string> {
-    const headersWith = (sealedSecret: Buffer): Record<string, string> =>
-      deliveryHeaders({
-        secret: sealer.open(sealedSecret, endpoint.id),
-        messageId: event.id,
-        event: event.type,
-        timestampSeconds: Math.floor(now.getTime() / 1000),
-        body: event.payload,
-      });
-    const headers = headersWith(endpoint.sealedSecret);
-    if (endpoint.previousSealedSecret === null) return headers;
-    const previous = headersWith(endpoint.previousSealedSecret);
-    return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
-  }
-
-  function outcomeOf({ status, error, timedOut, retryAfter }: Answer, scheduled: number): AttemptOutcome {
+  function outcomeOf({ status, error, timedOut, retryAfter }: ReceiverAnswer, scheduled: number): AttemptOutcome {
     if (error === null) return { delivered: true };
     if (status === GONE) {
       return { delivered: false, timedOut, nextAttemptAt: null, disabledReason: 'the receiver answered 410 Gone' };
@@ -179,19 +119,4 @@ export function createWebhookDeliveryActivities({
     const delayMs = status === 'pending' && nextAttemptAt ? Math.max(nextAttemptAt.getTime() - clock.nowMs(), 0) : 0;
     return { status, attempts, delayMs, detail };
   }
-}
-
-/** Why an answer does not count as received; null when it does. */
-function refusalOf(status: number): string | null {
-  if (status >= 200 && status < 300) return null;
-  if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
-  return `HTTP ${status}`;
-}
-
-/** Why there was no answer, in words that the endpoint's owner may read. */
-function describeFailure(error: unknown): string {
-  if (error instanceof AddressRefusedError) return `address refused: ${error.message}`;
-  if (error instanceof TimeoutError) return `no answer within ${WEBHOOKS.attemptTimeoutMs / 1000} s`;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? `connection failed: ${code}` : 'connection failed';
 }

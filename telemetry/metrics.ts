@@ -46,63 +46,11 @@ export const METRICS_REFUSAL =
 /** Metrics of their own, so that several can live in one process. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
-  const registers = [registry];
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const requests = new Histogram({
-    name: 'genway_http_request_duration_seconds',
-    help: 'HTTP requests: from their arrival to the last byte of the answer',
-    labelNames: ['method', 'route', 'status'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  const upstreams = new Histogram({
-    name: 'genway_text_upstream_response_seconds',
-    help: 'Calls of upstreams of text models until their answer begins, by its status, unreachable or cancelled',
-    labelNames: ['upstream', 'outcome'],
-    buckets: SECONDS_BUCKETS,
-    registers,
-  });
-  const clamped = new Counter({
-    name: 'genway_text_usage_clamped_total',
-    help: 'Text requests whose upstream reported more tokens than it can have used',
-    labelNames: ['upstream'],
-    registers,
-  });
-  const tasks = new Counter({
-    name: 'genway_tasks_ended_total',
-    help: 'Media tasks that ended, by how: succeeded, or their error code',
-    labelNames: ['model', 'outcome'],
-    registers,
-  });
-  const settled = new Counter({
-    name: 'genway_tasks_settled_usd_total',
-    help: 'USD charged for media tasks',
-    registers,
-  });
-  const refunded = new Counter({
-    name: 'genway_tasks_refunded_usd_total',
-    help: 'USD that media tasks had reserved and gave back',
-    registers,
-  });
-  const attempts = new Counter({
-    name: 'genway_webhook_attempts_total',
-    help: 'Attempts to deliver an event, by what became of the delivery: delivered, pending (tried again later) or failed',
-    labelNames: ['outcome'],
-    registers,
-  });
-  const storageAway = new Gauge({
-    name: 'genway_storage_away',
-    help: 'Whether the store of results cannot be written, as the process last saw it: 1 or 0',
-    registers,
-  });
-  const batches = new Histogram({
-    name: 'genway_batch_items',
-    help: 'How many calls shared one database round trip',
-    labelNames: ['batch'],
-    buckets: ITEMS_BUCKETS,
-    registers,
-  });
+  const { requests, upstreams, clamped, tasks, settled, refunded, attempts, storageAway, batches } = createInstruments([
+    registry,
+  ]);
 
   return {
     registry,
@@ -120,5 +68,65 @@ export function createMetrics(): Metrics {
     batchFlushed: (batch, items) => batches.observe({ batch }, items),
     addSource: (read) => void sources.push(read),
     render: async () => (await Promise.all([registry.metrics(), ...sources.map((read) => read())])).join('\n'),
+  };
+}
+
+/** What is counted and measured. */
+function createInstruments(registers: Registry[]) {
+  return {
+    requests: new Histogram({
+      name: 'genway_http_request_duration_seconds',
+      help: 'HTTP requests: from their arrival to the last byte of the answer',
+      labelNames: ['method', 'route', 'status'],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    upstreams: new Histogram({
+      name: 'genway_text_upstream_response_seconds',
+      help: 'Calls of upstreams of text models until their answer begins, by its status, unreachable or cancelled',
+      labelNames: ['upstream', 'outcome'],
+      buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    clamped: new Counter({
+      name: 'genway_text_usage_clamped_total',
+      help: 'Text requests whose upstream reported more tokens than it can have used',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    tasks: new Counter({
+      name: 'genway_tasks_ended_total',
+      help: 'Media tasks that ended, by how: succeeded, or their error code',
+      labelNames: ['model', 'outcome'],
+      registers,
+    }),
+    settled: new Counter({
+      name: 'genway_tasks_settled_usd_total',
+      help: 'USD charged for media tasks',
+      registers,
+    }),
+    refunded: new Counter({
+      name: 'genway_tasks_refunded_usd_total',
+      help: 'USD that media tasks had reserved and gave back',
+      registers,
+    }),
+    attempts: new Counter({
+      name: 'genway_webhook_attempts_total',
+      help: 'Attempts to deliver an event, by what became of the delivery: delivered, pending (tried again later) or failed',
+      labelNames: ['outcome'],
+      registers,
+    }),
+    storageAway: new Gauge({
+      name: 'genway_storage_away',
+      help: 'Whether the store of results cannot be written, as the process last saw it: 1 or 0',
+      registers,
+    }),
+    batches: new Histogram({
+      name: 'genway_batch_items',
+      help: 'How many calls shared one database round trip',
+      labelNames: ['batch'],
+      buckets: ITEMS_BUCKETS,
+      registers,
+    }),
   };
 }

@@ -38,37 +38,34 @@ const SERVED_COUNT = 64;
 /** When another relay may take a task that this one took and lost. */
 const RETRY_AFTER_SECONDS = 10;
 
-export function startRelay({
-  database,
-  starter,
-  deliveryStarter,
-  workflows,
-  metrics,
-  log,
-}: {
-  database: Database;
-  starter: TaskStarter;
-  deliveryStarter: DeliveryStarter;
-  workflows: WorkflowAccess;
-  metrics: Metrics;
-  log: Logger;
-}): Relay {
+interface RelayDependencies {
+  readonly database: Database;
+  readonly starter: TaskStarter;
+  readonly deliveryStarter: DeliveryStarter;
+  readonly workflows: WorkflowAccess;
+  readonly metrics: Metrics;
+  readonly log: Logger;
+}
+
+/** One look at what is to be done. @returns whether there may be more to do, so that the next look follows at once */
+type Pass = () => Promise<boolean>;
+
+export function startRelay(dependencies: RelayDependencies): Relay {
+  const { database, workflows, metrics, log } = dependencies;
   const stopped = new AbortController();
-  /** The accounts of the last starts. */
-  const served: string[] = [];
   const repair = createTaskRepair({ database, workflows, metrics, log });
   const deliveryRepair = createDeliveryRepair({ database, workflows, log });
   // Side by side, so that none waits for another.
   const running = Promise.all([
-    run(startTasks, 'start tasks', PAUSE_MS),
-    run(endTasksOutOfTime, 'end tasks that could not begin in time', PAUSE_MS),
-    run(startDeliveries, 'start deliveries', PAUSE_MS),
+    run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
+    run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
+    run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
     run(() => deliveryRepair.repairSome(), 'look after overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
-    run(makePartitions, 'make the partitions of the months to come', PARTITIONS_PAUSE_MS),
+    run(makePartitions(dependencies), 'make the partitions of the months to come', PARTITIONS_PAUSE_MS),
   ]);
 
-  async function run(pass: () => Promise<boolean>, what: string, pauseMs: number): Promise<void> {
+  async function run(pass: Pass, what: string, pauseMs: number): Promise<void> {
     while (!stopped.signal.aborted) {
       const more = await pass().catch((error: unknown) => {
         log.error({ err: error }, `the relay could not ${what}`);
@@ -78,11 +75,22 @@ export function startRelay({
     }
   }
 
-  /** Starts those who wait in PostgreSQL, as far as workers take them up. @returns whether there may be more to start */
-  async function startTasks(): Promise<boolean> {
+  return {
+    stop: async () => {
+      stopped.abort();
+      await running;
+    },
+  };
+}
+
+/** Starts those who wait in PostgreSQL, as far as workers take them up. */
+function startTasks({ database, starter }: RelayDependencies, signal: AbortSignal): Pass {
+  /** The accounts of the last starts. */
+  const served: string[] = [];
+  return async () => {
     const limit = Math.min(await starter.room(), BATCH_SIZE);
     if (limit === 0) {
-      await pause(ROOM_PAUSE_MS, stopped.signal);
+      await pause(ROOM_PAUSE_MS, signal);
       return true;
     }
     // Before it is known, so that what is left meanwhile is not overlooked.
@@ -94,24 +102,14 @@ export function startRelay({
     served.splice(0, served.length - SERVED_COUNT);
     const handled = await Promise.all(due.map((task) => starter.start(task)));
     if (!handled.every(Boolean)) return false;
-    if (!mayBeMore) await Promise.race([starter.whenLeft(), pause(PAUSE_MS, stopped.signal)]);
+    if (!mayBeMore) await Promise.race([starter.whenLeft(), pause(PAUSE_MS, signal)]);
     return true;
-  }
+  };
+}
 
-  /** @returns whether there may be more to start soon */
-  async function startDeliveries(): Promise<boolean> {
-    if ((await deliveryStarter.startDue()) === 0) return false;
-    await pause(BUSY_PAUSE_MS, stopped.signal);
-    return true;
-  }
-
-  async function makePartitions(): Promise<boolean> {
-    await ensurePartitions(database);
-    return false;
-  }
-
-  /** However little room there is: they would keep their price until their turn. @returns whether there may be more */
-  async function endTasksOutOfTime(): Promise<boolean> {
+/** However little room there is: they would keep their price until their turn. */
+function endTasksOutOfTime({ database, workflows, metrics }: RelayDependencies): Pass {
+  return async () => {
     const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
     await Promise.all(
       taskIds.map(async (taskId) => {
@@ -124,13 +122,21 @@ export function startRelay({
       }),
     );
     return taskIds.length === BATCH_SIZE;
-  }
+  };
+}
 
-  return {
-    stop: async () => {
-      stopped.abort();
-      await running;
-    },
+function startDeliveries({ deliveryStarter }: RelayDependencies, signal: AbortSignal): Pass {
+  return async () => {
+    if ((await deliveryStarter.startDue()) === 0) return false;
+    await pause(BUSY_PAUSE_MS, signal);
+    return true;
+  };
+}
+
+function makePartitions({ database }: RelayDependencies): Pass {
+  return async () => {
+    await ensurePartitions(database);
+    return false;
   };
 }
 

@@ -2,17 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
-import { newId } from '../../domain/ids.ts';
-import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
-import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
-import { createBatcher, createTurns } from '../batcher.ts';
-import { SERVING_LIMITS } from '../connections.ts';
+import { createTurns } from '../batcher.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
-import { recordRateCards } from '../queries/rate-cards.ts';
-import type { BilledModel, TextBilling, TextCharge, TextHold, TextOutcome } from './billing.ts';
-import { createTextLedger, type HeldText, type NewTextHold, type TextLedger, type TextSettlement } from './ledger.ts';
+import { type RateCard, recordRateCards } from '../queries/rate-cards.ts';
+import type { BilledModel, TextBilling } from './billing.ts';
+import { createHolds } from './holds.ts';
+import { createTextLedger, type TextLedger } from './ledger.ts';
 import { keepProcessKnown } from './presence.ts';
 import { createSettlements } from './settlements.ts';
 
@@ -41,102 +38,24 @@ export interface TextBillingService extends TextBilling {
   close(): Promise<void>;
 }
 
-const MAX_HELD_AT_ONCE = 250;
 /** One for holds, one for settlements, one for what is out of the ordinary. */
 const CONNECTIONS = 3;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
-/** A hold that was given up is hardly made later than this; one that is, is released as one that nobody waits for. */
-const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 /** Opens no connection before it is needed. */
-export function createTextBilling({
-  database,
-  databaseUrl,
-  catalogue,
-  log,
-  metrics,
-}: TextBillingDependencies): TextBillingService {
+export function createTextBilling(dependencies: TextBillingDependencies): TextBillingService {
+  const { database, catalogue, log } = dependencies;
   const processId = randomUUID();
-  const connections = createTextLedger({
-    url: databaseUrl,
-    poolSize: CONNECTIONS,
-    processId,
-    catalogueVersion: catalogue.version,
-    freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
-  });
-  const ledger: TextLedger = {
-    ...connections,
-    settle: (settlements) => withPartitions(database, () => connections.settle(settlements)),
-  };
+  const ledger = openLedger(dependencies, processId);
   const turns = createTurns();
-  const holds = createBatcher<NewTextHold, HeldText | RefusedHold>(
-    (batch) => withPartitions(database, () => ledger.hold(batch)),
-    { maxItems: MAX_HELD_AT_ONCE, turns },
-  );
   const settlements = createSettlements(ledger, turns, log);
-  const presence = keepProcessKnown({ database, ledger, processId, waitsSince, log });
-  /** When each request began that is not settled yet. */
-  const waitedFor = new Map<string, Date>();
-  let recorded: Promise<void> | undefined;
-
-  function waitsSince(): Date | null {
-    let oldest: Date | null = null;
-    for (const createdAt of waitedFor.values()) if (oldest === null || createdAt < oldest) oldest = createdAt;
-    return oldest;
-  }
-
-  async function record(): Promise<void> {
+  const holds = createHolds(dependencies, { ledger, turns, settlements });
+  const presence = keepProcessKnown({ database, ledger, processId, waitsSince: () => holds.waitSince(), log });
+  const ready = onceItSucceeds(async () => {
     await presence.begin();
-    const cards = [...catalogue.textModels.values()].map(({ id, pricing }) => ({
-      version: catalogue.version,
-      model: id,
-      pricing,
-    }));
-    await recordRateCards(database, cards);
-  }
-
-  function ready(): Promise<void> {
-    recorded ??= record().catch((error: unknown) => {
-      // The next request tries again.
-      recorded = undefined;
-      throw error;
-    });
-    return recorded;
-  }
-
-  function settle(charge: TextCharge, bound: number | null, hold: NewTextHold, outcome: TextOutcome): Promise<void> {
-    const settlement = toSettlement(charge, bound, hold, outcome);
-    if (settlement.clamped) {
-      const upstream = outcome.upstream?.provider ?? 'none';
-      metrics.usageClamped(upstream);
-      log.warn(
-        { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
-        'an upstream reported more tokens than it can have used; charged as many as it was allowed',
-      );
-    }
-    return settlements.add(settlement, () => void waitedFor.delete(hold.id));
-  }
-
-  async function holdFor(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
-    waitedFor.set(hold.id, hold.createdAt);
-    try {
-      const decision = await holds.add(hold);
-      if (decision.refusal !== null) waitedFor.delete(hold.id);
-      return decision;
-    } catch (error) {
-      waitedFor.delete(hold.id);
-      await releaseLost(charge, hold);
-      throw error;
-    }
-  }
-
-  /** It may have been held all the same; and a statement that is still on its way may hold it later. */
-  async function releaseLost(charge: TextCharge, hold: NewTextHold): Promise<void> {
-    const release = (): Promise<void> => settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
-    setTimeout(() => void release(), LATEST_HOLD_MS).unref();
-    await release();
-  }
+    await recordRateCards(database, rateCardsOf(catalogue));
+  });
 
   return {
     ready,
@@ -149,11 +68,7 @@ export function createTextBilling({
           retryAfterSeconds: FULL_RETRY_SECONDS,
         });
       }
-      const hold = newHold(charge);
-      const decision = await holdFor(charge, hold);
-      if (decision.refusal !== null) throw refusedHold(hold, decision);
-      const bound = boundOf(charge, decision.amount);
-      return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
+      return holds.hold(charge);
     },
 
     async close() {
@@ -166,68 +81,33 @@ export function createTextBilling({
   };
 }
 
-const HOLD_FAILED: TextOutcome = {
-  status: 'failed',
-  errorCode: 'internal_error',
-  usage: null,
-  countedOutputTokens: 0,
-  upstream: null,
-  latencyMs: 0,
-  firstByteMs: null,
-};
-
-function newHold(charge: TextCharge): NewTextHold {
-  const { caller, model } = charge;
+function openLedger({ database, databaseUrl, catalogue }: TextBillingDependencies, processId: string): TextLedger {
+  const ledger = createTextLedger({
+    url: databaseUrl,
+    poolSize: CONNECTIONS,
+    processId,
+    catalogueVersion: catalogue.version,
+    freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
+  });
   return {
-    id: newId('textRequest', charge.startedAtMs),
-    reservationId: newId('transfer'),
-    accountId: caller.account.id,
-    apiKeyId: caller.key.id,
-    ...holdAmounts(charge),
-    free: model.free,
-    fundedOnly: model.fundedOnly,
-    needsTopUp: !model.free || model.requiresTopUp,
-    createdAt: new Date(charge.startedAtMs),
-    requestId: charge.requestId,
-    model: model.id,
-    format: charge.format,
-    streamed: charge.streamed,
+    ...ledger,
+    hold: (holds) => withPartitions(database, () => ledger.hold(holds)),
+    settle: (settlements) => withPartitions(database, () => ledger.settle(settlements)),
   };
 }
 
-/** Only the first settlement counts. */
-function toTextHold(
-  { id }: NewTextHold,
-  maxOutputTokens: number | null,
-  settle: (outcome: TextOutcome) => Promise<void>,
-): TextHold {
-  let settled: Promise<void> | undefined;
-  return { textRequestId: id, maxOutputTokens, settle: (outcome) => (settled ??= settle(outcome)) };
+function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly RateCard[] {
+  return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, pricing }));
 }
 
-/** @param bound of each answer, as it was held for */
-function toSettlement(
-  charge: TextCharge,
-  bound: number | null,
-  hold: NewTextHold,
-  outcome: TextOutcome,
-): TextSettlement & { readonly clamped: boolean } {
-  return {
-    hold,
-    resolutionId: newId('transfer'),
-    excessId: newId('transfer'),
-    absorbedId: newId('transfer'),
-    outcome: outcome.status,
-    errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
-    ...priceConsumption(charge, bound, outcome),
-    upstream: outcome.upstream,
-    latencyMs: outcome.latencyMs,
-    firstByteMs: outcome.firstByteMs,
-    givesSlotBack: outcome.status === 'failed' && !wasDelivered(outcome),
+/** Does something once; when it fails, the next call tries again. */
+function onceItSucceeds(work: () => Promise<void>): () => Promise<void> {
+  let done: Promise<void> | undefined;
+  return () => {
+    done ??= work().catch((error: unknown) => {
+      done = undefined;
+      throw error;
+    });
+    return done;
   };
-}
-
-/** Whether a client got some of the model's work. */
-function wasDelivered({ firstByteMs, countedOutputTokens }: TextOutcome): boolean {
-  return firstByteMs !== null && countedOutputTokens > 0;
 }

@@ -1,0 +1,152 @@
+/** Holds the money of text requests, many at a time, and turns each hold into the settlement of how its request ended. */
+import type { Logger } from 'pino';
+import { newId } from '../../domain/ids.ts';
+import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
+import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
+import { createBatcher, type Turns } from '../batcher.ts';
+import { SERVING_LIMITS } from '../connections.ts';
+import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
+import type { HeldText, NewTextHold, TextLedger, TextSettlement } from './ledger.ts';
+import type { Settlements } from './settlements.ts';
+
+export interface Holds {
+  /** @throws ServiceError 401, 402, 403 or 429 when nothing can be held */
+  hold(charge: TextCharge): Promise<TextHold>;
+  /** When the oldest request began that is not settled yet; null when there is none. */
+  waitSince(): Date | null;
+  /** Resolves when no hold is under way. */
+  idle(): Promise<void>;
+}
+
+const MAX_HELD_AT_ONCE = 250;
+/** A hold that was given up is hardly made later than this; one that is, is released as one that nobody waits for. */
+const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
+
+export function createHolds(
+  { metrics, log }: { metrics: { usageClamped(upstream: string): void }; log: Logger },
+  { ledger, turns, settlements }: { ledger: TextLedger; turns: Turns; settlements: Settlements },
+): Holds {
+  const batcher = createBatcher<NewTextHold, HeldText | RefusedHold>((batch) => ledger.hold(batch), {
+    maxItems: MAX_HELD_AT_ONCE,
+    turns,
+  });
+  /** When each request began that is not settled yet. */
+  const waitedFor = new Map<string, Date>();
+
+  async function decide(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
+    waitedFor.set(hold.id, hold.createdAt);
+    try {
+      const decision = await batcher.add(hold);
+      if (decision.refusal !== null) waitedFor.delete(hold.id);
+      return decision;
+    } catch (error) {
+      waitedFor.delete(hold.id);
+      await releaseLost(charge, hold);
+      throw error;
+    }
+  }
+
+  /** It may have been held all the same; and a statement that is still on its way may hold it later. */
+  async function releaseLost(charge: TextCharge, hold: NewTextHold): Promise<void> {
+    const release = (): Promise<void> => settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
+    setTimeout(() => void release(), LATEST_HOLD_MS).unref();
+    await release();
+  }
+
+  function settle(charge: TextCharge, bound: number | null, hold: NewTextHold, outcome: TextOutcome): Promise<void> {
+    const settlement = toSettlement(charge, bound, hold, outcome);
+    if (settlement.clamped) {
+      const upstream = outcome.upstream?.provider ?? 'none';
+      metrics.usageClamped(upstream);
+      log.warn(
+        { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
+        'an upstream reported more tokens than it can have used; charged as many as it was allowed',
+      );
+    }
+    return settlements.add(settlement, () => void waitedFor.delete(hold.id));
+  }
+
+  return {
+    async hold(charge) {
+      const hold = newHold(charge);
+      const decision = await decide(charge, hold);
+      if (decision.refusal !== null) throw refusedHold(hold, decision);
+      const bound = boundOf(charge, decision.amount);
+      return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
+    },
+
+    waitSince() {
+      let oldest: Date | null = null;
+      for (const createdAt of waitedFor.values()) if (oldest === null || createdAt < oldest) oldest = createdAt;
+      return oldest;
+    },
+
+    idle: () => batcher.idle(),
+  };
+}
+
+const HOLD_FAILED: TextOutcome = {
+  status: 'failed',
+  errorCode: 'internal_error',
+  usage: null,
+  countedOutputTokens: 0,
+  upstream: null,
+  latencyMs: 0,
+  firstByteMs: null,
+};
+
+function newHold(charge: TextCharge): NewTextHold {
+  const { caller, model } = charge;
+  return {
+    id: newId('textRequest', charge.startedAtMs),
+    reservationId: newId('transfer'),
+    accountId: caller.account.id,
+    apiKeyId: caller.key.id,
+    ...holdAmounts(charge),
+    free: model.free,
+    fundedOnly: model.fundedOnly,
+    needsTopUp: !model.free || model.requiresTopUp,
+    createdAt: new Date(charge.startedAtMs),
+    requestId: charge.requestId,
+    model: model.id,
+    format: charge.format,
+    streamed: charge.streamed,
+  };
+}
+
+/** Only the first settlement counts. */
+function toTextHold(
+  { id }: NewTextHold,
+  maxOutputTokens: number | null,
+  settle: (outcome: TextOutcome) => Promise<void>,
+): TextHold {
+  let settled: Promise<void> | undefined;
+  return { textRequestId: id, maxOutputTokens, settle: (outcome) => (settled ??= settle(outcome)) };
+}
+
+/** @param bound of each answer, as it was held for */
+function toSettlement(
+  charge: TextCharge,
+  bound: number | null,
+  hold: NewTextHold,
+  outcome: TextOutcome,
+): TextSettlement & { readonly clamped: boolean } {
+  return {
+    hold,
+    resolutionId: newId('transfer'),
+    excessId: newId('transfer'),
+    absorbedId: newId('transfer'),
+    outcome: outcome.status,
+    errorCode: outcome.status === 'failed' ? (outcome.errorCode ?? 'internal_error') : null,
+    ...priceConsumption(charge, bound, outcome),
+    upstream: outcome.upstream,
+    latencyMs: outcome.latencyMs,
+    firstByteMs: outcome.firstByteMs,
+    givesSlotBack: outcome.status === 'failed' && !wasDelivered(outcome),
+  };
+}
+
+/** Whether a client got some of the model's work. */
+function wasDelivered({ firstByteMs, countedOutputTokens }: TextOutcome): boolean {
+  return firstByteMs !== null && countedOutputTokens > 0;
+}
