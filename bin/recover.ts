@@ -96,6 +96,7 @@ export async function recover(
   options: RecoveryOptions,
   print: Print,
 ): Promise<void> {
+  if (options.isDryRun) print('a dry run: this is what would be done');
   // Before anything begins anew.
   const since = options.since ?? (await findNewestTaskTime(dependencies.database)) ?? new Date(0);
   await seeToTasks(dependencies, options, print);
@@ -151,7 +152,7 @@ async function seeToUnknown(
 
 function describeUnknown({ isOpen, accountId, model, startedAt, outcome }: UnknownWorkflow): string {
   const whose = [accountId && `of ${accountId}`, model && `with ${model}`].filter(Boolean).join(' ');
-  const state = isOpen ? 'is open' : `ended as ${outcome ?? 'nothing: it was ended by force'}`;
+  const state = isOpen ? 'is open' : `ended as ${outcome}`;
   return `unknown to the database: began ${startedAt.toISOString()} ${whose}, ${state}`;
 }
 

@@ -13,8 +13,8 @@ export interface UnknownWorkflow {
   readonly model: string | null;
   readonly startedAt: Date;
   readonly isOpen: boolean;
-  /** How it ended: `succeeded`, an error code, `delivered`, `failed`; null when it is open or was ended by force. */
-  readonly outcome: string | null;
+  /** How it ended: `succeeded` or an error code, or else what Temporal says, such as `TERMINATED`. */
+  readonly outcome: string;
 }
 
 const PAGE_SIZE = 200;
@@ -56,6 +56,6 @@ function toUnknown({ workflowId, status, startTime, typedSearchAttributes }: Wor
     model: typedSearchAttributes.get(SEARCH_ATTRIBUTES.model) ?? null,
     startedAt: startTime,
     isOpen: status.name === 'RUNNING',
-    outcome: typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome) ?? null,
+    outcome: typedSearchAttributes.get(SEARCH_ATTRIBUTES.outcome) ?? status.name,
   };
 }

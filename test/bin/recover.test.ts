@@ -142,7 +142,7 @@ describe('recovery', function () {
     const wouldDo = await recovered({ isDryRun: true });
     expect(await stack.database('tasks').where({ status: 'succeeded' }).pluck('id')).to.deep.equal([pending.id]);
     const lines = await recovered({ terminatesUnknown: true });
-    expect(lines.slice(0, 4)).to.deep.equal(wouldDo.slice(0, 4));
+    expect(lines.slice(0, 5)).to.deep.equal(wouldDo.slice(1, 6));
     expect(saidOf(lines, charged.id)).to.deep.equal(['charged: it had succeeded, says its history']);
     expect(saidOf(lines, failed.id)).to.deep.equal(['refunded: it had failed, says its history']);
     expect(saidOf(lines, unheard.id)).to.deep.equal(['charged: it had succeeded, says its history']);
