@@ -2,8 +2,6 @@ import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { FILE_TYPES, FILE_TYPE_BYTES, contentTypeOfKey, detectFileType } from '../../storage/file-type.ts';
 
-const MIB = 1024 * 1024;
-
 /** First bytes as text of one byte a character, filled up with zeros. */
 function head(text: string): Buffer {
   return Buffer.concat([Buffer.from(text, 'latin1'), Buffer.alloc(FILE_TYPE_BYTES)]).subarray(0, FILE_TYPE_BYTES);
@@ -77,10 +75,6 @@ describe('storage/file-type', () => {
 
   it('takes no printable text for a file', () => {
     fc.assert(fc.property(fc.string({ maxLength: 40 }), (text) => detectFileType(Buffer.from(text)) === null));
-  });
-
-  it('allows 100 MiB for video and 50 MiB for everything else', () => {
-    for (const { kind, maxBytes } of FILE_TYPES) expect(maxBytes).to.equal(kind === 'video' ? 100 * MIB : 50 * MIB);
   });
 
   it('gives a key the content type of its extension', () => {
