@@ -1,7 +1,8 @@
 /**
- * The one door for requests to addresses that somebody else chose: webhook endpoints, image links and the result links of
- * providers. The link and every redirect are checked as text, every connection by `guarded-connector.ts`; so neither a name
- * that changes between check and use nor a redirect reaches a private network. Sizes and times are bounded here.
+ * The only way to send requests to addresses that somebody else chose: webhook endpoints, image links and providers'
+ * result links. The link and every redirect are checked as text, and every connection by `guarded-connector.ts`, so
+ * neither a redirect nor a name that changes between check and use reaches a private network. Sizes and times are
+ * bounded here.
  */
 import { Agent, request as send } from 'undici';
 import type { Dispatcher } from 'undici';
@@ -15,31 +16,31 @@ export { AddressRefusedError, assertPublicHttpsUrl } from './public-url.ts';
 export type { AddressPolicy } from './public-url.ts';
 
 export interface GuardedClientOptions extends AddressPolicy {
-  /** How names become addresses; the system's resolver when absent. */
+  /** Resolves host names; the system's resolver by default. */
   readonly resolve?: Resolve;
   /** Certificate authorities to trust instead of the usual ones, as PEM text. */
   readonly certificateAuthorities?: string;
 }
 
 export interface GuardedRequest {
-  /** `GET` when absent. */
+  /** `GET` by default. */
   readonly method?: Dispatcher.HttpMethod;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Reading the body fails once more bytes than this arrive. */
+  /** Reading the body fails once more bytes than this have arrived. */
   readonly maxBytes: number;
-  /** From the start of the first connection to the last byte of the body, redirects included. */
+  /** From the first connection to the last byte of the body, redirects included. */
   readonly timeoutMs: number;
-  /** The longest silence while waiting for the answer or for more of its body; `timeoutMs` when absent. */
+  /** The longest silence while waiting for the answer or for more of its body; `timeoutMs` by default. */
   readonly idleTimeoutMs?: number;
-  /** How many redirects of a GET or HEAD to follow, 0 when absent; any other redirect is returned as it came. */
+  /** How many redirects of a GET or HEAD to follow, 0 by default; other redirects are returned unchanged. */
   readonly redirects?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface GuardedResponse {
   readonly status: number;
-  /** By lower-case name; repeated headers are joined by `, `. */
+  /** By name in lower case; repeated headers are joined by `, `. */
   readonly headers: Readonly<Record<string, string>>;
   /** The link that answered, after redirects. */
   readonly url: string;
@@ -53,12 +54,12 @@ export interface GuardedClient {
    *
    * @throws AddressRefusedError when the link, a redirect or an address is not public
    * @throws TimeoutError after `timeoutMs`; BodyTooLargeError; TooManyRedirectsError
-   * @throws Error of the network: refused, reset, silent, a bad certificate, …
+   * @throws Error for network errors: refused, reset, silent, a bad certificate, …
    */
   request(url: string, options: GuardedRequest): Promise<GuardedResponse>;
-  /** For other HTTP code: its connections are guarded; links, sizes and times are not. */
+  /** For other HTTP code: guards connections, but not links, sizes and times. */
   readonly dispatcher: Dispatcher;
-  /** Ends all connections. */
+  /** Closes all connections. */
   close(): Promise<void>;
 }
 
@@ -78,10 +79,10 @@ export class TooManyRedirectsError extends Error {
 }
 
 const REDIRECT_STATUSES: readonly number[] = [301, 302, 303, 307, 308];
-/** Not carried to another origin by a redirect. */
+/** Not sent to another origin after a redirect. */
 const CREDENTIAL_HEADERS: readonly string[] = ['authorization', 'cookie', 'proxy-authorization', 'x-api-key'];
 
-/** Makes a client whose every connection is checked; share one, it keeps connections open for reuse. */
+/** Creates a client that checks every connection. Share it: it keeps connections open for reuse. */
 export function createGuardedClient(options: GuardedClientOptions): GuardedClient {
   const { resolve = resolveWithSystem, certificateAuthorities, allowPrivateAddresses } = options;
   const policy = { allowPrivateAddresses };
@@ -94,7 +95,7 @@ export function createGuardedClient(options: GuardedClientOptions): GuardedClien
   };
 }
 
-/** One exchange under one deadline: the timer ends when the body does. */
+/** One exchange with one deadline, which ends with the body. */
 async function requestWithin(
   dispatcher: Dispatcher,
   policy: AddressPolicy,
@@ -147,7 +148,7 @@ async function followRedirects(
   }
 }
 
-/** Only a relative location is rewritten; a full one is judged as it is written. */
+/** Only a relative location is rewritten; a full one is checked as it is written. */
 function resolveLocation(location: string, base: URL): string {
   if (/^[a-z][a-z0-9+.-]*:/i.test(location) || !URL.canParse(location, base.href)) return location;
   return new URL(location, base).href;
@@ -173,7 +174,7 @@ function startDeadline(timeoutMs: number, outer: AbortSignal | undefined): { sig
   return { signal: controller.signal, end };
 }
 
-/** Stops waiting when `signal` fires: undici itself notices that only once it has a connection. */
+/** Stops waiting when `signal` fires, which undici itself notices only once it has a connection. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -181,7 +182,7 @@ function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> 
   });
 }
 
-/** The body as a stream that is pulled, so that a slow reader slows the sender, and that fails beyond `maxBytes`. */
+/** The body as a pull stream, so that a slow reader slows the sender down, which fails beyond `maxBytes`. */
 function capBody(
   body: Dispatcher.ResponseData['body'],
   maxBytes: number,
@@ -189,7 +190,7 @@ function capBody(
 ): ReadableStream<Uint8Array> {
   const chunks: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]();
   let receivedBytes = 0;
-  // The iterator reports failures; without a listener of its own, one that comes before the first read ends the process.
+  // The iterator reports failures, but without a listener a failure before the first read would end the process.
   body.on('error', () => {});
   const stop = () => {
     onEnd();
@@ -217,7 +218,7 @@ function capBody(
   );
 }
 
-/** Drops what is left of a body, and its connection; nobody is left to hear of an error. */
+/** Drops the rest of a body, and its connection. Nobody is interested in errors any more. */
 function discard(body: Dispatcher.ResponseData['body']): void {
   body.on('error', () => {}).destroy();
 }

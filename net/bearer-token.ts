@@ -2,12 +2,12 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The token of the header `Authorization`, if it holds one. */
+/** The token in the `Authorization` header; undefined without one. */
 export function bearerTokenOf({ authorization }: IncomingHttpHeaders): string | undefined {
   return /^Bearer +(\S+)\s*$/i.exec(authorization ?? '')?.[1];
 }
 
-/** Compares with a secret token in a time that says nothing about it. */
+/** Compares tokens with a secret one in constant time. */
 export function createTokenCheck(token: string): (given: string) => boolean {
   const expected = digest(token);
   return (given) => timingSafeEqual(digest(given), expected);

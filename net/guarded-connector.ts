@@ -1,7 +1,7 @@
 /**
- * Connections that cannot end in a private network: every address of a name is checked, the connection goes to exactly
- * those addresses, and the connected socket is checked again. A `lookup` hook alone would not do: addresses written in the
- * link itself never pass through it.
+ * Connections that cannot lead into a private network: every address of a name is checked, the connection goes to
+ * exactly those addresses, and the connected socket is checked again. A `lookup` hook alone would not be enough,
+ * because addresses in the link itself never pass through it.
  */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -11,28 +11,28 @@ import { buildConnector } from 'undici';
 import { AddressRefusedError, permitsAddress, withoutBrackets } from './public-url.ts';
 import type { AddressPolicy } from './public-url.ts';
 
-/** All addresses of a host name, in canonical text and in order of preference. */
+/** All addresses of a host name, in canonical notation and in order of preference. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
 
-/** Opens a connection for `target` that may only go to one of `addresses`. */
+/** Opens a connection for `target` to one of `addresses`. */
 export type OpenConnection = (target: buildConnector.Options, addresses: readonly string[]) => Promise<Socket>;
 
 interface GuardedConnectorOptions {
   readonly policy: AddressPolicy;
   readonly resolve: Resolve;
-  /** Not believed: where the socket ended up is checked before a byte of the request is written. */
+  /** Not trusted: the address that the socket reached is checked before any byte of the request is written. */
   readonly open: OpenConnection;
 }
 
-/** What is asked of name servers. */
+/** The part of the resolver that is used. */
 export type NameServers = Pick<Resolver, 'resolve4' | 'resolve6'>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Of a name server, before it is asked once more. */
+/** How long a name server has to answer before it is asked once more. */
 const ANSWER_TIMEOUT_MS = 2_000;
 const UNKNOWN_CODES: readonly string[] = ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'];
 
-/** The connector for undici dispatchers. Connections fail with {@link AddressRefusedError} or an error of the network. */
+/** The connector for undici dispatchers. Connections fail with {@link AddressRefusedError} or a network error. */
 export function createGuardedConnector({ policy, resolve, open }: GuardedConnectorOptions): buildConnector.connector {
   const connect = callbackify(async (target: buildConnector.Options) => {
     const socket = await open(target, await resolvePermitted(target, resolve, policy));
@@ -46,7 +46,7 @@ export function createGuardedConnector({ policy, resolve, open }: GuardedConnect
   };
 }
 
-/** The addresses of the target: at least one, and all of them permitted, since any of them may be connected to. */
+/** The addresses of the target: at least one, and all of them permitted, since any of them may be used. */
 async function resolvePermitted(
   { hostname, protocol }: buildConnector.Options,
   resolve: Resolve,
@@ -56,7 +56,7 @@ async function resolvePermitted(
   const host = withoutBrackets(hostname);
   const addresses = isIP(host) === 0 ? [...(await resolve(host))] : [host];
   if (addresses.length === 0) throw new AddressRefusedError(`the name ${host} has no address`);
-  // Not which one: whoever gave the name may read this, and would learn what names mean inside.
+  // Does not say which one: whoever gave the name may read this, and would learn about internal names.
   if (!addresses.every((address) => permitsAddress(address, policy))) {
     throw new AddressRefusedError(`${host} leads to an address that is not public`);
   }
@@ -64,9 +64,10 @@ async function resolvePermitted(
 }
 
 /**
- * Makes the resolver of names that somebody else chose. It asks name servers without a thread: the system's resolver blocks
- * one of four that all work on files shares, for as long as the name's server likes. The system is asked, one name at a time,
- * only for what name servers do not know at all, such as a name in the hosts file.
+ * Creates the resolver for names that somebody else chose. It asks name servers without using a thread: the system's
+ * resolver would block one of the four threads that also serve all file access, for as long as the name's server likes.
+ * The system is asked, one name at a time, only for names that name servers do not know at all, such as those in the
+ * hosts file.
  */
 export function createResolver(
   servers: NameServers = new Resolver({ timeout: ANSWER_TIMEOUT_MS, tries: 2 }),
@@ -86,10 +87,10 @@ export function createResolver(
   };
 }
 
-/** As the system is set up. */
+/** With the system's name servers. */
 export const resolveWithSystem: Resolve = createResolver();
 
-/** Whether there is no such name, or nobody to ask. */
+/** Whether there is no such name, or no name server. */
 function isUnknown(error: unknown): boolean {
   return error instanceof Error && 'code' in error && UNKNOWN_CODES.includes(String(error.code));
 }
@@ -100,7 +101,7 @@ async function lookUp(hostname: string): Promise<readonly string[]> {
 }
 
 /**
- * Connects to the given addresses, trying them in turn. The certificate is still checked against the name.
+ * Connects to one of the given addresses, trying them in turn. The certificate is still checked against the name.
  *
  * @param certificateAuthorities PEM text of authorities to trust instead of the usual ones
  */

@@ -1,4 +1,4 @@
-/** An HTTP server that no client can hold on to for ever. */
+/** An HTTP server that no client can hold up. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { ServiceError } from '../domain/errors.ts';
@@ -7,37 +7,38 @@ import { presentError } from '../domain/error-envelope.ts';
 
 export interface RunningServer {
   readonly port: number;
-  /** Takes no new connection, lets running requests finish, and cuts what is left after `graceMs`. */
+  /** Accepts no new connections, lets running requests finish, and cuts the rest off after `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** How long clients may keep a connection to themselves. */
+/** How long clients may occupy a connection. */
 export interface ClientLimits {
   /** From the first byte of a request to the end of its headers. */
   readonly headersMs: number;
-  /** For which a client takes nothing of an answer that waits for it. */
+  /** How long a client may leave an answer unread. */
   readonly unreadMs: number;
 }
 
 export const CLIENT_LIMITS: ClientLimits = { headersMs: 15_000, unreadMs: 60_000 };
-/** Long enough to upload 100 MB over a slow line. */
+/** Enough to upload 100 MB over a slow connection. */
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
-/** Longer than the usual 60 s of load balancers, so that it is never this side that closes first. */
+/** Longer than the usual 60 s of load balancers, so that this side never closes first. */
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
-/** Node looks for connections that are late only as often as this. */
+/** How often Node looks for connections that have timed out. */
 const TIMEOUT_CHECK_MS = 1_000;
-/** How long, and how much, a client that was refused may go on sending before it loses the connection. */
+/** How long, and how much, a refused client may go on sending before it loses the connection. */
 const LINGER_MS = 5_000;
 const LINGER_BYTES = 64 * 2 ** 20;
 const LINGER_CHECK_MS = 100;
 /**
- * So many requests may be under way on a connection. Clients of today send one after the other; a piece of what comes holds
- * thousands of small ones, which would all begin before anybody else is served.
+ * The most requests that may be under way on a connection. Today's clients send one after the other. Without this
+ * limit, a single packet could contain thousands of small requests, which would all begin before anybody else is
+ * served.
  */
 const MAX_REQUESTS_UNDER_WAY = 16;
 
-/** Answers requests; it sees to its own errors. */
+/** Answers requests, and handles its own errors. */
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
 /** @throws Error when the port is taken */
@@ -56,7 +57,7 @@ export async function listen(
       connectionsCheckingInterval: TIMEOUT_CHECK_MS,
     },
     (request, response) => {
-      // What comes after a body that was not read is not looked at: it may be the rest of it.
+      // What follows an unread body is ignored: it may be the rest of that body.
       if (ending.has(request.socket)) return;
       if (use.underWay(request.socket) > MAX_REQUESTS_UNDER_WAY) return cutOff(request.socket);
       closeAfterUnreadBody(request, response);
@@ -77,17 +78,17 @@ export async function listen(
   };
 }
 
-/** What is under way on the connections of a server. */
+/** What is under way on a server's connections. */
 interface Use {
-  /** How many requests have come on a connection that were not answered yet. */
+  /** How many requests on a connection have not been answered yet. */
   underWay(socket: Socket): number;
-  /** Closes the connections without a request now, and each other one after its last answer. */
+  /** Closes connections without a request at once, and all others after their last answer. */
   closeUnused(): void;
 }
 
 /**
- * Knows which connections have a request under way. Node itself keeps one open on which nothing was ever asked, and one on
- * which an answer ends after the server was told to close.
+ * Tracks which connections have a request under way. After `close`, Node itself would keep connections open that never
+ * had a request, and those whose answer ends later.
  */
 function trackUse(server: Server): Use {
   const requests = new Map<Socket, number>();
@@ -103,7 +104,7 @@ function trackUse(server: Server): Use {
     requests.set(socket, 0);
     socket.once('close', () => requests.delete(socket));
   });
-  // Before the request is handled, so that it counts for that.
+  // Before the request is handled, so that it counts.
   server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     if (ending.has(socket)) return;
     count(socket, 1);
@@ -118,17 +119,17 @@ function trackUse(server: Server): Use {
   };
 }
 
-/** Ends the connections whose client does not read what it asked for; with them go the files and upstreams behind. */
+/** Ends connections whose clients do not read their answers; this also frees the files and upstreams behind them. */
 function endUnread(server: Server, use: Use, unreadMs: number): void {
   server.timeout = unreadMs;
-  // Told also of a connection that waits for its next request or its answer.
+  // Also fires for connections that wait for their next request or their answer.
   server.on('timeout', (socket: Socket) => {
     if (use.underWay(socket) > 0 && socket.writableLength === 0) socket.setTimeout(unreadMs);
     else socket.destroy();
   });
 }
 
-/** Hears nothing more of a connection, not even what has come already. */
+/** Ends a connection at once, ignoring even what has already arrived. */
 function cutOff(socket: Socket): void {
   ending.add(socket);
   socket.destroy();
@@ -144,12 +145,12 @@ async function stop(server: Server, use: Use, graceMs: number): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Connections on which the last answer has begun, although more may still come. */
+/** Connections whose last answer has begun, although more may still arrive. */
 const ending = new WeakSet<Socket>();
 
 /**
- * Sees to an answer that is given before all of the request has come: it is the last one of its connection, for what stands
- * between it and the next request is the rest of a body that nobody wants.
+ * Makes an answer that is given before the whole request has arrived the last one on its connection: between it and the
+ * next request there would be the rest of a body that nobody wants.
  */
 function closeAfterUnreadBody(request: IncomingMessage, response: ServerResponse): void {
   const { headers, socket } = request;
@@ -167,8 +168,8 @@ function closeAfterUnreadBody(request: IncomingMessage, response: ServerResponse
 }
 
 /**
- * Has the connection end its own half when the answer is sent, and go on reading for a while: a connection that is closed with
- * unread bytes is reset, and the reset can overtake the answer.
+ * Closes only the sending side once the answer is sent, and goes on reading for a while: a connection that is closed
+ * with unread bytes is reset, and the reset can overtake the answer.
  */
 function endGently(request: IncomingMessage): void {
   const { socket } = request;
@@ -190,15 +191,15 @@ function endGently(request: IncomingMessage): void {
   };
 }
 
-/** Reads the rest of a request for nobody, whoever was reading it. */
+/** Discards the rest of a request, whoever was reading it. */
 function drop(request: IncomingMessage): void {
   request.unpipe();
   request.removeAllListeners('readable').removeAllListeners('data');
-  // Node notes on the next tick that nobody listens any more.
+  // Node notices on the next tick that nobody listens any more.
   setImmediate(() => request.resume());
 }
 
-/** What is not HTTP never reaches the application; it gets the same envelope all the same. */
+/** What is not HTTP never reaches the application, but is answered in the same envelope. */
 function refuseGarbage(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();

@@ -5,11 +5,11 @@ import ipaddr from 'ipaddr.js';
 const GLOBAL_UNICAST_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**
- * Whether `address` is public unicast, that is in none of the special-purpose blocks of RFC 6890 and its successors:
- * loopback, private, link-local, carrier-grade NAT, documentation, multicast and so on. IPv6 addresses that carry an IPv4
- * address inside (mapped, compatible, NAT64, 6to4, Teredo) are never public: what they lead to depends on the network.
+ * Whether `address` is public unicast, that is, in none of the special-purpose blocks of RFC 6890 and its successors
+ * (loopback, private, link-local, carrier-grade NAT, documentation, multicast, …). IPv6 addresses that contain an IPv4
+ * address (mapped, compatible, NAT64, 6to4, Teredo) are never public, because where they lead depends on the network.
  *
- * @param address canonical text, as resolvers and sockets give it; any other spelling and a zone id are not public
+ * @param address in the canonical notation of resolvers and sockets; any other notation, or a zone id, is not public
  */
 export function isPublicAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address).range() === 'unicast';
@@ -18,7 +18,7 @@ export function isPublicAddress(address: string): boolean {
   return parsed.match(GLOBAL_UNICAST_IPV6) && parsed.range() === 'unicast';
 }
 
-/** Whether `address` is `::1` or in `127.0.0.0/8`, in canonical text. */
+/** Whether `address`, in canonical notation, is `::1` or in `127.0.0.0/8`. */
 export function isLoopbackAddress(address: string): boolean {
   if (ipaddr.IPv4.isValidFourPartDecimal(address)) return ipaddr.IPv4.parse(address).range() === 'loopback';
   return isPlainIPv6(address) && ipaddr.IPv6.parse(address).range() === 'loopback';

@@ -1,21 +1,24 @@
-/** Which links a client may give Genway: the part of the address guard that looks at the text alone. */
+/** Which links clients may use (contract 8.4): the part of the address guard that looks only at the text. */
 import { isIP } from 'node:net';
 import { isLoopbackAddress, isPublicAddress } from './public-address.ts';
 
 /** How strict the guard is. */
 export interface AddressPolicy {
-  /** Tests only: also permits `http:` and addresses of this machine. Other private addresses stay refused. */
+  /** For tests only: also permits `http:` and this machine's addresses. Other private addresses are still refused. */
   readonly allowPrivateAddresses: boolean;
 }
 
 export const PUBLIC_ONLY: AddressPolicy = { allowPrivateAddresses: false };
 
-/** The link, a name it resolves to or the machine it reached is not on the public internet. */
+/** The link, the addresses of its name, or the machine it reached is not on the public internet. */
 export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
 }
 
-/** Names that never lead to the public internet: RFC 6761, RFC 6762 with its appendix G, RFC 8375 and ICANN's `internal`. */
+/**
+ * Names that never lead to the public internet: RFC 6761, RFC 6762 with its appendix G, RFC 8375 and ICANN's
+ * `internal`.
+ */
 const PRIVATE_NAMES = [
   'localhost',
   'localdomain',
@@ -29,19 +32,19 @@ const PRIVATE_NAMES = [
   'home.arpa',
 ] as const;
 
-/** A link whose host is cut out before any parser rewrites it; credentials have no place in it. */
+/** Extracts the host of a link before any parser rewrites it; does not match links with credentials. */
 const LINK_PATTERN = /^https?:\/\/(\[[^\]/?#]*\]|[^[\]:/?#@]+)(?::\d*)?(?:[/?#]|$)/i;
 
 /**
- * Checks, without asking the network, that `text` is a link to the public internet: `https`, no user name or password, a
- * host that is a full name or a public address. A host must be written the way it is read: an address in decimal, octal,
- * hexadecimal or short form, or in characters that only become digits or letters once normalised, is refused whatever it
- * stands for, because the next reader of the link (an upstream) may take it for another address.
+ * Checks, without using the network, that `text` is a link to the public internet: `https`, without user name and
+ * password, and with a full name or public address as its host. The host must be written the way it is read. An address
+ * in decimal, octal, hexadecimal or short form, or in characters that become digits or letters only when normalised, is
+ * refused whatever it means, because the next reader of the link (an upstream) may read another address.
  *
- * Passing says nothing about what the name resolves to; only a request through the guarded client is safe.
+ * Passing says nothing about what the name resolves to: only a request through the guarded client is safe.
  *
  * @returns the parsed link
- * @throws AddressRefusedError with the reason, e.g. `the address 127.0.0.1 is not public`
+ * @throws AddressRefusedError with the reason, such as `the address 127.0.0.1 is not public`
  */
 export function assertPublicHttpsUrl(text: string, policy: AddressPolicy = PUBLIC_ONLY): URL {
   const written = LINK_PATTERN.exec(text);
@@ -57,12 +60,12 @@ export function assertPublicHttpsUrl(text: string, policy: AddressPolicy = PUBLI
   return url;
 }
 
-/** The host of a link as resolvers take it: `[::1]` becomes `::1`. */
+/** The host of a link in the form that resolvers accept: `[::1]` becomes `::1`. */
 export function withoutBrackets(hostname: string): string {
   return hostname.replace(/^\[(.*)\]$/, '$1');
 }
 
-/** Whether the policy lets a connection go to `address`, given in canonical text. */
+/** Whether the policy permits a connection to `address`, in canonical notation. */
 export function permitsAddress(address: string, policy: AddressPolicy): boolean {
   return isPublicAddress(address) || (policy.allowPrivateAddresses && isLoopbackAddress(address));
 }
@@ -78,12 +81,12 @@ function assertPublicHost(host: string, policy: AddressPolicy): void {
   if (isPrivate || !name.includes('.')) throw new AddressRefusedError(`the name ${name} is not public`);
 }
 
-/** Letter case aside, only an international name may differ from its parsed form, which is then its `xn--` spelling. */
+/** Apart from case, only an international name may differ from its parsed form, which then is its `xn--` spelling. */
 function isWrittenAsRead(written: string, read: string): boolean {
   return written.toLowerCase() === read || (/[^\0-\x7f]/.test(written) && /(^|\.)xn--/.test(read));
 }
 
-/** White space and control characters, which parsers drop, and the backslash, which they take for a slash. */
+/** White space and control characters, which parsers drop, and backslashes, which they read as slashes. */
 function hasUnsafeCharacter(text: string): boolean {
   return /[\s\\\p{Cc}]/u.test(text);
 }

@@ -1,6 +1,6 @@
 /**
- * Signatures of webhook deliveries: the service's own (contract 6) and, beside it, that of Standard Webhooks
- * (https://www.standardwebhooks.com), so that receivers may use either.
+ * Signatures of webhook deliveries: the service's own (contract 6), and that of Standard Webhooks
+ * (https://www.standardwebhooks.com). Receivers may check either.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { WEBHOOKS } from '../domain/policy.ts';
@@ -14,7 +14,7 @@ export function newWebhookSecret(): string {
 }
 
 interface SignedContent {
-  /** The endpoint secret, exactly as its owner was shown it. */
+  /** The endpoint's secret, exactly as its owner got it. */
   readonly secret: string;
   /** Unix seconds. */
   readonly timestampSeconds: number;
@@ -22,7 +22,7 @@ interface SignedContent {
   readonly body: string | Uint8Array;
 }
 
-/** The value of `x-svc-signature`: hex HMAC-SHA256 over timestamp, a full stop and the raw body. */
+/** The value of `x-svc-signature`: hex HMAC-SHA256 over the timestamp, a full stop and the raw body. */
 export function signDelivery({ secret, timestampSeconds, body }: SignedContent): string {
   return createHmac('sha256', secret).update(`${timestampSeconds}.`).update(body).digest('hex');
 }
@@ -30,7 +30,7 @@ export function signDelivery({ secret, timestampSeconds, body }: SignedContent):
 /**
  * Checks a delivery as its receiver should: the signature in constant time, and a timestamp within 5 minutes of now.
  *
- * @param delivery what was received; `timestamp` and `signature` are the headers' text
+ * @param delivery as received; `timestamp` and `signature` are the values of the headers
  */
 export function verifySignature(delivery: {
   readonly secret: string;
@@ -50,13 +50,13 @@ export function verifySignature(delivery: {
 
 /** One delivery of an event to an endpoint, at the moment it is sent. */
 interface Delivery extends SignedContent {
-  /** Names the message; the same in every attempt, so that receivers can drop repeats. */
+  /** The same for every attempt, so that receivers can drop repeats. */
   readonly messageId: string;
   /** `task.succeeded` or `task.failed`. */
   readonly event: string;
 }
 
-/** All headers of a delivery. Sign each attempt anew: receivers refuse old timestamps. */
+/** All headers of a delivery. Sign each attempt anew, because receivers refuse old timestamps. */
 export function deliveryHeaders(delivery: Delivery): Record<string, string> {
   const timestamp = String(delivery.timestampSeconds);
   return {
@@ -72,8 +72,8 @@ export function deliveryHeaders(delivery: Delivery): Record<string, string> {
 }
 
 /**
- * The value of `webhook-signature`: `v1,` and the base64 HMAC-SHA256 over id, timestamp and body, joined by full stops and
- * keyed with the bytes that the secret's base64 stands for.
+ * The value of `webhook-signature`: `v1,` and the base64 HMAC-SHA256 over id, timestamp and body, joined by full stops,
+ * keyed with the bytes that the secret encodes in base64.
  */
 function signStandardWebhook({ secret, messageId, timestampSeconds, body }: Delivery): string {
   const key = Buffer.from(secret.replace(SECRET_PREFIX, ''), 'base64');

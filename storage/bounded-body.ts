@@ -7,10 +7,10 @@ export interface BoundedBody extends AsyncIterable<Uint8Array> {
 }
 
 /**
- * Passes `source` on, and fails once more than `maxBytes` have arrived or `signal` fires, even while the source is silent.
- * Can be read once.
+ * Passes `source` on, and fails once more than `maxBytes` have arrived or `signal` fires, even while the source is
+ * silent. Can be read once.
  *
- * @throws ObjectTooLargeError while reading; the signal's reason
+ * @throws ObjectTooLargeError or the signal's reason, while it is read
  */
 export function boundBody(
   source: AsyncIterable<Uint8Array>,
@@ -29,7 +29,7 @@ export function boundBody(
         yield value;
       }
     } finally {
-      // Not awaited: a source that is silent answers only once it speaks again.
+      // Not awaited: a silent source would not answer.
       chunks.return?.()?.catch(() => {});
     }
   }
@@ -42,7 +42,7 @@ export function boundBody(
   };
 }
 
-/** Waits for `promise`, but no longer than until `signal` fires. */
+/** Waits for `promise` until `signal` fires. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise;
   return new Promise((resolve, reject) => {

@@ -1,13 +1,13 @@
 /**
- * The file types that Genway stores, told by content: the ten upload types of contract 4.5 (`jpg` and `jpeg`
- * are one) with their largest sizes, where a MB is 2²⁰ bytes.
+ * The file types that Genway stores, recognised by content: the upload types of contract 4.5 with their largest sizes,
+ * where a MB is 2²⁰ bytes.
  */
 import { UPLOADS } from '../domain/policy.ts';
 
 export type FileKind = 'image' | 'audio' | 'video';
 
 export interface FileType {
-  /** Without the full stop; what names in storage end in. */
+  /** The extension of storage keys, without the full stop. */
   readonly extension: string;
   readonly mimeType: string;
   readonly kind: FileKind;
@@ -15,7 +15,7 @@ export interface FileType {
   readonly maxBytes: number;
 }
 
-/** As many first bytes as {@link detectFileType} wants to see; a whole file may be shorter. */
+/** How many bytes {@link detectFileType} needs; a whole file may be shorter. */
 export const FILE_TYPE_BYTES = 32;
 
 const PNG = fileType('png', 'image/png', 'image');
@@ -28,17 +28,22 @@ const M4A = fileType('m4a', 'audio/mp4', 'audio');
 const MP4 = fileType('mp4', 'video/mp4', 'video');
 const MOV = fileType('mov', 'video/quicktime', 'video');
 
-/** Every type that {@link detectFileType} can tell. */
+/** Every type that {@link detectFileType} recognises. */
 export const FILE_TYPES: readonly FileType[] = [PNG, JPEG, WEBP, MP3, WAV, AAC, M4A, MP4, MOV];
 
-/** Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12, registered at mp4ra.org) that are not plain MP4 video. */
+/**
+ * Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12, registered at mp4ra.org) that are not plain MP4
+ * video.
+ */
 const BRANDS: Readonly<Record<string, FileType>> = {
   'M4A ': M4A,
   'M4B ': M4A,
   'M4P ': M4A,
   'qt  ': MOV,
 };
-/** Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, cmfc, f4v, … */
+/**
+ * Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, cmfc, f4v, …
+ */
 const MP4_BRAND_PATTERN =
   /^(?:iso[m1-9a-c]|mp4[1-2v]|mmp4|avc[1-4]|hvc1|av01|M4V|MSNV|NDS|3g[p2]|dash|cmf|f4v|F4V|XAVC|MP4)/;
 /** First atoms of QuickTime files from before `ftyp`. */
@@ -48,7 +53,7 @@ const QUICKTIME_ATOMS: readonly string[] = ['moov', 'mdat', 'wide', 'free', 'ski
  * The type of a file by its first bytes, never by its name.
  *
  * @param head the first {@link FILE_TYPE_BYTES} bytes, or the whole file when it is shorter
- * @returns null when it is none of {@link FILE_TYPES}
+ * @returns null for any other type than {@link FILE_TYPES}
  */
 export function detectFileType(head: Uint8Array): FileType | null {
   const text = Buffer.from(head.subarray(0, FILE_TYPE_BYTES)).toString('latin1');
@@ -60,7 +65,7 @@ export function detectFileType(head: Uint8Array): FileType | null {
   return detectIsoMedia(text) ?? detectAudioFrame(head);
 }
 
-/** The `Content-Type` for a storage key, by its extension; `application/octet-stream` for one that is none of ours. */
+/** The `Content-Type` for a storage key, by its extension; `application/octet-stream` when that is unknown. */
 export function contentTypeOfKey(key: string): string {
   const extension = /\.([a-z0-9]+)$/i.exec(key)?.[1]?.toLowerCase();
   const found = FILE_TYPES.find((candidate) => candidate.extension === (extension === 'jpeg' ? 'jpg' : extension));
@@ -68,7 +73,7 @@ export function contentTypeOfKey(key: string): string {
 }
 
 function detectIsoMedia(text: string): FileType | null {
-  // The size of the atom, most significant byte first: prose has letters here.
+  // The size of the atom, most significant byte first: plain text would have a letter here.
   if (text.charCodeAt(0) > UPLOADS.maxVideoBytes >>> 24) return null;
   const atom = text.slice(4, 8);
   if (QUICKTIME_ATOMS.includes(atom)) return MOV;
@@ -77,15 +82,17 @@ function detectIsoMedia(text: string): FileType | null {
   return BRANDS[brand] ?? (MP4_BRAND_PATTERN.test(brand) ? MP4 : null);
 }
 
-/** The tag before most MP3 files (id3.org): version 2.2 to 2.4, revision, flags, and a size in four bytes of seven bits. */
+/**
+ * The tag before most MP3 files (id3.org): version 2.2 to 2.4, revision, flags, and a size in four bytes of seven bits.
+ */
 function hasTagHeader(head: Uint8Array): boolean {
   const [, , , version = 0] = head;
   return version >= 2 && version <= 4 && head.length >= 10 && head.subarray(6, 10).every((byte) => byte < 0x80);
 }
 
 /**
- * MPEG audio without a tag begins with a frame: eleven or twelve set bits, then fields of which some values do not exist.
- * Layer bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
+ * MPEG audio without a tag begins with a frame: eleven or twelve set bits, then fields of which some values do not
+ * exist. Layer bits of 0 mean ADTS, that is AAC (ISO/IEC 13818-7); 1 means Layer III (ISO/IEC 11172-3).
  */
 function detectAudioFrame(head: Uint8Array): FileType | null {
   const [sync = 0, versionAndLayer = 0, rates = 0] = head;

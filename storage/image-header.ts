@@ -1,6 +1,6 @@
 /**
- * What the first bytes of a PNG, JPEG or WebP image say about it. Reads a stream only as far as the dimensions: the formats put
- * them at the start, JPEG behind segments of metadata of any size.
+ * What the first bytes of a PNG, JPEG or WebP image say about it. Reads a stream only as far as the dimensions, which
+ * are at the start; in a JPEG, segments of metadata of any size may come before them.
  */
 import { detectFileType } from './file-type.ts';
 import type { Content } from './media/content.ts';
@@ -11,7 +11,7 @@ import { readWebpHeader } from './media/webp.ts';
 
 export interface ImageHeader {
   readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp';
-  /** Pixels, at least 1. For an image that a viewer turns (EXIF), as it is stored. */
+  /** Pixels, at least 1; as stored, even if viewers rotate the image (EXIF). */
   readonly width: number;
   readonly height: number;
 }
@@ -26,14 +26,14 @@ const FORMATS: readonly Format[] = [
   { mimeType: 'image/jpeg', readHeader: readJpegHeader },
   { mimeType: 'image/webp', readHeader: readWebpHeader },
 ];
-/** As many first bytes as tell these formats from all others. */
+/** How many bytes distinguish these formats from all others. */
 const SIGNATURE_BYTES = 16;
 
 /**
- * Reads the header of an image by its content; an animation counts as an image.
+ * Reads the header of an image, recognised by its content. An animation counts as an image.
  *
- * @param source the file from its first byte; is not read further than needed, and closed
- * @returns null when it is no such image, or its header is cut short or makes no sense
+ * @param source the file from its first byte; read no further than necessary, and then closed
+ * @returns null when it is not such an image, or its header is cut short or invalid
  * @throws whatever the source throws
  */
 export async function readImageHeader(source: AsyncIterable<Uint8Array>): Promise<ImageHeader | null> {

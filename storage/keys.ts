@@ -1,7 +1,7 @@
-/** How stored objects are named, linked and cached. File systems, stores and links take a key as it is. */
+/** How stored objects are named, linked and cached. Keys need no escaping in file systems, stores and links. */
 
 const MAX_KEY_LENGTH = 512;
-/** Segments of letters, digits, `.`, `_` and `-` that do not start with a full stop: no `..`, no hidden files. */
+/** Segments of letters, digits, `.`, `_` and `-` that do not begin with a full stop: no `..`, no hidden files. */
 const KEY_PATTERN = /^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/;
 
 export function isStorageKey(text: string): boolean {
@@ -19,12 +19,12 @@ export function publicLink(publicUrl: string, key: string): string {
   return `${publicUrl.replace(/\/+$/, '')}/${key}`;
 }
 
-/** The key of the object that a public link below `publicUrl` names, written exactly so; null for every other link. */
+/** The key in a link that {@link publicLink} wrote; null for every other link. */
 export function keyOfLink(publicUrl: string, link: string): string | null {
   const base = `${publicUrl.replace(/\/+$/, '')}/`;
   const key = link.startsWith(base) ? link.slice(base.length) : '';
   return isStorageKey(key) ? key : null;
 }
 
-/** `Cache-Control` of every object: keys hold ids, so what stands under one never changes. */
+/** `Cache-Control` of every object: keys contain ids, so an object never changes. */
 export const CACHE_CONTROL = 'public, max-age=31536000, immutable';

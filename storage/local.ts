@@ -6,20 +6,20 @@ import { assertStorageKey, keyOfLink, publicLink } from './keys.ts';
 import type { Storage } from './storage.ts';
 
 interface LocalStorageOptions {
-  /** Where the files live; made when it is missing. */
+  /** Where the files are; created when missing. */
   readonly directory: string;
-  /** The link under which `serveLocalFiles` answers, e.g. `http://127.0.0.1:8080/files`. */
+  /** The address at which `serveLocalFiles` answers, such as `http://127.0.0.1:8080/files`. */
   readonly publicUrl: string;
 }
 
-/** Unfinished files; no key can name it, because none may start with a full stop. */
+/** Holds unfinished files. No key can name it, because keys cannot begin with a full stop. */
 const UNFINISHED_DIRECTORY = '.unfinished';
-/** Far longer than any upload or download may take: the file has nobody any more who writes it. */
+/** Far longer than any upload or download may take, so nobody is still writing the file. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
 /**
- * Files on this machine's disk. A file is written beside the others, made durable, and only then given its name, so that
- * readers see the whole of it or nothing.
+ * Files on this machine's disk. A file is written elsewhere, made durable, and only then given its name, so that
+ * readers see all of it or nothing.
  */
 export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions): Storage {
   return {
@@ -59,8 +59,7 @@ export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions
 }
 
 /**
- * Removes the unfinished files that a process left when it was killed. Those of other processes that are still being written
- * are younger, and stay.
+ * Removes the unfinished files of killed processes. Files that other processes are still writing are younger, and stay.
  *
  * @returns how many were removed
  */
@@ -83,7 +82,7 @@ async function namesIn(folder: string): Promise<string[]> {
   return (await readdir(folder).catch(ignoreAbsence)) ?? [];
 }
 
-/** @throws what else went wrong than that there is no such file */
+/** @throws the error, unless it says that there is no such file */
 function ignoreAbsence(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
@@ -99,7 +98,7 @@ async function writeDurably(path: string, body: AsyncIterable<Uint8Array>): Prom
   }
 }
 
-/** A new name survives a power failure only once its directory is on the disk too. */
+/** A new name survives a power failure only once its directory is on the disk, too. */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

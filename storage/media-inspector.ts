@@ -1,6 +1,6 @@
 /**
- * Checks a rendered result while it streams into storage: whether it is a whole file of a type that Genway delivers. Only headers are looked at and a few bytes of them are held at any time; nothing is
- * decoded.
+ * Checks, while a result streams into storage, that it is a complete file of a type that Genway delivers. It looks only
+ * at headers, holds a few bytes at a time, and decodes nothing.
  */
 import { detectFileType, FILE_TYPE_BYTES } from './file-type.ts';
 import type { Content } from './media/content.ts';
@@ -10,7 +10,7 @@ import { readPng } from './media/png.ts';
 import { BrokenMediaError, type Parsing, StreamedInput } from './media/streamed-input.ts';
 import { readWebp } from './media/webp.ts';
 
-/** What a whole file says of itself. */
+/** What a complete file says about itself. */
 export interface MediaFacts extends Content {
   readonly mimeType: 'image/png' | 'image/jpeg' | 'image/webp' | 'video/mp4' | 'video/quicktime';
   /** Without the full stop. */
@@ -19,15 +19,15 @@ export interface MediaFacts extends Content {
 }
 
 export interface InspectedMedia {
-  /** The same chunks again; can be read once. Fails with {@link BrokenMediaError}, after the last chunk at the latest. */
+  /** The same chunks; can be read once. Fails with {@link BrokenMediaError}, after the last chunk at the latest. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** @throws Error while `body` has not been read to its end */
+  /** @throws Error until `body` has been read to its end */
   readonly facts: () => MediaFacts;
 }
 
 /**
- * Reads along while `body` is consumed. What consumes it sees a broken file as a source that fails, so that
- * storage leaves nothing of it behind.
+ * Reads along while `body` is consumed. To its consumer, a broken file is a source that fails, so that storage keeps
+ * nothing of it.
  */
 export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
   const input = new StreamedInput();
@@ -52,7 +52,7 @@ export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
 }
 
 interface Format {
-  /** As {@link detectFileType} names it. */
+  /** As in {@link detectFileType}. */
   readonly extension: string;
   readonly mimeType: MediaFacts['mimeType'];
   /** Reads the file from its first byte to what should be its last one. */
@@ -75,7 +75,7 @@ function* readMedia(input: StreamedInput): Parsing<MediaFacts> {
   if (!format) throw new BrokenMediaError('the file is not PNG, JPEG, WebP, MP4 or QuickTime');
   const content = yield* format.read(input);
   if (!(yield* input.atEnd())) {
-    throw new BrokenMediaError(`the file goes on after its end at byte ${input.position}`);
+    throw new BrokenMediaError(`the file continues after its end at byte ${input.position}`);
   }
   if (content.width === 0 || content.height === 0) throw new BrokenMediaError('the picture has no size');
   return { mimeType: format.mimeType, extension: format.extension, bytes: input.position, ...content };

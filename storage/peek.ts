@@ -1,12 +1,12 @@
-/** A body of which the first bytes have been looked at. */
+/** A body whose first bytes have been read. */
 export interface PeekedBody {
-  /** At least as many bytes as asked for, or the whole of a shorter body. */
+  /** At least the requested number of bytes, or all of a shorter body. */
   readonly head: Uint8Array;
-  /** All of it, the head included; can be read once. */
+  /** The whole body, including the head; can be read once. */
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** Reads the first `bytes` bytes of a body, e.g. to tell its type, and gives the whole of it back. */
+/** Reads the first `bytes` bytes of a body, for example to recognise its type, and returns the whole body. */
 export async function peek(source: AsyncIterable<Uint8Array>, bytes: number): Promise<PeekedBody> {
   const iterator = source[Symbol.asyncIterator]();
   const read: Uint8Array[] = [];

@@ -14,27 +14,27 @@ import { CACHE_CONTROL, assertStorageKey, keyOfLink, publicLink } from './keys.t
 import type { Storage } from './storage.ts';
 
 interface S3StorageOptions {
-  /** The store's address when it is not AWS itself, e.g. `https://<account>.r2.cloudflarestorage.com`. */
+  /** The store's address when it is not AWS, such as `https://<account>.r2.cloudflarestorage.com`. */
   readonly endpoint?: string;
   readonly region: string;
   readonly bucket: string;
-  /** Absent: the usual places of the AWS SDK, such as a role of the machine. */
+  /** By default from the usual places of the AWS SDK, such as a role of the machine. */
   readonly credentials?: { readonly accessKeyId: string; readonly secretAccessKey: string };
-  /** The bucket in the path instead of the host name, as most stores beside AWS want it. */
+  /** Puts the bucket into the path instead of the host name, as most stores other than AWS require. */
   readonly forcePathStyle?: boolean;
-  /** The link under which the public reads the bucket, often that of a CDN. */
+  /** The address at which the public reads the bucket, often that of a CDN. */
   readonly publicUrl: string;
 }
 
-/** An upload holds at most this many parts of this size: 16 MiB, and a third part that is being filled. */
+/** An upload holds at most this many parts of this size in memory (16 MiB), and a third one that is being filled. */
 const PART_BYTES = 8 * 1024 * 1024;
 const PARTS_IN_FLIGHT = 2;
 const CONNECT_TIMEOUT_MS = 5000;
 
 /**
- * Objects in an S3-compatible store. Objects up to one part are sent in one request, larger ones as a multipart upload that is
- * aborted when the body fails. A process that dies in between cannot abort: give the bucket a lifecycle rule that removes
- * incomplete multipart uploads after a day.
+ * Objects in an S3-compatible store. Objects of up to one part are sent in one request, larger ones as a multipart
+ * upload, which is aborted when the body fails. A process that dies in between cannot abort it, so give the bucket a
+ * lifecycle rule that removes incomplete multipart uploads after a day.
  */
 export function createS3Storage(options: S3StorageOptions): Storage {
   const { bucket, publicUrl } = options;
@@ -93,7 +93,7 @@ function createClient({ endpoint, region, credentials, forcePathStyle = false }:
     forcePathStyle,
     ...(endpoint === undefined ? {} : { endpoint }),
     ...(credentials === undefined ? {} : { credentials: { ...credentials } }),
-    // Not every compatible store knows the newer checksums, which the SDK sends unless told otherwise.
+    // Not every compatible store supports the newer checksums that the SDK sends by default.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: STORE_SILENCE_MS },

@@ -1,4 +1,4 @@
-/** Answers for files that `createLocalStorage` keeps, as a web server would: RFC 9110, sections 13 and 14. */
+/** Serves files that `createLocalStorage` stores, as a web server would: RFC 9110, sections 13 and 14. */
 import { open } from 'node:fs/promises';
 import type { FileHandle } from 'node:fs/promises';
 import { basename, join } from 'node:path';
@@ -8,24 +8,24 @@ import { contentTypeOfKey } from './file-type.ts';
 import { CACHE_CONTROL, isStorageKey } from './keys.ts';
 
 interface ServeLocalFilesOptions {
-  /** The same as that of `createLocalStorage`. */
+  /** The same as for `createLocalStorage`. */
   readonly directory: string;
-  /** What paths start with, e.g. `/files/`; other paths are left to the next middleware. */
+  /** The beginning of paths, such as `/files/`; other paths are left to the next middleware. */
   readonly prefix: string;
 }
 
-/** What opening a file that is not there says; a name can also be too long for the disk. */
+/** The errors of opening a file that does not exist; a name can also be too long for the disk. */
 const MISSING_CODES: readonly string[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'];
 
-/** First and last byte, both included. */
+/** First and last byte, inclusive. */
 interface ByteRange {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * A Koa middleware for GET and HEAD of stored files, with ranges (video players need them) and revalidation. Other methods
- * are left to the next middleware; a missing file is 404 `not_found`.
+ * A Koa middleware for GET and HEAD of stored files, with ranges, which video players need, and revalidation. Other
+ * methods are left to the next middleware; a missing file is 404 `not_found`.
  */
 export function serveLocalFiles({ directory, prefix }: ServeLocalFilesOptions): Middleware {
   return async (context, next) => {
@@ -41,7 +41,7 @@ async function serve(context: Context, directory: string, key: string): Promise<
   try {
     await answerWith(context, file, key);
   } finally {
-    // A body that is sent closes the file itself, at its end or when the client goes away.
+    // A body that is sent closes the file itself, at its end or when the client leaves.
     if (context.body === undefined || context.body === null) await file.close();
   }
 }
@@ -98,7 +98,7 @@ function isUnchanged(ifNoneMatch: string, etag: string): boolean {
   return known.includes(etag) || known.includes('*');
 }
 
-/** What `Range` asks for, or null to send the whole file: no range, several, one that makes no sense, or a changed file. */
+/** The requested range; null to send the whole file: for no range, several, an invalid one, or a changed file. */
 function requestedRange(context: Context, etag: string, size: number): ByteRange | 'unsatisfiable' | null {
   const parts = /^bytes=(\d*)-(\d*)$/i.exec(context.get('Range').trim());
   const ifRange = context.get('If-Range');

@@ -1,4 +1,4 @@
-/** Where results and uploads are kept. `createLocalStorage` and `createS3Storage` implement it. */
+/** Where results and uploads are stored. `createLocalStorage` and `createS3Storage` implement it. */
 
 export interface StoredObject {
   /** Public link. */
@@ -8,7 +8,7 @@ export interface StoredObject {
 
 export interface PutOptions {
   readonly contentType: string;
-  /** The object is refused, and nothing is left behind, when more bytes than this arrive. */
+  /** When more bytes than this arrive, the object is refused and nothing is left behind. */
   readonly maxBytes: number;
   readonly signal?: AbortSignal;
 }
@@ -18,28 +18,29 @@ export class ObjectTooLargeError extends Error {
   override readonly name = 'ObjectTooLargeError';
 }
 
-/** A fault of the store itself, not of what was to be stored: the same may be stored later. */
+/** A fault of the store itself, not of the object: the same object may be stored later. */
 export class StorageFailedError extends Error {
   override readonly name = 'StorageFailedError';
 }
 
 export interface Storage {
   /**
-   * Streams `body` into the object `key`, never holding it whole in memory. Either the whole object appears, or nothing:
-   * a body that fails or is aborted leaves nothing behind. Writing the same key again replaces the object.
+   * Streams `body` into the object `key`, without holding all of it in memory. Either the whole object appears or
+   * nothing does: a body that fails or is aborted leaves nothing behind. Writing the same key again replaces the
+   * object.
    *
-   * @param key letters, digits, `.`, `_`, `-` and `/`, e.g. `results/task_…/0.mp4`
+   * @param key letters, digits, `.`, `_`, `-` and `/`, such as `results/task_…/0.mp4`
    * @throws ObjectTooLargeError
    */
   put(key: string, body: AsyncIterable<Uint8Array>, options: PutOptions): Promise<StoredObject>;
-  /** Removes the object; no error when it is not there. */
+  /** Deletes the object. Not an error when it does not exist. */
   delete(key: string): Promise<void>;
-  /** The object from its first byte, to be read once and no further than needed; null when it is not there. */
+  /** The object from its first byte; can be read once, and no further than necessary. Null when it does not exist. */
   read(key: string): Promise<AsyncIterable<Uint8Array> | null>;
-  /** Whether the object is there. */
+  /** Whether the object exists. */
   has(key: string): Promise<boolean>;
-  /** The public link of the object `key`, whether it exists or not. */
+  /** The public link of the object `key`, whether or not it exists. */
   urlOf(key: string): string;
-  /** The key in a public link of this storage, whether it exists or not; null for every other link. */
+  /** The key in one of this storage's public links, whether or not the object exists; null for every other link. */
   keyOf(url: string): string | null;
 }

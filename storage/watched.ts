@@ -1,29 +1,30 @@
-/** Knows whether the store can be written, so that nothing is rendered that could not be kept. */
+/** Watches whether the store can be written, so that nothing is rendered that could not be stored. */
 import { ObjectTooLargeError, StorageFailedError, type Storage } from './storage.ts';
 
 export interface WatchedStorage extends Storage {
   /**
-   * Whether a result could be stored now. True until a write fails; from then on found out by trying, now and again.
+   * Whether a result could be stored now. True until a write fails; after that it is found out by trying from time to
+   * time.
    *
-   * @returns quickly, but for a try
+   * @returns quickly, except when it tries
    */
   isAvailable(): Promise<boolean>;
 }
 
 interface WatchOptions {
-  /** Called when the store fails for the first time, and when it is back. */
+  /** Called when the store begins to fail, and when it is back. */
   readonly onChange: (isAvailable: boolean, reason: unknown) => void;
-  /** The pause between two tries while the store is away. */
+  /** The pause between tries while the store is away. */
   readonly retryMs?: number;
 }
 
 const RETRY_MS = 5_000;
 const PROBE_TIMEOUT_MS = 10_000;
-/** Always the same, so that a store that deletes nothing is not filled with them. */
+/** Always the same key, so that a store that never deletes is not filled with probes. */
 const PROBE_KEY = 'probes/whether-it-can-be-written';
-const PROBE = Buffer.from('Genway tries whether this store can be written.\n');
+const PROBE = Buffer.from('Genway checks whether this store can be written.\n');
 
-/** Tells the faults of the store from those of what is stored: the former are {@link StorageFailedError}s. */
+/** Distinguishes faults of the store, which become {@link StorageFailedError}s, from faults of what is stored. */
 export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }: WatchOptions): WatchedStorage {
   let isAway = false;
   let trial: Promise<boolean> | undefined;
@@ -45,7 +46,7 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
     try {
       await storage.put(PROBE_KEY, once(PROBE), options);
       note(true);
-      // Whether that can be deleted is another question, which no result waits for.
+      // Whether it can be deleted is another question, for which no result has to wait.
       await storage.delete(PROBE_KEY).catch(() => {});
     } catch {
       nextTrialAt = Date.now() + retryMs;
@@ -80,7 +81,7 @@ export function watchStorage(storage: Storage, { onChange, retryMs = RETRY_MS }:
   };
 }
 
-/** The same body, and whether it was the one that failed. */
+/** The same body, and whether it was the body that failed. */
 function remembering(body: AsyncIterable<Uint8Array>): { body: AsyncIterable<Uint8Array>; failed: () => boolean } {
   let hasFailed = false;
   async function* pass(): AsyncGenerator<Uint8Array> {

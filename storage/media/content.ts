@@ -2,8 +2,8 @@ import type { PixelSize } from '../../domain/image-size.ts';
 
 /** What a file shows: in pixels, after rotation. */
 export interface Content extends PixelSize {
-  /** Null for images, and for fragmented videos: only all their fragments together say it. */
+  /** Null for images, and for fragmented videos, whose duration only all fragments together show. */
   readonly durationSeconds: number | null;
-  /** Whether there is an alpha channel, used or not; null for videos. */
+  /** Whether there is an alpha channel, whether or not it is used; null for videos. */
   readonly hasAlpha: boolean | null;
 }

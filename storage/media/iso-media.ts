@@ -1,18 +1,18 @@
-/** MP4 and QuickTime (ISO/IEC 14496-12): boxes of length, type and content, which may be boxes again. */
+/** MP4 and QuickTime (ISO/IEC 14496-12): boxes of length, type and content, which may consist of boxes. */
 import type { PixelSize } from '../../domain/image-size.ts';
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
 interface Box {
   readonly start: number;
-  /** Infinity for a box that goes on to wherever the file ends. */
+  /** Infinity for a box that extends to the end of the file. */
   readonly end: number;
 }
 
-/** What to do with the content of a box, by its type. Of what they leave unread, and of all other boxes, nothing is kept. */
+/** Readers of a box's content, by type. What they leave unread, and all other boxes, is skipped. */
 type BoxReaders = Readonly<Record<string, (box: Box) => Parsing<void>>>;
 
-/** Ticks are null where the file does not know them. */
+/** Ticks are null where the file does not have them. */
 interface Duration {
   readonly ticks: number | null;
   readonly ticksPerSecond: number;
@@ -48,14 +48,14 @@ export function* readIsoMedia(input: StreamedInput): Parsing<Content> {
       hasFrames ||= input.position > contentStart;
     },
   });
-  if (!movie.video?.size) throw new BrokenMediaError('the file holds no video track');
-  if (!hasFrames) throw new BrokenMediaError('the video holds no frames');
+  if (!movie.video?.size) throw new BrokenMediaError('the file has no video track');
+  if (!hasFrames) throw new BrokenMediaError('the video has no frames');
   const durationSeconds = movie.isFragmented ? null : secondsOf(movie.video, movie.duration);
   if (durationSeconds === null && !movie.isFragmented) throw new BrokenMediaError('the video has no duration');
   return { ...movie.video.size, durationSeconds, hasAlpha: null };
 }
 
-/** The time for which the track is shown; where that is unknown, its own length, then that of the whole movie. */
+/** How long the track is shown; if unknown, its own length, or else that of the whole movie. */
 function secondsOf({ shownTicks, media }: Track, movie: Duration | null): number | null {
   const known = [movie && { ...movie, ticks: shownTicks }, media, movie].find(
     (duration) => duration && duration.ticks !== null && duration.ticksPerSecond > 0,
@@ -101,7 +101,10 @@ function* readTrack(input: StreamedInput, trackBox: Box): Parsing<Track> {
   return track;
 }
 
-/** The size in 16.16 fixed point, behind the matrix `a b u c d v x y w`: without a and d, it turns the picture on its side. */
+/**
+ * The size in 16.16 fixed point, after the matrix `a b u c d v x y w`. If a and d are 0, the picture is turned on its
+ * side.
+ */
 function shownSize(matrixAndSize: Buffer): PixelSize {
   const isTurned = matrixAndSize.readInt32BE(0) === 0 && matrixAndSize.readInt32BE(16) === 0;
   const across = Math.round(matrixAndSize.readUInt32BE(36) / 0x10000);
@@ -109,21 +112,23 @@ function shownSize(matrixAndSize: Buffer): PixelSize {
   return isTurned ? { width: down, height: across } : { width: across, height: down };
 }
 
-/** Movie and media headers begin alike: two dates, then the time scale and the duration. */
+/** Movie and media headers begin in the same way: two dates, then time scale and duration. */
 function* readDuration(input: StreamedInput, box: Box): Parsing<Duration> {
   const { isWide, fields } = yield* readFullBox(input, box, 16, 28);
   const scaleOffset = isWide ? 16 : 8;
   return { ticks: ticksAt(fields, scaleOffset + 4, isWide), ticksPerSecond: fields.readUInt32BE(scaleOffset) };
 }
 
-/** @returns null for 0, which is written before the duration is known, and for all ones, which say that it is not */
+/**
+ * @returns null for 0, which is written until the duration is known, and for all ones, which mean that it is unknown
+ */
 function ticksAt(fields: Buffer, offset: number, isWide: boolean): number | null {
   const ticks = isWide ? fields.readBigUInt64BE(offset) : BigInt(fields.readUInt32BE(offset));
   const unknown = isWide ? 2n ** 64n - 1n : 2n ** 32n - 1n;
   return ticks === 0n || ticks === unknown ? null : Number(ticks);
 }
 
-/** A box whose content begins with a version: in 0, times are 32 bits wide, in 1, they are 64. */
+/** A box whose content begins with a version: times have 32 bits in version 0, and 64 bits in version 1. */
 function* readFullBox(
   input: StreamedInput,
   box: Box,
@@ -146,7 +151,7 @@ function* readBoxes(input: StreamedInput, container: Box, readers: BoxReaders): 
   }
 }
 
-/** Lengths count from the start of the box. 1 stands for a length of 64 bits, 0 for all the rest of the file. */
+/** Lengths count from the start of the box. 1 announces a length of 64 bits; 0 means the rest of the file. */
 function* readBoxEnd(input: StreamedInput, container: Box, start: number, length: number): Parsing<number> {
   const isWide = length === 1;
   const end = isWide ? start + Number((yield* takeFrom(input, container, 8)).readBigUInt64BE()) : start + length;

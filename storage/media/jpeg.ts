@@ -1,4 +1,4 @@
-/** JPEG (ITU-T T.81 annex B): markers of 0xFF and a code; most of them begin a segment that starts with its length. */
+/** JPEG (ITU-T T.81 annex B): markers of 0xFF and a code, most of which begin a segment that starts with its length. */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
@@ -11,16 +11,16 @@ const CODES = {
   scan: 0xda,
   marker: 0xff,
 } as const;
-/** Start of frame: baseline, progressive and the rarer ones. 0xC4, 0xC8 and 0xCC between them mean something else. */
+/** Start of frame: baseline, progressive and rarer kinds. 0xC4, 0xC8 and 0xCC in between mean something else. */
 const FRAMES: readonly number[] = [0xc0, 0xc1, 0xc2, 0xc3, 0xc5, 0xc6, 0xc7, 0xc9, 0xca, 0xcb, 0xcd, 0xce, 0xcf];
 const LENGTH_BYTES = 2;
 
-/** Reads no further than the size, which stands behind metadata of any length. @throws BrokenMediaError */
+/** Reads only as far as the size, which may follow metadata of any length. @throws BrokenMediaError */
 export function* readJpegHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readToFrame(input)).content;
 }
 
-/** Reads a picture to its end. @throws BrokenMediaError */
+/** Reads a whole picture. @throws BrokenMediaError */
 export function* readJpeg(input: StreamedInput): Parsing<Content> {
   const { content, segmentEnd } = yield* readToFrame(input);
   yield* input.skipTo(segmentEnd);
@@ -38,7 +38,7 @@ export function* readJpeg(input: StreamedInput): Parsing<Content> {
   return content;
 }
 
-/** The frame header is left behind its size. */
+/** Stops in the frame header, after the size. */
 function* readToFrame(input: StreamedInput): Parsing<{ content: Content; segmentEnd: number }> {
   yield* readMarker(input); // start of image
   for (;;) {
@@ -62,20 +62,20 @@ function* readMarker(input: StreamedInput): Parsing<number> {
     throw new BrokenMediaError(`the JPEG has no marker at byte ${input.position - 1}`);
   }
   for (;;) {
-    // Any number of 0xFF may stand before the code.
+    // Any number of 0xFF may precede the code.
     const code = (yield* input.take(1)).readUInt8();
     if (code !== CODES.marker) return code;
   }
 }
 
-/** Lengths count themselves. */
+/** Lengths include themselves. */
 function* readSegmentEnd(input: StreamedInput): Parsing<number> {
   const length = (yield* input.take(LENGTH_BYTES)).readUInt16BE();
   if (length < LENGTH_BYTES) throw malformedSegment(input);
   return input.position - LENGTH_BYTES + length;
 }
 
-/** Compressed pixels go on until a marker that is neither a stuffed byte nor a restart. */
+/** Compressed pixels extend to a marker that is neither a stuffed byte nor a restart. */
 function* skipScan(input: StreamedInput): Parsing<void> {
   for (;;) {
     yield* input.skipUntil(CODES.marker);
@@ -95,7 +95,7 @@ function isRestart(code: number): boolean {
 }
 
 function noPicture(): BrokenMediaError {
-  return new BrokenMediaError('the JPEG holds no picture');
+  return new BrokenMediaError('the JPEG contains no picture');
 }
 
 function malformedSegment(input: StreamedInput): BrokenMediaError {

@@ -1,25 +1,25 @@
-/** Whether a rendered file shows what was asked for. */
+/** Whether a rendered file is what was asked for: contract 2.2. */
 import { parseAspectRatio } from '../../domain/image-size.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import type { MediaFacts } from '../media-inspector.ts';
 
 /**
- * How far a video's edge may be from the resolution. Codecs work in blocks of 16 pixels and some encoders do not crop what
- * they add: 1080 lines become 1088.
+ * How far a video's edge may be from the resolution. Codecs work in blocks of 16 pixels, and some encoders do not crop
+ * what they add: 1080 lines become 1088.
  */
 const EDGE_TOLERANCE_PIXELS = 8;
-/** Rounding an edge to blocks changes the ratio by about 1 %; the ratios that can be asked for are a third apart. */
+/** Rounding an edge to blocks changes the ratio by about 1 %; the ratios on offer differ by a third. */
 const ASPECT_RATIO_TOLERANCE = 0.02;
 /**
- * Models render whole groups of frames and often one more: five seconds are 5.04 or 5.38. Within half a second the video
- * still rounds to the seconds that were asked for and are billed.
+ * Models render whole groups of frames, and often one more: five seconds become 5.04 or 5.38. Within half a second, the
+ * video still rounds to the seconds that were requested and are billed.
  */
 const DURATION_TOLERANCE_SECONDS = 0.5;
 
 /**
- * Compares a file with what it should show. What the request leaves open or the file does not say is not compared.
+ * Compares a file with the request. What the request leaves open, or the file does not say, is not compared.
  *
- * @returns null when it is what was asked for, otherwise a phrase: `asked for 1024x640, got 512x512`
+ * @returns null when they match, or else a phrase: `asked for 1024x640, got 512x512`
  */
 export function matchesRequest(facts: MediaFacts, request: RenderInputs): string | null {
   return request.kind === 'image' ? imageDifference(facts, request) : videoDifference(facts, request);
@@ -38,7 +38,7 @@ function imageDifference(facts: MediaFacts, { width, height, background }: Rende
 }
 
 function videoDifference(facts: MediaFacts, request: RenderInputs): string | null {
-  // Contract 2.2: the videos that are delivered are MP4.
+  // Delivered videos are MP4: contract 2.2.
   if (facts.mimeType !== 'video/mp4') return `asked for video/mp4, got ${facts.mimeType}`;
   const { resolution, aspectRatio, durationSeconds } = request;
   const got = `got ${facts.width}x${facts.height}`;

@@ -5,15 +5,15 @@ import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-i
 
 const SIGNATURE_BYTES = 8;
 const HEADER_BYTES = 13;
-/** Greyscale and true colour with an alpha channel. The other colour types get one from a tRNS chunk. */
+/** Greyscale and true colour with an alpha channel. Other colour types get one from a tRNS chunk. */
 const COLOURS_WITH_ALPHA: readonly number[] = [4, 6];
 
-/** Reads no further than the size. The alpha channel of a transparent colour is not known yet. @throws BrokenMediaError */
+/** Reads only as far as the size; does not notice a tRNS chunk, which comes later. @throws BrokenMediaError */
 export function* readPngHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readHeaderChunk(input)).content;
 }
 
-/** Reads a picture to its end. @throws BrokenMediaError */
+/** Reads a whole picture. @throws BrokenMediaError */
 export function* readPng(input: StreamedInput): Parsing<Content> {
   const { content, chunk, head } = yield* readHeaderChunk(input);
   yield* finishChunk(input, chunk, head);
@@ -27,7 +27,7 @@ export function* readPng(input: StreamedInput): Parsing<Content> {
     hasTransparentColour ||= type === 'tRNS';
     hasPixels ||= type === 'IDAT';
   }
-  if (!hasPixels) throw new BrokenMediaError('the PNG holds no pixels');
+  if (!hasPixels) throw new BrokenMediaError('the PNG contains no pixels');
   return hasTransparentColour ? { ...content, hasAlpha: true } : content;
 }
 
@@ -37,7 +37,7 @@ interface Chunk {
   readonly contentBytes: number;
 }
 
-/** The chunk is left behind its content, before its checksum. */
+/** Stops after the chunk's content, before its checksum. */
 function* readHeaderChunk(input: StreamedInput): Parsing<{ content: Content; chunk: Chunk; head: Buffer }> {
   yield* input.skipTo(SIGNATURE_BYTES);
   const chunk = yield* readChunkStart(input);
@@ -60,7 +60,7 @@ function* readChunkStart(input: StreamedInput): Parsing<Chunk> {
   return { start, contentBytes, type: yield* input.take(4) };
 }
 
-/** @param head as much of the content as has been read */
+/** @param head the part of the content that has been read */
 function* finishChunk(
   input: StreamedInput,
   { start, type, contentBytes }: Chunk,

@@ -1,23 +1,23 @@
 /** A parser that is suspended whenever it needs bytes that have not arrived yet. */
 export type Parsing<Result> = Generator<undefined, Result, void>;
 
-/** The file is not a whole file of a known type. The message is a phrase that says why. */
+/** The file is not a complete file of a known type. The message is a phrase that says why. */
 export class BrokenMediaError extends Error {
   override readonly name = 'BrokenMediaError';
 }
 
-/** The file as the parsers see it: bytes in order, no matter how they are cut into chunks. */
+/** The file as parsers see it: bytes in order, however they are divided into chunks. */
 export class StreamedInput {
   #unread: Buffer = Buffer.alloc(0);
   #ended = false;
   #position = 0;
 
-  /** How many bytes have been read: the offset of the next one in the file. */
+  /** The offset of the next byte in the file. */
   get position(): number {
     return this.#position;
   }
 
-  /** More of the file. Parsers leave a few bytes unread at most, so that joining them costs little. */
+  /** Adds a part of the file. Parsers leave only a few bytes unread, so joining them costs little. */
   push(chunk: Uint8Array): void {
     this.#unread =
       this.#unread.length === 0
@@ -25,7 +25,7 @@ export class StreamedInput {
         : Buffer.concat([this.#unread, chunk]);
   }
 
-  /** No more will come. */
+  /** Marks the end of the file. */
   end(): void {
     this.#ended = true;
   }
@@ -34,13 +34,13 @@ export class StreamedInput {
     return (yield* this.peek(1)).length === 0;
   }
 
-  /** The next bytes, still unread; fewer than `length` only when the file ends before. */
+  /** The next bytes, without reading them; fewer than `length` only at the end of the file. */
   *peek(length: number): Parsing<Buffer> {
     while (this.#unread.length < length && !this.#ended) yield;
     return this.#unread.subarray(0, length);
   }
 
-  /** Reads a few bytes. @throws BrokenMediaError when the file ends before */
+  /** Reads a few bytes. @throws BrokenMediaError when the file ends first */
   *take(length: number): Parsing<Buffer> {
     const bytes = yield* this.peek(length);
     if (bytes.length < length) throw this.#endsEarly();
@@ -49,10 +49,10 @@ export class StreamedInput {
   }
 
   /**
-   * Reads on to `end`, an offset in the file; Infinity stands for wherever the file ends.
+   * Reads on to the offset `end`; Infinity means the end of the file.
    *
-   * @param see is shown the bytes on the way, in pieces of any length
-   * @throws BrokenMediaError when the file ends before
+   * @param see gets the bytes on the way, in pieces of any length
+   * @throws BrokenMediaError when the file ends first
    */
   *skipTo(end: number, see?: (bytes: Buffer) => void): Parsing<void> {
     while (this.#position < end) {
@@ -66,7 +66,7 @@ export class StreamedInput {
     }
   }
 
-  /** Reads on until `byte` is next. @throws BrokenMediaError when it does not come */
+  /** Reads on until `byte` is next. @throws BrokenMediaError when the file ends first */
   *skipUntil(byte: number): Parsing<void> {
     for (;;) {
       const index = this.#unread.indexOf(byte);

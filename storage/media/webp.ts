@@ -1,10 +1,14 @@
-/** WebP (RFC 9649): a RIFF file, that is its length, then chunks of type, length and content padded to an even length. */
+/**
+ * WebP (RFC 9649): a RIFF file, that is, its length, then chunks of type, length and content padded to an even length.
+ */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
-/** What holds pixels: a lossy picture, a lossless one, a frame of an animation. */
+/** Chunks with pixels: a lossy picture, a lossless one, a frame of an animation. */
 const PIXELS: readonly string[] = ['VP8 ', 'VP8L', 'ANMF'];
-/** The chunks that say the size, of which one comes first, by how their content begins. */
+/**
+ * The chunks that contain the size, one of which comes first, and how to read it from the beginning of their content.
+ */
 const SIZES: ReadonlyMap<string, { readonly bytes: number; readonly read: (head: Buffer) => Content | null }> = new Map(
   [
     ['VP8 ', { bytes: 10, read: readLossyHeader }],
@@ -13,12 +17,12 @@ const SIZES: ReadonlyMap<string, { readonly bytes: number; readonly read: (head:
   ],
 );
 
-/** Reads no further than the size. @throws BrokenMediaError */
+/** Reads only as far as the size. @throws BrokenMediaError */
 export function* readWebpHeader(input: StreamedInput): Parsing<Content> {
   return (yield* readFirstChunk(input)).content;
 }
 
-/** Reads a picture or an animation to its end. @throws BrokenMediaError */
+/** Reads a whole picture or animation. @throws BrokenMediaError */
 export function* readWebp(input: StreamedInput): Parsing<Content> {
   const { content, chunk, fileEnd } = yield* readFirstChunk(input);
   yield* input.skipTo(chunk.end);
@@ -28,18 +32,18 @@ export function* readWebp(input: StreamedInput): Parsing<Content> {
     yield* input.skipTo(end);
     hasPixels ||= PIXELS.includes(type);
   }
-  if (!hasPixels) throw new BrokenMediaError('the WebP holds no picture');
+  if (!hasPixels) throw new BrokenMediaError('the WebP contains no picture');
   return content;
 }
 
 interface Chunk {
   readonly type: string;
   readonly contentBytes: number;
-  /** With its padding. */
+  /** Including padding. */
   readonly end: number;
 }
 
-/** The chunk is left behind its size. */
+/** Stops after the chunk's size. */
 function* readFirstChunk(input: StreamedInput): Parsing<{ content: Content; chunk: Chunk; fileEnd: number }> {
   const fileEnd = 8 + (yield* input.take(12)).readUInt32LE(4);
   const chunk = yield* readChunkStart(input, fileEnd);
@@ -58,7 +62,7 @@ function* readChunkStart(input: StreamedInput, fileEnd: number): Parsing<Chunk> 
   return { type: header.toString('latin1', 0, 4), contentBytes, end };
 }
 
-/** RFC 6386 section 9.1: three bytes that say whether it is a key frame, a start code, and edges of 14 bits. */
+/** RFC 6386, section 9.1: three bytes that say whether it is a key frame, a start code, and edges in 14 bits. */
 function readLossyHeader(head: Buffer): Content | null {
   const isKeyFrame = (head.readUInt8(0) & 1) === 0;
   if (!isKeyFrame || head.readUIntBE(3, 3) !== 0x9d012a) return null;
@@ -67,7 +71,7 @@ function readLossyHeader(head: Buffer): Content | null {
   return { width, height, durationSeconds: null, hasAlpha: false };
 }
 
-/** RFC 9649 section 3.4: a signature, edges less one of 14 bits, and whether alpha is used. */
+/** RFC 9649, section 3.4: a signature, edges minus one in 14 bits, and whether alpha is used. */
 function readLosslessHeader(head: Buffer): Content | null {
   if (head.readUInt8(0) !== 0x2f) return null;
   const bits = head.readUInt32LE(1);
@@ -76,7 +80,7 @@ function readLosslessHeader(head: Buffer): Content | null {
   return { width, height, durationSeconds: null, hasAlpha: (bits & 0x10000000) !== 0 };
 }
 
-/** RFC 9649 section 2.7: flags, and edges less one of 24 bits. */
+/** RFC 9649, section 2.7: flags, and edges minus one in 24 bits. */
 function readExtendedHeader(head: Buffer): Content {
   const hasAlpha = (head.readUInt8(0) & 0x10) !== 0;
   return { width: head.readUIntLE(4, 3) + 1, height: head.readUIntLE(7, 3) + 1, durationSeconds: null, hasAlpha };
