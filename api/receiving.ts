@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
-import { BodyBytes } from './body-bytes.ts';
+import { BodyBytes } from '../net/body-bytes.ts';
 
 const PACE_CHECK_MS = 10_000;
 /** Slower than any line on which a prompt would be worth the wait. */

@@ -2,11 +2,11 @@
 import type { JsonObject } from '../domain/json.ts';
 import type { TextRequest } from './canonical.ts';
 import { collect } from './collect.ts';
+import { readEvents, type Frame } from './frames.ts';
 import { keepChoices } from './keep-choices.ts';
 import type { Meter } from './meter.ts';
 import { normalize } from './normalize.ts';
 import { cutAtBound } from './output-bound.ts';
-import { parseServerSentEvents } from './sse.ts';
 import { chain, runStage, type Stage } from './stage.ts';
 import { cutAtStopSequences } from './stop-sequences.ts';
 import type { RenderContext, UpstreamOptions, UpstreamRequest, WireFormat } from './wire-format.ts';
@@ -16,8 +16,8 @@ export interface Conversion {
   readonly upstreamRequest: UpstreamRequest;
   /** The client's body for an upstream's complete answer. @throws ServiceError when there is no answer in it */
   convertResult(body: unknown, context: RenderContext): JsonObject;
-  /** The stage from the bytes of an upstream's stream to the text of the client's stream. Call it once. */
-  convertStream(context: RenderContext): Stage<Uint8Array, string>;
+  /** The stage from the frames of an upstream's stream to the text of the client's stream. Call it once. */
+  convertStream(context: RenderContext): Stage<Frame, string>;
 }
 
 /**
@@ -45,10 +45,7 @@ export function planConversion(
     convertResult: (body, context) =>
       client.client.renderResult(collect(runStage(upstream.upstream.parseResult(body), between)), context),
     convertStream: (context) =>
-      chain(
-        chain(chain(parseServerSentEvents(), upstream.upstream.parseStream()), between),
-        client.client.renderStream(context),
-      ),
+      chain(chain(chain(readEvents(), upstream.upstream.parseStream()), between), client.client.renderStream(context)),
   };
 }
 

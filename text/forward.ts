@@ -5,11 +5,11 @@
  */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import type { StreamEvent, TextRequest } from './canonical.ts';
+import type { Frame } from './frames.ts';
 import type { Meter } from './meter.ts';
 import { cutShort } from './normalize.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from './sse.ts';
 import type { Emit, Stage } from './stage.ts';
-import { AnswerTooLongError } from './upstream-errors.ts';
 import type { StreamRepairer, UpstreamFormat, UpstreamOptions, UpstreamRequest } from './wire-format.ts';
 
 /** How one request is forwarded. */
@@ -22,8 +22,8 @@ export interface Forwarding {
    * @throws ServiceError when the body contains no answer
    */
   checkResult(body: unknown): unknown;
-  /** The stage from the bytes of an upstream's stream, in any pieces, to the bytes of each event. Call it once. */
-  forwardStream(): Stage<Uint8Array, Uint8Array>;
+  /** The stage from the frames of an upstream's stream to the bytes of those that pass. Call it once. */
+  forwardStream(): Stage<Frame, Uint8Array>;
 }
 
 /**
@@ -52,21 +52,13 @@ export function planForwarding(
   };
 }
 
-const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
-const MAXIMUM_EVENT_BYTES = 16 * 1024 * 1024;
-
-class Forwarder implements Stage<Uint8Array, Uint8Array> {
+class Forwarder implements Stage<Frame, Uint8Array> {
   readonly #events = parseServerSentEvents();
   readonly #answer: Stage<ServerSentEvent, StreamEvent>;
   readonly #keepsEvent: (event: ServerSentEvent) => boolean;
   readonly #meter: Meter;
   readonly #repairer: StreamRepairer;
   readonly #measure: Emit<StreamEvent>;
-  /** The beginning of an event that is not complete yet, in a buffer that doubles as it fills. */
-  #rest: Uint8Array = new Uint8Array();
-  #restLength = 0;
-  #place: 'inside' | 'after-feed' | 'after-return' = 'inside';
 
   constructor(upstream: UpstreamFormat, keepsEvent: (event: ServerSentEvent) => boolean, meter: Meter) {
     this.#answer = upstream.parseStream();
@@ -80,89 +72,49 @@ class Forwarder implements Stage<Uint8Array, Uint8Array> {
     };
   }
 
-  push(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
-    let start = 0;
-    for (let end = this.#findEnd(bytes, 0); end !== -1; end = this.#findEnd(bytes, end)) {
-      this.#forward(this.#whole(bytes.subarray(start, end)), emit);
-      start = end;
-    }
-    this.#keep(bytes.subarray(start));
-    if (this.#restLength > MAXIMUM_EVENT_BYTES) throw new AnswerTooLongError();
+  push({ bytes, isWhole, event }: Frame, emit: Emit<Uint8Array>): void {
+    const { strayLineCount } = this.#events;
+    let isSame = true;
+    const passed: ServerSentEvent[] = [];
+    const pass = (read: ServerSentEvent): void => {
+      const repaired = this.#pass(read);
+      isSame &&= repaired === read;
+      if (repaired !== null) passed.push(repaired);
+    };
+    if (event === undefined) this.#events.pushLines(bytes, pass);
+    else pass(event);
+    // Text outside events belongs to no answer, and may be meant for the upstream's operators.
+    const isSound = isSame && this.#events.strayLineCount === strayLineCount;
+    if (isSound && (isWhole || event !== undefined)) emit(bytes);
+    else emitEvents(passed, emit);
+    // Without its blank line the last event would become one with what follows.
+    if (isSound && !isWhole && event !== undefined) emit(encoder.encode('\n\n'));
   }
 
   end(emit: Emit<Uint8Array>): void {
-    const last: string[] = [];
-    const read = (event: ServerSentEvent): void => {
-      const data = this.#read(event);
-      if (data !== null) last.push(encodeEvent(data, event.event));
-    };
-    if (this.#restLength > 0) this.#events.push(this.#whole(new Uint8Array()), read);
-    this.#events.end(read);
+    const last: ServerSentEvent[] = [];
+    this.#events.end((event) => {
+      const repaired = this.#pass(event);
+      if (repaired !== null) last.push(repaired);
+    });
     this.#answer.end(this.#measure);
     if (!this.#meter.finished) throw cutShort();
-    // Without its blank line the last event would merge with what follows, so it is written anew.
-    const ending = last.join('') + this.#repairer.end();
-    if (ending !== '') emit(new TextEncoder().encode(ending));
+    emitEvents(last, emit);
+    const ending = this.#repairer.end();
+    if (ending !== '') emit(encoder.encode(ending));
   }
 
-  /** The index after the blank line that ends the event, or -1. Looks at each byte once. Lines end in LF or CR LF. */
-  #findEnd(bytes: Uint8Array, from: number): number {
-    for (let index = from; index < bytes.length; index += 1) {
-      if (this.#place === 'inside') {
-        const feed = bytes.indexOf(LINE_FEED, index);
-        if (feed === -1) return -1;
-        index = feed;
-        this.#place = 'after-feed';
-      } else if (bytes[index] === LINE_FEED) {
-        this.#place = 'inside';
-        return index + 1;
-      } else {
-        this.#place = this.#place === 'after-feed' && bytes[index] === CARRIAGE_RETURN ? 'after-return' : 'inside';
-      }
-    }
-    return -1;
-  }
-
-  #keep(bytes: Uint8Array): void {
-    const length = this.#restLength + bytes.length;
-    if (length > this.#rest.length) {
-      const larger = new Uint8Array(Math.max(length, 2 * this.#rest.length));
-      larger.set(this.#rest.subarray(0, this.#restLength));
-      this.#rest = larger;
-    }
-    this.#rest.set(bytes, this.#restLength);
-    this.#restLength = length;
-  }
-
-  /** The event that ends with these bytes. */
-  #whole(last: Uint8Array): Uint8Array {
-    if (this.#restLength === 0) return last;
-    this.#keep(last);
-    const whole = this.#rest.subarray(0, this.#restLength);
-    this.#rest = new Uint8Array();
-    this.#restLength = 0;
-    return whole;
-  }
-
-  #forward(bytes: Uint8Array, emit: Emit<Uint8Array>): void {
-    let isSame = true;
-    const frames: string[] = [];
-    const { strayLineCount } = this.#events;
-    this.#events.push(bytes, (event) => {
-      const data = this.#read(event);
-      isSame &&= data === event.data;
-      if (data !== null) frames.push(encodeEvent(data, event.event));
-    });
-    // Text outside events belongs to no answer, and may be meant for the upstream's operators.
-    if (isSame && this.#events.strayLineCount === strayLineCount) emit(bytes);
-    else if (frames.length > 0) emit(new TextEncoder().encode(frames.join('')));
-  }
-
-  /** Reads an event. @returns the data to pass on instead of its own; null to drop the event */
-  #read(event: ServerSentEvent): string | null {
+  /** Reads an event. @returns the event to pass on instead of it; null to drop it */
+  #pass(event: ServerSentEvent): ServerSentEvent | null {
     this.#answer.push(event, this.#measure);
-    return this.#keepsEvent(event) ? this.#repairer.repair(event.data) : null;
+    return this.#keepsEvent(event) ? this.#repairer.repair(event) : null;
   }
 }
 
-const REPAIRS_NOTHING: StreamRepairer = { see() {}, repair: (data) => data, end: () => '' };
+const encoder = new TextEncoder();
+
+function emitEvents(events: readonly ServerSentEvent[], emit: Emit<Uint8Array>): void {
+  for (const { data, event } of events) emit(encoder.encode(encodeEvent(data, event)));
+}
+
+const REPAIRS_NOTHING: StreamRepairer = { see() {}, repair: (event) => event, end: () => '' };

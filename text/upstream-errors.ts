@@ -4,8 +4,6 @@
  */
 import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import { JsonSizer } from './json/size.ts';
-import type { ServerSentEvent } from './sse.ts';
 
 /**
  * What is wrong with a failing upstream, which decides whom to ask next and what to leave alone for a while: its
@@ -249,44 +247,6 @@ export function malformedAnswer(cause?: unknown): ServiceError {
 export class AnswerTooLongError extends ServiceError {
   constructor() {
     super('processing_failed', "The model's answer is too long to be read.");
-  }
-}
-
-/**
- * The JSON object that an upstream's event carries.
- *
- * @throws ServiceError `processing_failed` when it is not one
- */
-export function parseEventData(event: ServerSentEvent): JsonObject {
-  const data = parseAnswer(event.data);
-  if (!isObject(data)) throw malformedAnswer();
-  return data;
-}
-
-/** Shorter texts can be parsed without checking. */
-const LONG_TEXT = 256 * 1024;
-/** Far more than a long answer with log probabilities for every token has. */
-const ANSWER_LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
-
-/**
- * The JSON that an upstream sent.
- *
- * @throws ServiceError `processing_failed` when it is not JSON, or would block the process
- */
-export function parseAnswer(text: string): unknown {
-  if (text.length >= LONG_TEXT) checkSize(text);
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw malformedAnswer(error);
-  }
-}
-
-function checkSize(text: string): void {
-  try {
-    new JsonSizer(ANSWER_LIMITS).push(Buffer.from(text));
-  } catch {
-    throw new AnswerTooLongError();
   }
 }
 

@@ -96,8 +96,8 @@ export interface Repairer {
 export interface StreamRepairer {
   /** Notes what was read from the event that is repaired next. */
   see(event: StreamEvent): void;
-  /** The data to pass on instead of an event's: the same when there is nothing to repair, null to drop the event. */
-  repair(data: string): string | null;
+  /** The event to pass on instead of one: the same when there is nothing to repair, null to drop it. */
+  repair(event: ServerSentEvent): ServerSentEvent | null;
   /** The frames that are missing at the end of the stream. */
   end(): string;
 }

@@ -1,23 +1,25 @@
 /** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
 import type { TextRoute } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
 import { boundToCut, planConversion } from '../../text/convert.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
+import type { Frame } from '../../text/frames.ts';
+import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
-import { parseAnswer } from '../../text/upstream-errors.ts';
 import type { RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange {
   readonly upstreamRequest: UpstreamRequest;
-  /** The client's body for the text of a whole answer. Throws a ServiceError when it holds none. */
-  readonly readResult: (text: string) => string;
-  /** The stage from the bytes of a stream to events for the client. To be made once. */
-  readonly readStream: () => Stage<Uint8Array, Piece>;
+  /** The client's body for the bytes of a whole answer. Throws a ServiceError when they hold none. */
+  readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson>;
+  /** The stage from the frames of a stream to events for the client. To be made once. */
+  readonly readStream: () => Stage<Frame, Piece>;
 }
 
 /** A request as it was sent and as it was understood. */
@@ -52,10 +54,10 @@ export function planExchange(
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
       upstreamRequest: forwarding.upstreamRequest,
-      readResult: (text) => {
-        const answer = parseAnswer(text);
+      readResult: async (bytes) => {
+        const answer = await parseAnswer(bytes);
         const passedOn = forwarding.checkResult(answer);
-        return passedOn === answer ? text : JSON.stringify(passedOn);
+        return passedOn === answer ? [bytes] : writeJson(passedOn);
       },
       readStream: () => forwarding.forwardStream(),
     };
@@ -63,7 +65,7 @@ export function planExchange(
   const conversion = planConversion(format, upstream, request, options, meter);
   return {
     upstreamRequest: conversion.upstreamRequest,
-    readResult: (text) => JSON.stringify(conversion.convertResult(parseAnswer(text), context)),
+    readResult: async (bytes) => writeJson(conversion.convertResult(await parseAnswer(bytes), context)),
     readStream: () => conversion.convertStream(context),
   };
 }

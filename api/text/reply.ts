@@ -1,7 +1,10 @@
 /** The two ways in which a client is answered: with a whole body, or with a stream. */
 import type { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
+import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
+import { inSteps } from '../../text/json/steps.ts';
+import type { WrittenJson } from '../../text/json/write.ts';
 import type { Stage } from '../../text/stage.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
@@ -32,14 +35,14 @@ export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
 class WholeReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #call: AdmittedCall;
-  #body = '';
+  #body: WrittenJson = '';
 
   constructor(call: AdmittedCall) {
     this.#call = call;
   }
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
-    this.#body = exchange.readResult(await answer.readText(MAX_RESULT_BYTES));
+    this.#body = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
     if (!this.#call.response.destroyed) this.firstByteAtMs = performance.now();
   }
 
@@ -73,10 +76,15 @@ class StreamedReply implements Reply {
     const stream = new ClientStream(response, { headers, contentType, keepAliveFrame, ...this.#settings });
     this.#stream = stream;
     const stage = isArray ? inArray(exchange.readStream()) : exchange.readStream();
+    const splitter = splitFrames();
+    const frames: Frame[] = [];
+    const take = (frame: Frame): void => void frames.push(frame);
     for (let bytes = await answer.read(); bytes !== null; bytes = await answer.read()) {
-      await this.#pass(stream, stage, bytes);
+      splitter.push(bytes, take);
+      await this.#pass(stream, stage, frames.splice(0));
     }
-    await this.#pass(stream, stage, null);
+    splitter.end(take);
+    await this.#pass(stream, stage, frames, { isEnd: true });
   }
 
   finish(): void {
@@ -96,13 +104,18 @@ class StreamedReply implements Reply {
     this.#stream?.breakOff();
   }
 
-  /** Sends what follows from some bytes, or from the end; also what was made before a failure. */
-  async #pass(stream: ClientStream, stage: Stage<Uint8Array, Piece>, bytes: Uint8Array | null): Promise<void> {
+  /** Sends what follows from some frames and from the end; also what was made before a failure. */
+  async #pass(
+    stream: ClientStream,
+    stage: Stage<Frame, Piece>,
+    frames: readonly Frame[],
+    { isEnd = false } = {},
+  ): Promise<void> {
     const pieces: Piece[] = [];
     const emit = (piece: Piece): void => void pieces.push(piece);
     try {
-      if (bytes === null) stage.end(emit);
-      else stage.push(bytes, emit);
+      for (const frame of frames) stage.push(isLong(frame) ? await inSteps(readFrame(frame)) : frame, emit);
+      if (isEnd) stage.end(emit);
     } finally {
       if (pieces.length > 0 && !stream.isGone) {
         this.firstByteAtMs ??= performance.now();

@@ -1,6 +1,7 @@
 /** The answer of an upstream, read at the pace of whoever reads it. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
+import { BodyBytes } from '../../net/body-bytes.ts';
 import { AnswerTooLongError } from '../../text/upstream-errors.ts';
 
 export interface AnswerHead {
@@ -58,20 +59,19 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * All that is left of the answer, as text.
+   * All that is left of the answer.
    *
    * @throws ServiceError 503 `processing_failed` when it is longer than `maxBytes`, and what {@link read} throws
    */
-  async readText(maxBytes: number): Promise<string> {
-    const chunks: Buffer[] = [];
+  async readAll(maxBytes: number): Promise<Buffer> {
+    const bytes = new BodyBytes();
     let length = 0;
     for (let chunk = await this.read(); chunk !== null; chunk = await this.read()) {
       length += chunk.byteLength;
       if (length > maxBytes) throw new AnswerTooLongError();
-      chunks.push(chunk);
+      bytes.add(chunk);
     }
-    const [first] = chunks;
-    return chunks.length === 1 && first !== undefined ? first.toString() : Buffer.concat(chunks).toString();
+    return bytes.take();
   }
 
   /** Ends the connection unless the answer has come to its end. */

@@ -87,7 +87,7 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
 /** The JSON that an answer holds; null when it is none, too long or breaks off. */
 async function readJson(answer: Answer): Promise<unknown> {
   try {
-    return JSON.parse(await answer.readText(MAX_ERROR_BYTES));
+    return JSON.parse((await answer.readAll(MAX_ERROR_BYTES)).toString());
   } catch {
     answer.discard();
     return null;

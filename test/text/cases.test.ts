@@ -15,7 +15,15 @@ import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
 import { arrayOf, objectOf, stringOf } from '../../text/upstream-errors.ts';
 import type { ParseContext } from '../../text/wire-format.ts';
-import { answerOfStream, eventsOfText, renderContext, streamedTo, textRequest, throughJson } from './support.ts';
+import {
+  answerOfStream,
+  eventsOfText,
+  fromBytes,
+  renderContext,
+  streamedTo,
+  textRequest,
+  throughJson,
+} from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const question = { role: 'user', content: 'Hello' };
@@ -59,7 +67,7 @@ function streamThrough(
   const reads = Array.from({ length: Math.ceil(bytes.length / 7) }, (_, index) =>
     bytes.slice(index * 7, index * 7 + 7),
   );
-  return runStage(reads, plan.convertStream(context)).join('');
+  return runStage(reads, fromBytes(plan.convertStream(context))).join('');
 }
 
 /** The data of the events that a client gets. */

@@ -5,7 +5,7 @@ import { planConversion } from '../../text/convert.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
-import { renderContext, roundTrip, streamedTo, textRequest } from './support.ts';
+import { fromBytes, renderContext, roundTrip, streamedTo, textRequest } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 const events: readonly StreamEvent[] = [
@@ -32,7 +32,7 @@ describe('conversion', () => {
   it('measures the answer as the upstream gave it', () => {
     const meter = new Meter();
     const plan = planConversion(chatCompletions, chatCompletions, textRequest(), options, meter);
-    runStage(inReads(7), plan.convertStream(renderContext()));
+    runStage(inReads(7), fromBytes(plan.convertStream(renderContext())));
     expect(meter).to.include({ finished: true, outputLength: 5 });
     expect(meter.usage).to.include({ inputTotal: 4, cacheRead: 1, outputTotal: 2 });
   });

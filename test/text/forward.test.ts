@@ -7,7 +7,7 @@ import { planForwarding, type Forwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { runStage } from '../../text/stage.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
-import { renderContext, streamedTo, textRequest, textResult, throughJson } from './support.ts';
+import { fromBytes, renderContext, streamedTo, textRequest, textResult, throughJson } from './support.ts';
 
 const { 'chat-completions': chatCompletions } = FORMATS;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -35,7 +35,7 @@ function inReads(bytes: Buffer, size: number): Buffer[] {
 
 /** What passed until the stage threw, and what it threw. */
 function forwardUntilFailure(text: string): { passed: string; error: unknown } {
-  const stage = plan(chatCompletions).forwardStream();
+  const stage = fromBytes(plan(chatCompletions).forwardStream());
   let passed = '';
   try {
     stage.push(Buffer.from(text), (bytes) => void (passed += Buffer.from(bytes).toString()));
@@ -53,7 +53,7 @@ describe('the identity path', () => {
       fc.assert(
         fc.property(fc.integer({ min: 1, max: bytes.length }), (size) => {
           const meter = new Meter();
-          const stage = plan(format, meter, { includeUsage: true }).forwardStream();
+          const stage = fromBytes(plan(format, meter, { includeUsage: true }).forwardStream());
           expect(Buffer.concat(runStage(inReads(bytes, size), stage)).equals(bytes)).to.equal(true);
           expect(meter).to.include({ finished: true, outputLength: 5 });
           expect(meter.usage).to.include({ inputTotal: 4, outputTotal: 2 });
@@ -71,12 +71,12 @@ describe('the identity path', () => {
 
   it('keeps comments, names and CR LF, which conversion would lose', () => {
     const text = `: hello\r\n\r\nid: 1\r\nretry: 5\r\ndata: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\r\n\r\ndata: [DONE]\r\n\r\n`;
-    const passed = runStage(inReads(Buffer.from(text), 4), plan(chatCompletions).forwardStream());
+    const passed = runStage(inReads(Buffer.from(text), 4), fromBytes(plan(chatCompletions).forwardStream()));
     expect(Buffer.concat(passed).toString()).to.equal(text);
   });
 
   it('passes an event on as soon as it is whole', () => {
-    const stage = plan(chatCompletions).forwardStream();
+    const stage = fromBytes(plan(chatCompletions).forwardStream());
     const passed: string[] = [];
     const emit = (bytes: Uint8Array): void => void passed.push(Buffer.from(bytes).toString());
     stage.push(Buffer.from('data: {}\n'), emit);
@@ -87,7 +87,7 @@ describe('the identity path', () => {
 
   it('leaves out the usage that the client did not ask for, and measures it', () => {
     const meter = new Meter();
-    const passed = runStage([streamOf(chatCompletions)], plan(chatCompletions, meter).forwardStream());
+    const passed = runStage([streamOf(chatCompletions)], fromBytes(plan(chatCompletions, meter).forwardStream()));
     expect(Buffer.concat(passed).toString()).to.not.contain('"choices":[]');
     expect(meter.usage.inputTotal).to.equal(4);
   });
@@ -113,7 +113,7 @@ describe('the identity path', () => {
   });
 
   it('does not let an event without end fill the memory', () => {
-    const stage = plan(chatCompletions).forwardStream();
+    const stage = fromBytes(plan(chatCompletions).forwardStream());
     const endless = Buffer.alloc(17 * 1024 * 1024, 'x');
     expect(() => stage.push(endless, () => {})).to.throw(ServiceError);
   });

@@ -9,7 +9,7 @@ import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
 import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
-import { renderContext } from './support.ts';
+import { fromBytes, renderContext } from './support.ts';
 
 const { 'chat-completions': chatCompletions, 'generate-content': generateContent } = FORMATS;
 const options = { model: 'upstream', apiKey: 'secret' };
@@ -62,7 +62,7 @@ describe('answers that nobody asked for', () => {
           const plan = () => planConversion(client, upstream, context.request, options, new Meter());
           const whole = JSON.stringify(plan().convertResult(bodyOf(items), context));
           const frame = encodeEvent(JSON.stringify(bodyOf(items)).replaceAll('"message"', '"delta"'));
-          const streamed = runStage([Buffer.from(frame)], plan().convertStream(context)).join('');
+          const streamed = runStage([Buffer.from(frame)], fromBytes(plan().convertStream(context))).join('');
           for (const answer of [whole, streamed]) expect(answer).to.contain('First').and.not.contain('Second');
         });
       }

@@ -13,7 +13,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { growthOf } from '../support/growth.ts';
-import { textRequest } from './support.ts';
+import { fromBytes, textRequest } from './support.ts';
 
 interface Step {
   readonly text?: string;
@@ -145,7 +145,7 @@ const ANSWERS: Readonly<Record<string, (size: number) => () => unknown>> = {
     const pieces = bytesInPieces(`data: ${text}\n\n`, 100);
     const plan = planForwarding(upstream, {}, textRequest({}), { model: 'm', apiKey: 'secret' }, new Meter());
     return () => {
-      const stage = plan.forwardStream();
+      const stage = fromBytes(plan.forwardStream());
       for (const piece of pieces) stage.push(piece, () => {});
     };
   },

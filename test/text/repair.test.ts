@@ -9,7 +9,7 @@ import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';
-import { eventsOfText, renderContext, textRequest } from './support.ts';
+import { eventsOfText, fromBytes, renderContext, textRequest } from './support.ts';
 
 const options = { model: 'upstream-model', apiKey: 'secret' };
 
@@ -19,7 +19,7 @@ function plan(format: WireFormatName) {
 
 /** The text of a stream that is passed on. */
 function passed(format: WireFormatName, text: string): string {
-  return Buffer.concat(runStage([Buffer.from(text)], plan(format).forwardStream())).toString();
+  return Buffer.concat(runStage([Buffer.from(text)], fromBytes(plan(format).forwardStream()))).toString();
 }
 
 function frames(...events: readonly unknown[]): string {
@@ -214,7 +214,7 @@ describe('an answer that moderation refused', () => {
         expect(() => conversion.convertResult(whole, renderContext()))
           .to.throw(ServiceError)
           .with.property('code', 'content_policy_violation');
-        const { sent, code } = untilFailure(conversion.convertStream(renderContext()), frames(...stream));
+        const { sent, code } = untilFailure(fromBytes(conversion.convertStream(renderContext())), frames(...stream));
         expect(code).to.equal('content_policy_violation');
         expect(sent)
           .to.contain('Begun')
@@ -226,7 +226,7 @@ describe('an answer that moderation refused', () => {
       expect(() => plan(upstream).checkResult(whole))
         .to.throw(ServiceError)
         .with.property('code', 'content_policy_violation');
-      const { sent, code } = untilFailure(plan(upstream).forwardStream(), frames(...stream));
+      const { sent, code } = untilFailure(fromBytes(plan(upstream).forwardStream()), frames(...stream));
       expect(code).to.equal('content_policy_violation');
       expect(sent).to.equal(frames(...stream.slice(0, 1)));
     });

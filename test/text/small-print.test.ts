@@ -10,7 +10,7 @@ import { planForwarding } from '../../text/forward.ts';
 import { Meter } from '../../text/meter.ts';
 import { DONE, encodeEvent } from '../../text/sse.ts';
 import { resultOf } from './answers.ts';
-import { answerOfStream, textRequest } from './support.ts';
+import { answerOfStream, fromBytes, textRequest } from './support.ts';
 
 const options = { model: 'upstream', apiKey: 'secret' };
 
@@ -55,7 +55,9 @@ function frames(events: readonly JsonObject[], endMark = ''): string {
 
 /** The bytes that a client gets, and the error that follows them. */
 function passOn(name: WireFormatName, text: string, size = text.length): { passed: string; code: unknown } {
-  const stage = planForwarding(FORMATS[name].upstream, {}, textRequest(), options, new Meter()).forwardStream();
+  const stage = fromBytes(
+    planForwarding(FORMATS[name].upstream, {}, textRequest(), options, new Meter()).forwardStream(),
+  );
   const bytes = Buffer.from(text);
   let passed = '';
   const emit = (piece: Uint8Array): void => void (passed += Buffer.from(piece).toString());

@@ -7,9 +7,10 @@ import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult }
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
 import type { FieldTable } from '../../text/fields.ts';
+import { splitFrames, type Frame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
-import { chain, runStage } from '../../text/stage.ts';
+import { chain, runStage, type Stage } from '../../text/stage.ts';
 import type { ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
 import { resultOf } from './answers.ts';
 import * as arbitrary from './arbitraries.ts';
@@ -185,6 +186,11 @@ export function itDecidesEveryField(
   }
 }
 
+/** A stage that takes the frames of a stream, for its bytes. */
+export function fromBytes<Output>(stage: Stage<Frame, Output>): Stage<Uint8Array, Output> {
+  return chain(splitFrames(), stage);
+}
+
 /** The body that a client of one format gets for an answer of an upstream of another, whole and as a stream. */
 export function roundTrip(
   client: WireFormat,
@@ -201,6 +207,6 @@ export function roundTrip(
   const whole = upstream.client.renderResult(collect(events), context);
   return {
     whole: throughJson(plan().convertResult(throughJson(whole), context)),
-    streamed: runStage([bytes], plan().convertStream(context)).join(''),
+    streamed: runStage([bytes], fromBytes(plan().convertStream(context))).join(''),
   };
 }

@@ -2,7 +2,8 @@
 import { isObject, type JsonObject } from '../../domain/json.ts';
 import type { StreamEvent } from '../canonical.ts';
 import { finishReasonOf } from '../finish-reasons.ts';
-import { DONE, encodeEvent } from '../sse.ts';
+import { repairEvent } from '../repair-event.ts';
+import { DONE, encodeEvent, type ServerSentEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Repairer, StreamRepairer } from '../wire-format.ts';
 import { FINISH_REASONS } from './render-result.ts';
@@ -38,23 +39,23 @@ class ChatStreamRepairer implements StreamRepairer {
     else if (event.type === 'tool-input-start') this.#choicesWithCalls.add(event.choice ?? 0);
   }
 
-  repair(data: string): string | null {
+  repair(event: ServerSentEvent): ServerSentEvent | null {
     if (this.#isDone) return null;
-    this.#isDone = data === DONE;
+    this.#isDone = event.data === DONE;
     const hasBegun = this.#hasBegun;
     this.#hasBegun = this.#choicesWithText.size + this.#choicesWithCalls.size > 0;
-    if (!MAY_NEED_REPAIR.test(data)) return data;
-    const chunk = objectOf(JSON.parse(data));
-    const repaired = withChoices(chunk, (choice) => {
-      const index = Number(choice['index'] ?? 0);
-      const reported = withReasoning(withDelta(choice, hasBegun), 'delta');
-      const reason = stringOf(choice['finish_reason']);
-      if (reason === '') return reported;
-      if (finishReasonOf(reason) === null) return { ...reported, finish_reason: null };
-      const hasText = this.#choicesWithText.has(`text-${index}`);
-      return withEnd(reported, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
-    });
-    return repaired === chunk ? data : JSON.stringify(repaired);
+    const repair = (choice: JsonObject): JsonObject => this.#repairChoice(choice, hasBegun);
+    return repairEvent(event, MAY_NEED_REPAIR, (chunk) => withChoices(chunk, repair));
+  }
+
+  #repairChoice(choice: JsonObject, hasBegun: boolean): JsonObject {
+    const index = Number(choice['index'] ?? 0);
+    const reported = withReasoning(withDelta(choice, hasBegun), 'delta');
+    const reason = stringOf(choice['finish_reason']);
+    if (reason === '') return reported;
+    if (finishReasonOf(reason) === null) return { ...reported, finish_reason: null };
+    const hasText = this.#choicesWithText.has(`text-${index}`);
+    return withEnd(reported, 'delta', { hasText, hasCalls: this.#choicesWithCalls.has(index) });
   }
 
   end(): string {

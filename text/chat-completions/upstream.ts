@@ -1,5 +1,6 @@
 /** The answers of chat-completions upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { parseEventData } from '../answer-json.ts';
 import type { FinishReason, StreamEvent } from '../canonical.ts';
 import { ObjectText } from '../object-text.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
@@ -10,7 +11,6 @@ import {
   countOf,
   malformedAnswer,
   objectOf,
-  parseEventData,
   sentenceOf,
   stringOf,
   type UpstreamError,

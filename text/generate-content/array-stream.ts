@@ -7,8 +7,8 @@ import { chain, type Stage } from '../stage.ts';
 
 type Piece = string | Uint8Array;
 
-/** The stage that reads upstream bytes with `stage`, and writes the events as the items of an array. */
-export function inArray(stage: Stage<Uint8Array, Piece>): Stage<Uint8Array, string> {
+/** The stage that reads its input with `stage`, and writes the events as the items of an array. */
+export function inArray<Input>(stage: Stage<Input, Piece>): Stage<Input, string> {
   const events = parseServerSentEvents();
   let count = 0;
   return chain(stage, {

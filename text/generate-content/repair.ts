@@ -1,6 +1,8 @@
 /** Repairs native answers that are passed on: contract 4.8.4. */
 import { finishReasonOf } from '../finish-reasons.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import { repairEvent } from '../repair-event.ts';
+import type { ServerSentEvent } from '../sse.ts';
 import { arrayOf, objectOf } from '../upstream-errors.ts';
 import type { Repairer, StreamRepairer } from '../wire-format.ts';
 import { FINISH_REASONS } from './render-result.ts';
@@ -13,11 +15,8 @@ const HAS_REASON = /"finishReason"\s*:\s*"/;
 class NativeStreamRepairer implements StreamRepairer {
   see(): void {}
 
-  repair(data: string): string {
-    if (!HAS_REASON.test(data)) return data;
-    const response = objectOf(JSON.parse(data));
-    const repaired = withKnownReasons(response);
-    return repaired === response ? data : JSON.stringify(repaired);
+  repair(event: ServerSentEvent): ServerSentEvent {
+    return repairEvent(event, HAS_REASON, withKnownReasons);
   }
 
   end(): string {

@@ -2,6 +2,7 @@
  * Parses JSON. A large document is parsed in steps, between which other requests are served: its values one by one, and
  * long strings piece by piece.
  */
+import type { JsonLimits } from './size.ts';
 import { inSteps, type Steps } from './steps.ts';
 
 /** Smaller documents are parsed at once. */
@@ -26,9 +27,15 @@ export async function parseJson(bytes: Uint8Array): Promise<unknown> {
   return inSteps(parseInSteps(bytes));
 }
 
-/** As {@link parseJson}. */
-export function* parseInSteps(bytes: Uint8Array): Steps<unknown> {
-  const parser = new Parser(bufferOf(bytes));
+const UNLIMITED: JsonLimits = { maxDepth: Infinity, maxValues: Infinity };
+
+/**
+ * As {@link parseJson}.
+ *
+ * @throws RangeError when the document is larger than `limits`, before it is made
+ */
+export function* parseInSteps(bytes: Uint8Array, limits: JsonLimits = UNLIMITED): Steps<unknown> {
+  const parser = new Parser(bufferOf(bytes), limits);
   while (!parser.takeStep()) yield;
   return parser.value;
 }
@@ -67,7 +74,9 @@ class Parser {
   /** The value of the document, at its end. */
   value: unknown;
   readonly #bytes: Buffer;
+  readonly #limits: JsonLimits;
   readonly #open: Open[] = [];
+  #values = 0;
   #place: Place = 'value';
   #at = 0;
   /** What is left of this step. */
@@ -75,8 +84,9 @@ class Parser {
   /** The string that is being read, so far; null outside strings. */
   #text: string | null = null;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, limits: JsonLimits) {
     this.#bytes = bytes;
+    this.#limits = limits;
     // A byte order mark.
     if (bytes.subarray(0, 3).equals(Buffer.of(0xef, 0xbb, 0xbf))) this.#at = 3;
   }
@@ -136,6 +146,8 @@ class Parser {
   }
 
   #takeValue(byte: number): void {
+    this.#values += 1;
+    if (this.#values > this.#limits.maxValues || this.#open.length >= this.#limits.maxDepth) throw tooLarge();
     if (byte === QUOTE) return this.#beginText();
     if (byte !== OPEN_OBJECT && byte !== OPEN_ARRAY) return this.#add(this.#readScalar());
     this.#open.push(byte === OPEN_ARRAY ? { items: [] } : { fields: {}, name: '' });
@@ -229,6 +241,10 @@ class Parser {
 
 function unescaped(piece: string): string {
   return String(JSON.parse(`"${piece}"`));
+}
+
+function tooLarge(): RangeError {
+  return new RangeError('the JSON holds too many values, or too many in one another');
 }
 
 function notJson(): SyntaxError {

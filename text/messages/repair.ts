@@ -1,7 +1,8 @@
 /** Repairs messages that are passed on: contract 4.8.3. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { StreamEvent } from '../canonical.ts';
-import { encodeEvent } from '../sse.ts';
+import { repairEvent } from '../repair-event.ts';
+import { encodeEvent, type ServerSentEvent } from '../sse.ts';
 import { arrayOf, objectOf, stringOf } from '../upstream-errors.ts';
 import type { Repairer, StreamRepairer } from '../wire-format.ts';
 import { STOP_REASONS } from './render-result.ts';
@@ -27,14 +28,14 @@ class MessagesStreamRepairer implements StreamRepairer {
     else if (event.type === 'finish') this.#lacksStop = true;
   }
 
-  repair(data: string): string {
-    if (data.includes('"message_stop"')) this.#lacksStop = false;
-    if (!HAS_REASON.test(data)) return data;
-    const event = objectOf(JSON.parse(data));
-    const delta = objectOf(event['delta']);
-    if (stringOf(delta['stop_reason']) === '') return data;
-    const repaired = withKnownReason(delta, this.#hasCalls);
-    return repaired === delta ? data : JSON.stringify({ ...event, delta: repaired });
+  repair(event: ServerSentEvent): ServerSentEvent {
+    if (event.data.includes('"message_stop"')) this.#lacksStop = false;
+    return repairEvent(event, HAS_REASON, (reported) => {
+      const delta = objectOf(reported['delta']);
+      if (stringOf(delta['stop_reason']) === '') return reported;
+      const repaired = withKnownReason(delta, this.#hasCalls);
+      return repaired === delta ? reported : { ...reported, delta: repaired };
+    });
   }
 
   end(): string {

@@ -1,5 +1,6 @@
 /** The answers of messages upstreams as canonical events. */
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { parseEventData } from '../answer-json.ts';
 import type { AnswerPart, FinishReason, StreamEvent, Usage } from '../canonical.ts';
 import { eventsOfPart } from '../collect.ts';
 import { checkFinish, finishReasonOf } from '../finish-reasons.ts';
@@ -12,7 +13,6 @@ import {
   countOf,
   malformedAnswer,
   objectOf,
-  parseEventData,
   sentenceOf,
   stringOf,
   type UpstreamError,

@@ -1,12 +1,13 @@
 /** The answers of responses upstreams as canonical events. */
 import type { ServiceError } from '../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import { parseEventData } from '../answer-json.ts';
 import type { StreamEvent } from '../canonical.ts';
 import { checkFinish } from '../finish-reasons.ts';
 import { cutShort } from '../normalize.ts';
 import { DONE, type ServerSentEvent } from '../sse.ts';
 import type { Emit, Stage } from '../stage.ts';
-import { arrayOf, malformedAnswer, objectOf, parseEventData, stringOf, upstreamError } from '../upstream-errors.ts';
+import { arrayOf, malformedAnswer, objectOf, stringOf, upstreamError } from '../upstream-errors.ts';
 import { readUsage } from '../usage.ts';
 import { eventsOfCall, mayWrapCalls } from '../wrapped-calls.ts';
 import { StreamedItems, textOfItem, type ItemState } from './streamed-items.ts';

@@ -12,7 +12,7 @@ import { responses } from '../../../text/responses/index.ts';
 import { DONE, encodeEvent } from '../../../text/sse.ts';
 import { runStage } from '../../../text/stage.ts';
 import { resultOf } from '../answers.ts';
-import { answerOfStream, eventsOfText, renderContext, textRequest } from '../support.ts';
+import { answerOfStream, eventsOfText, fromBytes, renderContext, textRequest } from '../support.ts';
 
 const { upstream } = responses;
 const options = { model: 'upstream-model', apiKey: 'secret' };
@@ -203,7 +203,7 @@ describe('responses upstream', () => {
       const plan = planConversion(chatCompletions, responses, request, options, new Meter());
       expect(plan.upstreamRequest.body).to.not.have.property('stop');
       const bytes = new TextEncoder().encode(textOfEvents([text('Hello E'), text('ND and more'), completed()]));
-      const streamed = runStage([bytes], plan.convertStream(renderContext())).join('');
+      const streamed = runStage([bytes], fromBytes(plan.convertStream(renderContext()))).join('');
       expect(streamed).to.contain('"finish_reason":"stop"').and.not.contain('more');
       expect(streamed.match(/"content":"[^"]*"/g)).to.deep.equal(['"content":"Hello "']);
     });
@@ -405,7 +405,7 @@ describe('responses upstream', () => {
     const bytes = new TextEncoder().encode(recording('reasoning-and-tools'));
     const meter = new Meter();
     const plan = planForwarding(upstream, {}, textRequest(), options, meter);
-    const passed = runStage(inReads(bytes, 100), plan.forwardStream());
+    const passed = runStage(inReads(bytes, 100), fromBytes(plan.forwardStream()));
     expect(Buffer.concat(passed).equals(bytes)).to.equal(true);
     expect(meter).to.deep.nested.include({
       finished: true,

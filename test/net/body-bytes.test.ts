@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { BodyBytes } from '../../api/body-bytes.ts';
+import { BodyBytes } from '../../net/body-bytes.ts';
 
 /** Bodies in pieces, large ones among them. */
 const bodies = fc.array(

@@ -1,0 +1,48 @@
+/** JSON from upstreams. What cannot be read of it is their failure. */
+import { isObject, type JsonObject } from '../domain/json.ts';
+import { LARGE_JSON_BYTES, parseInSteps } from './json/parse.ts';
+import { inSteps, type Steps } from './json/steps.ts';
+import type { ServerSentEvent } from './sse.ts';
+import { AnswerTooLongError, malformedAnswer } from './upstream-errors.ts';
+
+/** Far above what probabilities of every token of a long answer come to. */
+const LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
+
+/**
+ * The value of a whole answer.
+ *
+ * @throws ServiceError `processing_failed` when it is no JSON, or too large once it is read
+ */
+export async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
+  return bytes.byteLength < LARGE_JSON_BYTES ? parseText(decoder.decode(bytes)) : inSteps(parseAnswerInSteps(bytes));
+}
+
+const decoder = new TextDecoder();
+
+/** As {@link parseAnswer}. */
+export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
+  try {
+    return yield* parseInSteps(bytes, LIMITS);
+  } catch (error) {
+    throw error instanceof RangeError ? new AnswerTooLongError() : malformedAnswer(error);
+  }
+}
+
+/**
+ * The object that an event carries.
+ *
+ * @throws ServiceError `processing_failed` when it carries none
+ */
+export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
+  const value = json ?? parseText(data);
+  if (!isObject(value)) throw malformedAnswer();
+  return value;
+}
+
+function parseText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw malformedAnswer(error);
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * A stream of server-sent events in frames: the bytes of each event with the blank line after it. The JSON of a long one is
+ * parsed in steps before the frame goes on, so that meanwhile others are served.
+ */
+import { parseAnswerInSteps } from './answer-json.ts';
+import type { Steps } from './json/steps.ts';
+import { parseServerSentEvents, type ServerSentEvent } from './sse.ts';
+import type { Emit, Stage } from './stage.ts';
+import { AnswerTooLongError } from './upstream-errors.ts';
+
+export interface Frame {
+  /** As they came. */
+  readonly bytes: Buffer;
+  /** Whether the blank line is there, which may be missing at the end of a stream. */
+  readonly isWhole: boolean;
+  /** The event, where it was read beforehand. */
+  readonly event?: ServerSentEvent;
+}
+
+/** A frame may hold images, or at the end of a stream all of its answer once more. */
+const MAX_FRAME_BYTES = 16 * 1024 * 1024;
+/** Shorter ones are read in passing. */
+const LONG_FRAME_BYTES = 128 * 1024;
+/** What is read in passing of long frames that hold more than the one line of JSON that upstreams send. */
+const MAX_STRANGE_FRAME_BYTES = 1024 * 1024;
+
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** The stage from the bytes of a stream, cut anywhere, to its frames. Lines end in LF, CR LF or CR. */
+export function splitFrames(): Stage<Uint8Array, Frame> {
+  return new FrameSplitter();
+}
+
+class FrameSplitter implements Stage<Uint8Array, Frame> {
+  /** A frame whose end has not come yet: the first bytes of a buffer that doubles as it fills. */
+  #rest = Buffer.alloc(0);
+  #restLength = 0;
+  #isAtLineStart = true;
+  /** An LF that comes now belongs to the CR before it. */
+  #isAfterReturn = false;
+
+  push(given: Uint8Array, emit: Emit<Frame>): void {
+    const bytes = Buffer.isBuffer(given) ? given : Buffer.from(given.buffer, given.byteOffset, given.byteLength);
+    const lineEnds = new LineEnds(bytes);
+    let start = 0;
+    for (let at = 0; at < bytes.length;) {
+      if (!this.#isAtLineStart) at = lineEnds.next(at);
+      if (at === bytes.length) break;
+      const byte = bytes[at];
+      const endsLine = byte === LINE_FEED || byte === CARRIAGE_RETURN;
+      const isBlank = this.#isAtLineStart && endsLine && !(this.#isAfterReturn && byte === LINE_FEED);
+      this.#isAtLineStart = endsLine;
+      this.#isAfterReturn = byte === CARRIAGE_RETURN;
+      at += 1;
+      if (!isBlank) continue;
+      // The LF of the blank line goes with it, if it is there already.
+      if (this.#isAfterReturn && bytes[at] === LINE_FEED) {
+        this.#isAfterReturn = false;
+        at += 1;
+      }
+      emit({ bytes: this.#whole(bytes.subarray(start, at)), isWhole: true });
+      start = at;
+    }
+    if (start < bytes.length) this.#keep(bytes.subarray(start));
+  }
+
+  end(emit: Emit<Frame>): void {
+    if (this.#restLength > 0) emit({ bytes: this.#whole(Buffer.alloc(0)), isWhole: false });
+  }
+
+  #keep(bytes: Buffer): void {
+    const length = this.#restLength + bytes.length;
+    if (length > MAX_FRAME_BYTES) throw new AnswerTooLongError();
+    if (length > this.#rest.length) {
+      const larger = Buffer.allocUnsafe(Math.max(length, 2 * this.#rest.length));
+      this.#rest.copy(larger, 0, 0, this.#restLength);
+      this.#rest = larger;
+    }
+    bytes.copy(this.#rest, this.#restLength);
+    this.#restLength = length;
+  }
+
+  /** The frame that ends with these bytes. */
+  #whole(last: Buffer): Buffer {
+    if (this.#restLength === 0) return last;
+    this.#keep(last);
+    const whole = this.#rest.subarray(0, this.#restLength);
+    this.#rest = Buffer.alloc(0);
+    this.#restLength = 0;
+    return whole;
+  }
+}
+
+/** Where lines end; each byte is looked at once, whatever they are. */
+class LineEnds {
+  readonly #bytes: Uint8Array;
+  #feed = -1;
+  #return = -1;
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+  }
+
+  /** The index of the first LF or CR from an index on, which is not before the one asked for last; else the length. */
+  next(from: number): number {
+    if (this.#feed < from) this.#feed = this.#indexOf(LINE_FEED, from);
+    if (this.#return < from) this.#return = this.#indexOf(CARRIAGE_RETURN, from);
+    return Math.min(this.#feed, this.#return);
+  }
+
+  #indexOf(byte: number, from: number): number {
+    const index = this.#bytes.indexOf(byte, from);
+    return index === -1 ? this.#bytes.length : index;
+  }
+}
+
+/** Whether a frame is to be read by {@link readFrame} before it goes on. */
+export function isLong({ bytes }: Frame): boolean {
+  return bytes.length >= LONG_FRAME_BYTES;
+}
+
+/**
+ * A long frame with its event.
+ *
+ * @throws ServiceError `processing_failed` when it cannot be read
+ */
+export function* readFrame(frame: Frame): Steps<Frame> {
+  const event = findEvent(frame.bytes);
+  if (event !== null) {
+    return { ...frame, event: { event: event.name, data: '', json: yield* parseAnswerInSteps(event.data) } };
+  }
+  if (frame.bytes.length > MAX_STRANGE_FRAME_BYTES) throw new AnswerTooLongError();
+  return frame;
+}
+
+/** The event of a frame that holds one line of data, and nothing that is no event; else null. */
+function findEvent(bytes: Uint8Array): { readonly name: string | null; readonly data: Uint8Array } | null {
+  const lineEnds = new LineEnds(bytes);
+  let name: string | null = null;
+  let data: Uint8Array | null = null;
+  for (let start = 0, end = 0; start < bytes.length; start = end + 1) {
+    end = lineEnds.next(start);
+    const line = bytes.subarray(start, end);
+    const [, field, space = ''] = /^(data:|event:|id:|retry:|:|$)( ?)/.exec(beginningOf(line)) ?? [];
+    if (field === undefined || (field === 'data:' && data !== null)) return null;
+    const value = line.subarray(field.length + space.length);
+    if (field === 'data:') data = value;
+    else if (field === 'event:') name = decoder.decode(value) || null;
+  }
+  return data === null ? null : { name, data };
+}
+
+const decoder = new TextDecoder();
+/** As long as the name of any field, its colon and a space. */
+const BEGINNING_BYTES = 8;
+
+function beginningOf(line: Uint8Array): string {
+  return decoder.decode(line.subarray(0, BEGINNING_BYTES));
+}
+
+/** The stage that reads the events of frames. */
+export function readEvents(): Stage<Frame, ServerSentEvent> {
+  const parser = parseServerSentEvents();
+  return {
+    push({ bytes, event }, emit) {
+      if (event === undefined) parser.pushLines(bytes, emit);
+      else emit(event);
+    },
+    end: (emit) => parser.end(emit),
+  };
+}
