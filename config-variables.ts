@@ -328,7 +328,10 @@ export const VARIABLE_GROUPS = {
       KINDS.seconds,
       'Seconds for which an upstream of text may be silent while its connection lives.',
     ),
-    GENWAY_POLL_MS: byDefault('2000', wholeNumber(10, 600_000), 'Milliseconds between two polls of an upstream job.'),
+    GENWAY_POLL_MS: optional(
+      wholeNumber(10, 600_000),
+      'Milliseconds between two polls of an upstream job, whatever the upstreams file says; each protocol has a pace of its own when not set.',
+    ),
     GENWAY_PROVIDER_PATIENCE_S: byDefault(
       '120',
       KINDS.seconds,
@@ -377,6 +380,11 @@ export const VARIABLE_GROUPS = {
       '120',
       KINDS.seconds,
       'Seconds that a stopping process gives to the work it has begun, streams included; `npm start` gives 10.',
+    ),
+    GENWAY_RENDER_GRACE_S: byDefault(
+      '300',
+      KINDS.seconds,
+      'Seconds for which a stopping worker waits for renders whose upstream answers with the files; what is cut off may be paid for and lost. Other work goes on in other workers after 10 seconds.',
     ),
   },
   'Local stack': {

@@ -7,6 +7,11 @@ import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type V
 
 const BYTES_PER_MB = 2 ** 20;
 
+/** Any variable of the environment, for files in which operators may name some. */
+export function readVariable(name: string): string | undefined {
+  return process.env[name];
+}
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What the processes api, text, worker, simulator and migrate run with. Durations are in milliseconds. */
@@ -73,7 +78,8 @@ export interface Config {
     readonly concurrentTasks: number;
   };
   readonly tasks: {
-    readonly pollIntervalMs: number;
+    /** Between two polls, whatever adapters and upstreams say; null where they decide. */
+    readonly pollIntervalMs: number | null;
     readonly deadlineMs: number;
     readonly providerPatienceMs: number;
   };
@@ -90,6 +96,8 @@ export interface Config {
   readonly tracing: { readonly endpoint: string | undefined; readonly ratio: number };
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly shutdownGraceMs: number;
+  /** How long a stopping worker waits for renders that are answered with their files. */
+  readonly renderGraceMs: number;
 }
 
 export interface TemporalConfig {
@@ -215,7 +223,7 @@ export function loadConfig(env: Environment = process.env): Config {
       concurrentTasks: values.GENWAY_MAX_CONCURRENT_TASKS,
     },
     tasks: {
-      pollIntervalMs: values.GENWAY_POLL_MS,
+      pollIntervalMs: values.GENWAY_POLL_MS ?? null,
       deadlineMs: values.GENWAY_TASK_DEADLINE_S * 1000,
       providerPatienceMs: values.GENWAY_PROVIDER_PATIENCE_S * 1000,
     },
@@ -228,6 +236,7 @@ export function loadConfig(env: Environment = process.env): Config {
     tracing: { endpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT, ratio: values.OTEL_TRACES_SAMPLER_ARG },
     logLevel: values.GENWAY_LOG_LEVEL,
     shutdownGraceMs: values.GENWAY_SHUTDOWN_GRACE_S * 1000,
+    renderGraceMs: values.GENWAY_RENDER_GRACE_S * 1000,
   };
 }
 

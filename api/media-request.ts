@@ -3,7 +3,7 @@ import type Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
 import type { PicoUsd } from '../domain/money.ts';
-import type { RenderRequest } from '../providers/media-provider.ts';
+import type { RenderInputs } from '../domain/task.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
 import { component, type JsonSchema } from './openapi/json-schema.ts';
 import { requireObject } from './validation.ts';
@@ -18,8 +18,7 @@ export interface MediaRequestContext {
 export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly model: Model;
   readonly price: PicoUsd;
-  /** All of the render request that is known before the task has an id. */
-  readonly render: Omit<RenderRequest, 'taskId' | 'callbackUrl'>;
+  readonly render: RenderInputs;
 }
 
 /**

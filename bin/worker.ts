@@ -1,7 +1,7 @@
 /** The worker process: runs the workflows and their activities. */
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
-import { createMediaTaskActivities } from '../activities/media-task.ts';
+import { createMediaTaskActivities } from '../activities/media-task/media-task.ts';
 import { createReconciliationActivities } from '../activities/reconciliation.ts';
 import { createSweepActivities } from '../activities/sweep.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
@@ -19,7 +19,8 @@ import { openTracing } from '../telemetry/tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
 import { createLog, stopOnSignal } from './parts/process.ts';
-import { callbackUrls, limitedProviders, openMediaProviders, providerLimits } from './parts/providers.ts';
+import { createInputReader } from '../activities/media-task/read-inputs.ts';
+import { fileRenderers, limitedProviders, openMediaUpstreams, providerLimits } from './parts/providers.ts';
 import { keepSchedules } from '../temporal/schedules.ts';
 import { createStatusApp } from './parts/status-app.ts';
 import { openStorage } from './parts/storage.ts';
@@ -50,15 +51,15 @@ const connection = await NativeConnection.connect(connectionOptions(config.tempo
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
 const storage = watchStorage(openStorage(config, log), { onChange: noteStorage });
+const upstreams = openMediaUpstreams(config, tracing);
 const activities = {
   media: createMediaTaskActivities({
     database,
-    providers: openMediaProviders(config, tracing),
+    upstreams,
     limitedProviders: limitedProviders(limits),
     storage,
-    pollIntervalMs: config.tasks.pollIntervalMs,
+    readInputs: createInputReader({ client, storage }),
     providerPatienceMs: config.tasks.providerPatienceMs,
-    callbackUrl: callbackUrls(config),
     metrics,
   }),
   webhooks: createWebhookDeliveryActivities({
@@ -78,12 +79,12 @@ const activities = {
 };
 /** Longer gains nothing: what waits for a provider waits for minutes, and another worker goes on with it at once. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);
+const grace = { usualMs: graceMs, renderMs: config.renderGraceMs, renderers: fileRenderers(upstreams) };
 const workers = await Promise.all(
-  workerSettings(activities, await workflows(), limits).map((settings) =>
+  workerSettings(activities, await workflows(), limits, grace).map((settings) =>
     Worker.create({
       connection,
       namespace: config.temporal.namespace,
-      shutdownGraceTime: graceMs,
       ...tracing.workerOptions,
       ...versioned(config.worker, settings.taskQueue),
       ...settings,
@@ -95,7 +96,7 @@ const running = Promise.all(workers.map((worker) => worker.run()));
 log.info({ task_queues: workers.map(({ options }) => options.taskQueue), ...config.worker.version }, 'polling');
 const schedules = keepSchedules(temporal, log);
 
-stopOnSignal(log, graceMs + 10_000, async () => {
+stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => {
   await schedules.stop();
   watch.stop();
   for (const worker of workers) worker.shutdown();

@@ -6,11 +6,15 @@ import {
   type CatalogueFile,
   type FamilyEntry,
   type ImageEntry,
+  type MediaRouteEntry,
   type TextEntry,
   type TextRouteEntry,
   type VideoEntry,
   catalogueSchema,
 } from './schema.ts';
+import { IMAGE_TIERS } from '../domain/image-size.ts';
+import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
+import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
 import { toTextPricing } from './text-pricing.ts';
 import type { Catalogue, ImageModel, TextModel, TextRoute, VideoModel } from './types.ts';
 
@@ -19,22 +23,33 @@ export class CatalogueError extends Error {
   override readonly name = 'CatalogueError';
 }
 
+/** Of a catalogue without text models. */
+const NO_TEXT: NonNullable<CatalogueFile['text']> = {
+  assumed_output_tokens: 1,
+  assumed_max_output_tokens: 1,
+  assumed_context_tokens: 1,
+  media_tokens: { image: 1, document: 1, audio: 1, video: 1 },
+  claude_style_prefixes: [],
+  families: [],
+};
+
 const DEFAULT_PATH = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
 
 /**
  * Reads and checks a catalogue file.
  *
  * @param path by default the file beside this module
+ * @param readVariable for `${NAME}` in its strings
  * @throws CatalogueError when it cannot be read or is invalid
  */
-export function loadCatalogue(path: string = DEFAULT_PATH): Catalogue {
+export function loadCatalogue(path: string = DEFAULT_PATH, readVariable: ReadVariable = () => undefined): Catalogue {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
   } catch (error) {
     throw new CatalogueError(`cannot read the catalogue ${path}: ${messageOf(error)}`, { cause: error });
   }
-  return parseCatalogue(text, path);
+  return parseCatalogue(text, path, readVariable);
 }
 
 /**
@@ -44,12 +59,17 @@ export function loadCatalogue(path: string = DEFAULT_PATH): Catalogue {
  * @param name the name of the file in error messages
  * @throws CatalogueError
  */
-export function parseCatalogue(text: string, name: string): Catalogue {
+export function parseCatalogue(text: string, name: string, readVariable: ReadVariable = () => undefined): Catalogue {
   let document: unknown;
   try {
     document = parse(text, { merge: true });
   } catch (error) {
     throw new CatalogueError(`${name} is not valid YAML: ${messageOf(error)}`, { cause: error });
+  }
+  try {
+    document = fillIn(document, readVariable);
+  } catch (error) {
+    throw new CatalogueError(`${name} is wrong:\n  ${messageOf(error)}`, { cause: error });
   }
   const { error, value } = catalogueSchema.validate(document, { abortEarly: false, convert: false });
   if (error) {
@@ -59,7 +79,7 @@ export function parseCatalogue(text: string, name: string): Catalogue {
   return buildCatalogue(value);
 }
 
-function buildCatalogue({ version, media, text }: CatalogueFile): Catalogue {
+function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Catalogue {
   const unsupportedFields = new Set(media.unsupported_fields);
   return {
     version,
@@ -75,7 +95,8 @@ function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>)
     kind: 'video',
     id: entry.id,
     capabilityVersion: entry.capability_version,
-    route: entry.route,
+    routes: toRoutes(entry),
+    resultCheck: entry.result_check,
     images: entry.images,
     aspectRatios: entry.aspect_ratios,
     defaultAspectRatio: entry.default_aspect_ratio,
@@ -83,8 +104,11 @@ function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>)
     promptCharacters: entry.prompt_characters,
     maxReferenceVideos: entry.max_reference_videos,
     maxReferenceAudios: entry.max_reference_audios,
-    durationSeconds: entry.duration_seconds,
-    pricePerSecond: new Map(Object.entries(entry.usd_per_second)),
+    durationSeconds: toDurations(entry),
+    pricing: {
+      per: entry.usd_per_video ? 'video' : 'second',
+      byResolution: new Map(Object.entries(entry.usd_per_video ?? entry.usd_per_second ?? {})),
+    },
     defaultResolution: entry.default_resolution,
   };
 }
@@ -94,20 +118,74 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
     kind: 'image',
     id: entry.id,
     capabilityVersion: entry.capability_version,
-    route: entry.route,
+    routes: toRoutes(entry),
+    resultCheck: entry.result_check,
     images: entry.images,
     aspectRatios: entry.aspect_ratios,
     defaultAspectRatio: entry.default_aspect_ratio,
     unsupportedFields,
     backgrounds: entry.backgrounds,
     defaultBackground: entry.default_background,
-    pricePerTier: entry.usd_per_image,
+    pricePerTier: toTierPrices(entry.usd_per_image),
     defaultResolution: entry.default_resolution,
   };
 }
 
-function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFile['text']): TextModel {
-  const toRoute = ({
+/** The first of a list is the default. */
+function toDurations({ duration_seconds: range, durations_seconds: list }: VideoEntry): VideoModel['durationSeconds'] {
+  if (range) return { ...range, values: null };
+  const values = list ?? [];
+  return { min: Math.min(...values), max: Math.max(...values), default: values[0] ?? 0, values };
+}
+
+function toTierPrices(prices: ImageEntry['usd_per_image']): ImageModel['pricePerTier'] {
+  if (typeof prices !== 'bigint') return prices;
+  return Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, prices]));
+}
+
+function toRoutes({ route, routes }: Pick<VideoEntry, 'route' | 'routes'>): VideoModel['routes'] {
+  const [first, ...others] = routes ?? (route ? [route] : []);
+  if (!first) throw new CatalogueError('a model without a route has passed the check');
+  return [toRoute(first, 0), ...others.map((entry, index) => toRoute(entry, index + 1))];
+}
+
+/** @param index its place in the list, which is its order unless it says otherwise */
+function toRoute(entry: MediaRouteEntry, index: number): RankedRoute {
+  const { provider, model, order = index, weight, model_with_images, images_as, params, fields, cost } = entry;
+  return {
+    provider,
+    model,
+    order,
+    weight,
+    ...(model_with_images !== undefined && { modelWithImages: model_with_images }),
+    ...(images_as !== undefined && { imagesAs: images_as }),
+    ...(params !== undefined && { params }),
+    ...(fields !== undefined && { fields: toFieldNames(fields) }),
+    ...(cost !== undefined && { cost: toCost(cost) }),
+  };
+}
+
+function toFieldNames(fields: NonNullable<MediaRouteEntry['fields']>): FieldNames {
+  return Object.fromEntries(Object.entries(fields).map(([input, to]) => [input, typeof to === 'string' ? { to } : to]));
+}
+
+function toCost({
+  usd_per_second: second,
+  usd_per_render: render,
+  usd_per_unit: unit,
+}: NonNullable<MediaRouteEntry['cost']>): RouteCost {
+  const [per, prices] =
+    second !== undefined
+      ? (['second', second] as const)
+      : render !== undefined
+        ? (['render', render] as const)
+        : (['unit', unit ?? {}] as const);
+  const list = typeof prices === 'bigint' ? { '*': prices } : prices;
+  return { per, prices: Object.fromEntries(Object.entries(list).map(([name, price]) => [name, String(price)])) };
+}
+
+function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable<CatalogueFile['text']>): TextModel {
+  const toTextRoute = ({
     provider,
     format,
     model = entry.id,
@@ -134,7 +212,7 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFi
     reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
     responsesFields: family.responses_fields,
     formats: family.formats,
-    routes: [toRoute(first), ...others.map(toRoute)],
+    routes: [toTextRoute(first), ...others.map(toTextRoute)],
     pricing: toTextPricing(entry),
     free: entry.free ?? false,
     fundedOnly: entry.funded_only,
@@ -145,7 +223,11 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: CatalogueFi
 
 /** Ids are unique across all kinds of models: with the same id twice, one of the models would be unreachable. */
 function assertUniqueIds(file: CatalogueFile, name: string): void {
-  const entries = [...file.media.videos, ...file.media.images, ...file.text.families.flatMap(({ models }) => models)];
+  const entries = [
+    ...file.media.videos,
+    ...file.media.images,
+    ...(file.text ?? NO_TEXT).families.flatMap(({ models }) => models),
+  ];
   const known = new Set<string>();
   for (const { id } of entries) {
     if (known.has(id)) throw new CatalogueError(`${name} is wrong:\n  the model id "${id}" occurs twice`);

@@ -1,6 +1,16 @@
 /** The schema of a catalogue file. Validation turns prices, factors and times of day into numbers. */
 import Joi from 'joi';
 import { IMAGE_TIERS, type ImageTier, imageSizeFor } from '../domain/image-size.ts';
+import {
+  FIELD_FORMS,
+  FIELD_INPUTS,
+  type FieldInput,
+  type FieldName,
+  IMAGE_ROLES,
+  type ImageRole,
+  RESULT_CHECKS,
+  type ResultCheck,
+} from '../domain/media-route.ts';
 import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
@@ -13,7 +23,6 @@ import {
   type MaxTokensField,
   MEDIA_KINDS,
   type MediaKind,
-  type MediaRoute,
 } from './types.ts';
 
 export interface CatalogueFile {
@@ -23,7 +32,7 @@ export interface CatalogueFile {
     readonly videos: readonly VideoEntry[];
     readonly images: readonly ImageEntry[];
   };
-  readonly text: {
+  readonly text?: {
     readonly assumed_output_tokens: number;
     readonly assumed_max_output_tokens: number;
     readonly assumed_context_tokens: number;
@@ -39,22 +48,45 @@ interface MediaEntry {
   readonly images: { readonly max: number; readonly required: boolean };
   readonly aspect_ratios: readonly string[];
   readonly default_aspect_ratio: string;
-  readonly route: MediaRoute;
+  readonly result_check: ResultCheck;
+  /** One of the two. */
+  readonly route?: MediaRouteEntry;
+  readonly routes?: readonly MediaRouteEntry[];
+}
+
+export interface MediaRouteEntry {
+  readonly provider: string;
+  readonly model: string;
+  readonly order?: number;
+  readonly weight: number;
+  readonly model_with_images?: string;
+  readonly images_as?: ImageRole;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly fields?: Readonly<Partial<Record<FieldInput, string | FieldName>>>;
+  readonly cost?: {
+    readonly usd_per_second?: PicoUsd | Readonly<Record<string, PicoUsd>>;
+    readonly usd_per_render?: PicoUsd | Readonly<Record<string, PicoUsd>>;
+    readonly usd_per_unit?: Readonly<Record<string, PicoUsd>>;
+  };
 }
 
 export interface VideoEntry extends MediaEntry {
   readonly prompt_characters: { readonly min: number; readonly max: number };
   readonly max_reference_videos: number | null;
   readonly max_reference_audios: number | null;
-  readonly duration_seconds: { readonly min: number; readonly max: number; readonly default: number };
-  readonly usd_per_second: Readonly<Record<string, PicoUsd>>;
+  /** One of the two. */
+  readonly duration_seconds?: { readonly min: number; readonly max: number; readonly default: number };
+  readonly durations_seconds?: readonly number[];
+  /** One of the two. */
+  readonly usd_per_second?: Readonly<Record<string, PicoUsd>>;
+  readonly usd_per_video?: Readonly<Record<string, PicoUsd>>;
   readonly default_resolution: string;
 }
 
 export interface ImageEntry extends MediaEntry {
   readonly backgrounds: readonly string[];
   readonly default_background: string;
-  readonly usd_per_image: Readonly<Record<ImageTier, PicoUsd>>;
+  readonly usd_per_image: Readonly<Partial<Record<ImageTier, PicoUsd>>> | PicoUsd;
   readonly default_resolution: ImageTier;
 }
 
@@ -112,13 +144,41 @@ const usd = parsed(parsePrice);
 const factor = parsed(parseFactor);
 const clockTime = parsed(parseClockTime);
 
+/** One price for all resolutions has no place here: they are what is on offer. */
+const pricesByResolution = Joi.object().pattern(name, usd).min(1);
+
+const fieldName = Joi.alternatives(name, Joi.object({ to: name.required(), as: Joi.valid(...FIELD_FORMS) })).allow(
+  null,
+);
+
+/** One price, or one for each resolution. */
+const costs = Joi.alternatives(usd.optional(), Joi.object().pattern(name, usd).min(1));
+
+const mediaRoute = Joi.object<MediaRouteEntry>({
+  provider: name.required(),
+  model: name.required(),
+  order: Joi.number().integer().min(0),
+  weight: count.default(1),
+  model_with_images: name,
+  images_as: Joi.valid(...IMAGE_ROLES),
+  params: Joi.object().unknown(),
+  fields: Joi.object(Object.fromEntries(FIELD_INPUTS.map((input) => [input, fieldName]))),
+  cost: Joi.object({
+    usd_per_second: costs,
+    usd_per_render: costs,
+    usd_per_unit: Joi.object().pattern(name, usd).min(1),
+  }).length(1),
+});
+
 const mediaKeys = {
   id: name.required(),
   capability_version: count.allow(null).required(),
   images: Joi.object({ max: count.required(), required: Joi.boolean().required() }).required(),
   aspect_ratios: names.min(1).required(),
   default_aspect_ratio: oneOf('aspect_ratios'),
-  route: Joi.object({ provider: name.required(), model: name.required() }).required(),
+  result_check: Joi.valid(...RESULT_CHECKS).default('exact'),
+  route: mediaRoute,
+  routes: Joi.array().items(mediaRoute).min(1),
 };
 
 const video = Joi.object<VideoEntry>({
@@ -130,18 +190,29 @@ const video = Joi.object<VideoEntry>({
     min: count.required(),
     max: count.min(Joi.ref('min')).required(),
     default: count.min(Joi.ref('min')).max(Joi.ref('max')).required(),
-  }).required(),
-  usd_per_second: Joi.object().pattern(name, usd).min(1).required(),
+  }),
+  durations_seconds: Joi.array().items(count).unique().min(1),
+  usd_per_second: pricesByResolution,
+  usd_per_video: pricesByResolution,
   default_resolution: name.required(),
-}).custom(assertRenderableVideo);
+})
+  .xor('route', 'routes')
+  .xor('duration_seconds', 'durations_seconds')
+  .xor('usd_per_second', 'usd_per_video')
+  .custom(assertRenderableVideo);
 
 const image = Joi.object<ImageEntry>({
   ...mediaKeys,
   backgrounds: names.min(1).required(),
   default_background: oneOf('backgrounds'),
-  usd_per_image: Joi.object(Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, usd]))).required(),
+  usd_per_image: Joi.alternatives(
+    usd,
+    Joi.object(Object.fromEntries(IMAGE_TIERS.map((tier) => [tier, usd.optional()]))).min(1),
+  ).required(),
   default_resolution: Joi.valid(...IMAGE_TIERS).required(),
-}).custom(assertRenderableImage);
+})
+  .xor('route', 'routes')
+  .custom(assertRenderableImage);
 
 const textRoutes = Joi.array()
   .items({
@@ -195,10 +266,10 @@ const textModel = Joi.object<TextEntry>({
 export const catalogueSchema = Joi.object<CatalogueFile>({
   version: name.required(),
   media: Joi.object({
-    unsupported_fields: names.required(),
-    videos: Joi.array().items(video).min(1).required(),
-    images: Joi.array().items(image).min(1).required(),
-  }).required(),
+    unsupported_fields: names.default([]),
+    videos: Joi.array().items(video).default([]),
+    images: Joi.array().items(image).default([]),
+  }).default({ unsupported_fields: [], videos: [], images: [] }),
   text: Joi.object({
     assumed_output_tokens: count.required(),
     assumed_max_output_tokens: count.required(),
@@ -220,7 +291,7 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
       })
       .unique('family')
       .required(),
-  }).required(),
+  }),
 })
   .required()
   .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
@@ -254,9 +325,11 @@ function parseUtcOffset(text: string): number {
 }
 
 function assertRenderableVideo(entry: VideoEntry): VideoEntry {
-  const resolutions = Object.keys(entry.usd_per_second);
+  const resolutions = Object.keys(entry.usd_per_second ?? entry.usd_per_video ?? {});
   if (!resolutions.includes(entry.default_resolution)) {
-    throw new RangeError('default_resolution has no price in usd_per_second');
+    throw new RangeError(
+      `default_resolution has no price in ${entry.usd_per_video ? 'usd_per_video' : 'usd_per_second'}`,
+    );
   }
   for (const resolution of resolutions) {
     for (const aspectRatio of entry.aspect_ratios) videoSizeFor(resolution, aspectRatio);
@@ -265,6 +338,10 @@ function assertRenderableVideo(entry: VideoEntry): VideoEntry {
 }
 
 function assertRenderableImage(entry: ImageEntry): ImageEntry {
+  const prices = entry.usd_per_image;
+  if (typeof prices === 'object' && prices[entry.default_resolution] === undefined) {
+    throw new RangeError('default_resolution has no price in usd_per_image');
+  }
   for (const tier of IMAGE_TIERS) {
     for (const aspectRatio of entry.aspect_ratios) imageSizeFor(tier, aspectRatio);
   }

@@ -3,6 +3,8 @@
  */
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
+import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
+import type { VideoPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 
@@ -17,17 +19,13 @@ export interface Catalogue {
   readonly claudeStylePrefixes: readonly string[];
 }
 
-/** The upstream that renders a media model, and its name for the model. */
-export interface MediaRoute {
-  readonly provider: string;
-  readonly model: string;
-}
-
 interface MediaModelBase {
   readonly id: string;
   /** Version of the model's contract, shown on its tasks; null when it has none. */
   readonly capabilityVersion: number | null;
-  readonly route: MediaRoute;
+  /** Where it is rendered; never empty. */
+  readonly routes: readonly [RankedRoute, ...RankedRoute[]];
+  readonly resultCheck: ResultCheck;
   readonly images: { readonly max: number; readonly required: boolean };
   readonly aspectRatios: readonly string[];
   readonly defaultAspectRatio: string;
@@ -43,9 +41,14 @@ export interface VideoModel extends MediaModelBase {
   /** The most reference inputs of each kind; null when the model takes none. */
   readonly maxReferenceVideos: number | null;
   readonly maxReferenceAudios: number | null;
-  readonly durationSeconds: { readonly min: number; readonly max: number; readonly default: number };
-  /** Pico-USD by resolution; the keys are the resolutions on offer. */
-  readonly pricePerSecond: ReadonlyMap<string, PicoUsd>;
+  /** `values` are the only ones on sale, where not every number between the bounds is. */
+  readonly durationSeconds: {
+    readonly min: number;
+    readonly max: number;
+    readonly default: number;
+    readonly values: readonly number[] | null;
+  };
+  readonly pricing: VideoPricing;
   readonly defaultResolution: string;
 }
 
@@ -55,7 +58,7 @@ export interface ImageModel extends MediaModelBase {
   readonly backgrounds: readonly string[];
   readonly defaultBackground: string;
   /** Pico-USD per image; the keys are the values of `resolution`. */
-  readonly pricePerTier: Readonly<Record<ImageTier, PicoUsd>>;
+  readonly pricePerTier: Readonly<Partial<Record<ImageTier, PicoUsd>>>;
   readonly defaultResolution: ImageTier;
 }
 

@@ -15,6 +15,7 @@ import * as requestWindows from './migrations/0012-request-windows.ts';
 import * as operatorActions from './migrations/0013-operator-actions.ts';
 import * as detachedMonths from './migrations/0014-detached-months.ts';
 import * as reconciliations from './migrations/0015-reconciliations.ts';
+import * as submissions from './migrations/0016-submissions.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -33,6 +34,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0013-operator-actions': operatorActions,
   '0014-detached-months': detachedMonths,
   '0015-reconciliations': reconciliations,
+  '0016-submissions': submissions,
 };
 
 /** Any number that no other advisory lock uses. */

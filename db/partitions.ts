@@ -1,9 +1,9 @@
-/** The months of tasks, transfers and text requests: which there are, and how old ones are taken away. */
+/** The months of tasks and their submissions, of transfers and of text requests: which there are, and how old ones are taken away. */
 import type { Knex } from 'knex';
 import { DatabaseError } from 'pg';
 
 /** The tables that are partitioned by month. */
-export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests'] as const;
+export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests', 'submissions'] as const;
 
 /** How many months, from the previous one on, always have their partitions. */
 const PARTITION_MONTHS = 5;

@@ -7,7 +7,7 @@
 export type PicoUsd = bigint;
 
 const DECIMALS = 12;
-const PICO_PER_USD = 10n ** BigInt(DECIMALS);
+export const PICO_PER_USD = 10n ** BigInt(DECIMALS);
 const USD_PATTERN = /^(-?)(\d{1,20})(?:\.(\d{1,12}))?$/;
 
 /**

@@ -167,27 +167,35 @@ export function estimateText(
   return priceText({ ...pricing, rates: dearest }, usage, startedAtMs).charge;
 }
 
+/** What a video costs: so much for each second, or for the whole video. */
+export interface VideoPricing {
+  readonly per: 'second' | 'video';
+  /** Pico-USD; its keys are the resolutions on offer. */
+  readonly byResolution: ReadonlyMap<string, PicoUsd>;
+}
+
 /**
- * The price of a video: its seconds times the price of a second at that resolution.
+ * The price of a video at a resolution: that of the video, or of a second times the seconds.
  *
- * @param pricePerSecond pico-USD, by resolution
  * @throws RangeError when the resolution has no price or the duration is not a positive whole number of seconds
  */
 export function priceVideo(
-  pricePerSecond: ReadonlyMap<string, PicoUsd>,
+  { per, byResolution }: VideoPricing,
   video: { readonly resolution: string; readonly durationSeconds: number },
 ): PicoUsd {
-  const perSecond = pricePerSecond.get(video.resolution);
-  if (perSecond === undefined) throw new RangeError(`no price for resolution ${video.resolution}`);
+  const price = byResolution.get(video.resolution);
+  if (price === undefined) throw new RangeError(`no price for resolution ${video.resolution}`);
   if (!Number.isSafeInteger(video.durationSeconds) || video.durationSeconds <= 0) {
     throw new RangeError(`not a duration in whole seconds: ${video.durationSeconds}`);
   }
-  return perSecond * BigInt(video.durationSeconds);
+  return per === 'video' ? price : price * BigInt(video.durationSeconds);
 }
 
-/** The price of an image, by its billing tier; `pricePerTier` is in pico-USD. */
-export function priceImage(pricePerTier: Readonly<Record<ImageTier, PicoUsd>>, tier: ImageTier): PicoUsd {
-  return pricePerTier[tier];
+/** The price of an image, by its billing tier; `pricePerTier` is in pico-USD. @throws RangeError for a tier that is not sold */
+export function priceImage(pricePerTier: Readonly<Partial<Record<ImageTier, PicoUsd>>>, tier: ImageTier): PicoUsd {
+  const price = pricePerTier[tier];
+  if (price === undefined) throw new RangeError(`no price for ${tier}`);
+  return price;
 }
 
 function isTierReached(tier: PriceTier, promptTokens: number): boolean {

@@ -9,10 +9,14 @@ export const PROVIDER_ANSWER_MS = 15_000;
 export const DOWNLOAD_SILENCE_MS = 30_000;
 /** How long the store may be silent during a write. */
 export const STORE_SILENCE_MS = 60_000;
-/** One attempt to submit a job: looking it up, submitting it and recording it. */
-export const DISPATCH_ATTEMPT_MS = 45_000;
-/** How long the provider may be unreachable before the task fails as unavailable. */
+/** A render that is answered with its files: from the submission to the last byte. */
+export const RENDER_LIMIT_MS = 10 * 60_000;
+/** How long providers may take no job before the task is given up as unavailable. */
 export const DISPATCH_LIMIT_MS = 2 * 60_000;
+/** How long it is tried to learn what became of a submission, as a multiple of the patience with providers. */
+export const RECOVERY_PATIENCES = 5;
+/** Everything about handing a job over, whatever was to be found out meanwhile. */
+export const HAND_OVER_LIMIT_MS = 20 * 60_000;
 /** How often a step reports that its worker is alive. */
 export const HEARTBEAT_MS = 5_000;
 /** How long a dead or frozen worker goes unnoticed. The SDK sends heartbeats at most every four fifths of this. */
@@ -27,5 +31,7 @@ export const STORE_SURELY_OVER_MS = 3 * STORE_LIMIT_MS;
 
 /** The type of the failure for "nothing can be stored": the task waits, and no provider is asked meanwhile. */
 export const STORE_AWAY = 'StoreAway';
+/** Marks the failure of a task that an upstream may still be rendering. */
+export const MAY_STILL_RENDER = 'MayStillRender';
 /** How long a task that waits for the store pauses before it asks again. */
 export const STORE_AWAY_PAUSE_MS = 10_000;

@@ -3,6 +3,8 @@
  */
 export const TASK_QUEUES = {
   media: 'genway-media',
+  /** Of renders that are answered with their files, for which a stopping worker waits. */
+  renders: 'genway-renders',
   webhooks: 'genway-webhooks',
   /** Attempts to deliver test events, of which clients send as many as they like. Their workflows run on `webhooks`. */
   webhookTests: 'genway-webhook-tests',

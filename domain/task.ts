@@ -4,6 +4,7 @@
  */
 
 import type { TaskErrorCode } from './errors.ts';
+import type { MediaRoute, ResultCheck } from './media-route.ts';
 import type { PicoUsd } from './money.ts';
 
 export const TASK_KINDS = ['image', 'video'] as const;
@@ -38,8 +39,6 @@ export interface GeneratedMedia {
 /** What to render: the validated request, with defaults filled in. */
 export interface RenderInputs {
   readonly kind: TaskKind;
-  /** The upstream's own name for the model. */
-  readonly model: string;
   readonly prompt: string;
   readonly images?: readonly string[];
   readonly referenceVideos?: readonly string[];
@@ -55,6 +54,14 @@ export interface RenderInputs {
   readonly height?: number;
   /** `auto`, `opaque` or `transparent`; image only. */
   readonly background?: string;
+}
+
+/** A task's work, as it was ordered: what, and where it may be rendered. */
+export interface RenderOrder extends RenderInputs {
+  /** In the order in which they are tried; never empty. */
+  readonly routes: readonly MediaRoute[];
+  /** `exact` when absent. */
+  readonly resultCheck?: ResultCheck;
 }
 
 /** Why a task failed, as the client reads it. */
@@ -78,7 +85,7 @@ export interface Task {
   readonly model: string;
   readonly capabilityVersion: number | null;
   readonly provider: string;
-  readonly request: RenderInputs;
+  readonly request: RenderOrder;
   readonly price: PicoUsd;
   readonly billableDurationSeconds: number | null;
   /** The request that created the task. */

@@ -1,8 +1,8 @@
 /** Asks a moderation service about the inputs of a request, before anything is created or charged. */
 import { Agent, type Dispatcher } from 'undici';
 import { isObject } from '../domain/json.ts';
-import { exchange } from './http-jobs/exchange.ts';
-import { ProviderUnreachableError } from './media-provider.ts';
+import { documentOf, exchange } from './media/exchange.ts';
+import { ProviderUnreachableError } from './media/outcomes.ts';
 
 export interface ModerationInput {
   readonly text: string;
@@ -45,20 +45,20 @@ export function createHttpModerator(options: HttpModeratorOptions): Moderator & 
   const headers = options.key === undefined ? {} : { authorization: `Bearer ${options.key}` };
 
   async function judge(parts: readonly object[], signal: AbortSignal): Promise<ModerationVerdict> {
-    const { status, document } = await exchange(
+    const body = { ...(options.model !== undefined && { model: options.model }), input: parts };
+    const answer = await exchange(
       {
         method: 'POST',
         url: new URL(options.url),
-        headers,
-        body: { ...(options.model !== undefined && { model: options.model }), input: parts },
+        headers: { 'content-type': 'application/json', ...headers },
+        body: Buffer.from(JSON.stringify(body)),
         dispatcher,
         timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
         maxResponseBytes: MAX_RESPONSE_BYTES,
       },
       signal,
     );
-    if (status >= 300) throw new ProviderUnreachableError(`the moderation service answered ${status}`);
-    return verdictOf(document);
+    return verdictOf(documentOf(answer));
   }
 
   return {

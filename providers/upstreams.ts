@@ -2,16 +2,15 @@
 import { readFileSync } from 'node:fs';
 import Joi from 'joi';
 import { parse } from 'yaml';
+import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 import { FORMATS } from '../text/formats.ts';
+import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
+import type { MediaUpstreamSettings } from './media/upstream.ts';
 import type { TextUpstreamSettings } from './text/text-upstreams.ts';
 
-export interface MediaUpstream {
-  readonly name: string;
-  readonly baseUrl: string;
-  readonly apiKey: string;
-  /** What the upstream signs its callbacks with; null when it sends none. */
-  readonly callbackSecret: string | null;
+/** A media upstream, and how much may be asked of it. */
+export interface LimitedMediaUpstream extends MediaUpstreamSettings {
   readonly limits: ProviderLimits;
 }
 
@@ -26,19 +25,29 @@ export interface ProviderLimits {
 export const NO_LIMITS: ProviderLimits = { stepsPerSecond: null, concurrentSteps: null };
 
 export interface Upstreams {
-  readonly media: readonly MediaUpstream[];
+  readonly media: readonly LimitedMediaUpstream[];
   readonly text: readonly TextUpstreamSettings[];
 }
 
+interface MediaEntry {
+  readonly name: string;
+  readonly protocol: MediaProtocol;
+  readonly base_url: string | null;
+  readonly api_key?: string;
+  readonly access_key?: string;
+  readonly secret_key?: string;
+  readonly callback_secret: string | null;
+  readonly keys_url: string | null;
+  readonly requests_url?: string;
+  readonly on_unknown: MediaUpstreamSettings['onUnknown'];
+  readonly result_origins: readonly string[];
+  readonly poll: { readonly first_ms: number; readonly every_ms: number } | null;
+  readonly steps_per_second: number | null;
+  readonly concurrent_steps: number | null;
+}
+
 interface UpstreamsFile {
-  readonly media: readonly {
-    readonly name: string;
-    readonly base_url: string;
-    readonly api_key: string;
-    readonly callback_secret: string | null;
-    readonly steps_per_second: number | null;
-    readonly concurrent_steps: number | null;
-  }[];
+  readonly media: readonly MediaEntry[];
   readonly text: readonly {
     readonly name: string;
     readonly base_url?: string;
@@ -50,21 +59,46 @@ interface UpstreamsFile {
 const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
 const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
 
+const origin = httpUrl.custom((url: string) => {
+  if (new URL(url).origin !== url)
+    throw new Error('it must be an origin, such as https://files.example.com, without a path');
+  return url;
+});
+const milliseconds = Joi.number().integer().min(10).max(600_000);
+
+const mediaUpstream = Joi.object<MediaEntry>({
+  name: Joi.string().required(),
+  protocol: Joi.valid(...MEDIA_PROTOCOL_NAMES).required(),
+  base_url: httpUrl.allow(null).default(null),
+  api_key: Joi.string(),
+  access_key: Joi.string(),
+  secret_key: Joi.string(),
+  callback_secret: Joi.string().min(16).allow(null).default(null),
+  keys_url: httpUrl.allow(null).default(null),
+  requests_url: httpUrl,
+  on_unknown: Joi.valid('give_up', 'resubmit').default('give_up'),
+  result_origins: Joi.array().items(origin).default([]),
+  poll: Joi.object({ first_ms: milliseconds.required(), every_ms: milliseconds.required() }).allow(null).default(null),
+  steps_per_second: Joi.number().positive().max(100_000).allow(null).default(null),
+  concurrent_steps: Joi.number().integer().min(1).max(100_000).allow(null).default(null),
+})
+  .xor('api_key', 'access_key')
+  .and('access_key', 'secret_key')
+  .custom(assertFitsProtocol)
+  .messages({ 'any.custom': '{{#label}} is wrong: {{#error.message}}' });
+
+function assertFitsProtocol(entry: MediaEntry): MediaEntry {
+  const { protocol, base_url: baseUrl, access_key: accessKey, requests_url: requestsUrl } = entry;
+  const { keyPair = false, addresses = [], ...adapter } = MEDIA_PROTOCOLS[protocol];
+  if (baseUrl === null && adapter.baseUrl === null) throw new Error(`${protocol} needs a base_url`);
+  if (accessKey !== undefined && !keyPair)
+    throw new Error(`${protocol} takes an api_key, not access_key and secret_key`);
+  if (requestsUrl !== undefined && !addresses.includes('requests')) throw new Error(`${protocol} has no requests_url`);
+  return entry;
+}
+
 const schema = Joi.object<UpstreamsFile>({
-  media: Joi.array()
-    .items(
-      Joi.object({
-        name: Joi.string().required(),
-        protocol: Joi.valid('http-jobs').required(),
-        base_url: httpUrl.required(),
-        api_key: Joi.string().required(),
-        callback_secret: Joi.string().min(16).allow(null).default(null),
-        steps_per_second: Joi.number().positive().max(100_000).allow(null).default(null),
-        concurrent_steps: Joi.number().integer().min(1).max(100_000).allow(null).default(null),
-      }),
-    )
-    .unique('name')
-    .default([]),
+  media: Joi.array().items(mediaUpstream).unique('name').default([]),
   text: Joi.array()
     .items(
       Joi.object({
@@ -79,23 +113,46 @@ const schema = Joi.object<UpstreamsFile>({
     .default([]),
 }).required();
 
-/** @throws Error that names the file and the field */
-export function loadUpstreams(path: string): Upstreams {
-  const { error, value } = schema.validate(parse(readFileSync(path, 'utf8')), { convert: false });
+/**
+ * @param readVariable for `${NAME}` in its strings
+ * @throws Error that names the file and the field
+ */
+export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
+  const document: unknown = parse(readFileSync(path, 'utf8'));
+  const { error, value } = schema.validate(filledIn(document, path, readVariable), { convert: false });
   if (error) throw new Error(`${path}: ${error.message}`);
   return {
-    media: value.media.map(({ name, base_url, api_key, callback_secret, steps_per_second, concurrent_steps }) => ({
-      name,
-      baseUrl: base_url,
-      apiKey: api_key,
-      callbackSecret: callback_secret,
-      limits: { stepsPerSecond: steps_per_second, concurrentSteps: concurrent_steps },
-    })),
+    media: value.media.map(toMediaUpstream),
     text: value.text.map(({ name, base_url, base_urls, api_key }) => ({
       name,
       apiKey: api_key,
       baseUrls: base_url === undefined ? (base_urls ?? {}) : everyFormatAt(base_url),
     })),
+  };
+}
+
+function filledIn(document: unknown, path: string, readVariable: ReadVariable): unknown {
+  try {
+    return fillIn(document, readVariable);
+  } catch (error) {
+    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
+  const { access_key: accessKey, secret_key: secretKey = '', api_key: apiKey = '', requests_url: requests } = entry;
+  return {
+    name: entry.name,
+    adapter: MEDIA_PROTOCOLS[entry.protocol],
+    baseUrl: entry.base_url,
+    credential: accessKey === undefined ? { apiKey } : { accessKey, secretKey },
+    callbackSecret: entry.callback_secret,
+    keysUrl: entry.keys_url,
+    addresses: requests === undefined ? {} : { requests },
+    onUnknown: entry.on_unknown,
+    resultOrigins: entry.result_origins,
+    poll: entry.poll && { firstMs: entry.poll.first_ms, everyMs: entry.poll.every_ms },
+    limits: { stepsPerSecond: entry.steps_per_second, concurrentSteps: entry.concurrent_steps },
   };
 }
 

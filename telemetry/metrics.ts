@@ -21,6 +21,13 @@ export interface Metrics {
   usageClamped(upstream: string): void;
   /** @param task as it stands after its ending */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
+  /** The answer to a submission was lost, or made no sense. @param upstream of media, by its name */
+  submissionUnclear(upstream: string): void;
+  /** It is known, or was given up to learn, what became of a submission. */
+  submissionSettled(
+    upstream: string,
+    settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
+  ): void;
   /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
   /** Whether results can be stored. */
@@ -48,9 +55,9 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const { requests, upstreams, clamped, tasks, settled, refunded, attempts, storageAway, batches } = createInstruments([
-    registry,
-  ]);
+  const instruments = createInstruments([registry]);
+  const { requests, upstreams, clamped, tasks, settled, refunded, attempts, storageAway, batches } = instruments;
+  const { submissions, unclear, orphaned, possibleLoss } = instruments;
 
   return {
     registry,
@@ -62,6 +69,12 @@ export function createMetrics(): Metrics {
     taskEnded: ({ model, status, failure, price }) => {
       tasks.inc({ model, outcome: failure?.code ?? status });
       (failure ? refunded : settled).inc(toUsdNumber(price));
+    },
+    submissionUnclear: (upstream) => unclear.inc({ upstream }),
+    submissionSettled: (upstream, { outcome, learntFrom, possibleLoss: loss }) => {
+      submissions.inc({ upstream, outcome, learnt_from: learntFrom });
+      if (outcome === 'unknown') orphaned.inc({ upstream });
+      if (loss) possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
@@ -108,6 +121,30 @@ function createInstruments(registers: Registry[]) {
     refunded: new Counter({
       name: 'genway_tasks_refunded_usd_total',
       help: 'USD that media tasks had reserved and gave back',
+      registers,
+    }),
+    submissions: new Counter({
+      name: 'genway_media_submissions_total',
+      help: 'Submissions of media tasks to upstreams, by their outcome and how it was learnt',
+      labelNames: ['upstream', 'outcome', 'learnt_from'],
+      registers,
+    }),
+    unclear: new Counter({
+      name: 'genway_media_submissions_unclear_total',
+      help: 'Submissions of media tasks whose answer was lost: their outcome is found out, or given up',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    orphaned: new Counter({
+      name: 'genway_orphaned_submissions_total',
+      help: 'Submissions of media tasks whose outcome was given up: the upstream may have rendered them for nobody',
+      labelNames: ['upstream'],
+      registers,
+    }),
+    possibleLoss: new Counter({
+      name: 'genway_media_possible_loss_usd_total',
+      help: 'List price of the tasks of orphaned submissions',
+      labelNames: ['upstream'],
       registers,
     }),
     attempts: new Counter({

@@ -21,7 +21,7 @@ describe('configuration', () => {
     expect(config.shutdownGraceMs, 'streams have two minutes').to.equal(120_000);
     expect(loadStackConfig({}).shutdownGraceMs, 'of `npm start`').to.equal(10_000);
     expect(config.tasks).to.deep.equal({
-      pollIntervalMs: 2_000,
+      pollIntervalMs: null,
       deadlineMs: 1_800_000,
       providerPatienceMs: 120_000,
     });

@@ -22,12 +22,12 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/common';
-import type { MediaTaskActivities, Resolution } from '../activities/media-task.ts';
+import type { MediaTaskActivities, Resolution, RouteSteps } from '../activities/media-task/media-task.ts';
 import { isTaskErrorCode, type TaskErrorCode } from '../domain/errors.ts';
 import {
-  DISPATCH_ATTEMPT_MS,
-  DISPATCH_LIMIT_MS,
+  HAND_OVER_LIMIT_MS,
   HEARTBEAT_TIMEOUT_MS,
+  MAY_STILL_RENDER,
   STORE_AWAY,
   STORE_AWAY_PAUSE_MS,
   STORE_LIMIT_MS,
@@ -68,9 +68,7 @@ const money = proxyActivities<MediaTaskActivities>({
 });
 
 /** The task queue of the steps that call the provider, when it is not the workflow's own. */
-interface ProviderQueue {
-  readonly taskQueue?: string;
-}
+type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
 
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
@@ -79,20 +77,21 @@ type Ending =
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
   setCurrentDetails('Confirming that the price is held.');
   // A cancellation in this very moment must find its way to the refund, too.
-  const { reservationId, alreadyFinal, providerQueue } = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const { reservationId, alreadyFinal, ...first } = await CancellationScope.nonCancellable(() => reserve(taskId));
   if (alreadyFinal) {
     setCurrentDetails('Ended: the task was final before this workflow began.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
-  const queue: ProviderQueue = providerQueue === undefined ? {} : { taskQueue: providerQueue };
-  const ending = await render(taskId, queue, Date.parse(deadlineAt)).catch(toEnding);
+  const route = { current: stepsOf(first) };
+  const ending = await produce(taskId, route, Date.parse(deadlineAt)).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
-    if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, queue).catch(() => undefined);
+    if (ending.status === 'failed' && ending.abandonsJob)
+      await abandonJob(taskId, queueOf(route.current)).catch(() => undefined);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
@@ -103,9 +102,21 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   });
 }
 
-async function render(taskId: string, queue: ProviderQueue, deadlineMs: number): Promise<Ending> {
-  const jobId = await dispatch(taskId, queue, deadlineMs);
-  await awaitResult(taskId, jobId, queue, deadlineMs);
+/** Until some route has led to files that are stored. The route that has its turn is the last one that was taken. */
+async function produce(taskId: string, route: { current: RouteSteps }, deadlineMs: number): Promise<Ending> {
+  for (;;) {
+    const queue = queueOf(route.current);
+    const handedOver = await handOver(taskId, route.current, deadlineMs);
+    if (typeof handedOver === 'string') {
+      await awaitResult(taskId, handedOver, queue, deadlineMs);
+      return { status: 'succeeded', output: await storeResult(taskId, handedOver, queue) };
+    }
+    if (!('nextRoute' in handedOver)) return { status: 'succeeded', output: handedOver };
+    route.current = handedOver.nextRoute;
+  }
+}
+
+async function storeResult(taskId: string, jobId: string, queue: ProviderQueue): Promise<readonly GeneratedMedia[]> {
   const { storeResult } = proxyActivities<MediaTaskActivities>({
     ...queue,
     scheduleToCloseTimeout: STORE_LIMIT_MS,
@@ -114,16 +125,19 @@ async function render(taskId: string, queue: ProviderQueue, deadlineMs: number):
     summary: 'Store the result and check it',
   });
   setCurrentDetails(`The provider has finished job ${jobId}. Storing the result and checking it.`);
-  const output = await storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
-  return { status: 'succeeded', output };
+  return storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
 }
 
-/** Waits, without a provider being asked, for as long as our own store is away. */
-async function dispatch(taskId: string, queue: ProviderQueue, deadlineMs: number): Promise<string> {
+/**
+ * Waits, without a provider being asked, for as long as our own store is away.
+ *
+ * @returns the provider's job, the files where it answered with them, or the route that has its turn
+ */
+async function handOver(taskId: string, steps: RouteSteps, deadlineMs: number) {
   for (;;) {
     setCurrentDetails('Handing the job to the provider. Why that fails is the last failure of the pending activity.');
     try {
-      return await attemptDispatch(taskId, queue, timeLeftMs(deadlineMs));
+      return await attemptHandOver(taskId, steps, timeLeftMs(deadlineMs));
     } catch (error) {
       if (!isStoreAway(error)) throw error;
       setCurrentDetails('Waiting for the store: what is rendered now could not be kept.');
@@ -132,21 +146,22 @@ async function dispatch(taskId: string, queue: ProviderQueue, deadlineMs: number
   }
 }
 
-async function attemptDispatch(taskId: string, queue: ProviderQueue, leftMs: number): Promise<string> {
-  const { dispatch } = proxyActivities<MediaTaskActivities>({
+async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps, leftMs: number) {
+  const answersFiles = answers === 'files';
+  const { dispatch, render } = proxyActivities<MediaTaskActivities>({
     ...queue,
-    scheduleToCloseTimeout: Math.min(leftMs, DISPATCH_LIMIT_MS),
-    startToCloseTimeout: DISPATCH_ATTEMPT_MS,
+    scheduleToCloseTimeout: Math.min(leftMs, HAND_OVER_LIMIT_MS),
+    heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
     // A submission that is under way may still be accepted; only then is there a job to cancel.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    summary: 'Hand the job to the provider',
+    summary: answersFiles ? 'Have the provider render, and store the files' : 'Hand the job to the provider',
   });
   const outOfTime =
-    leftMs <= DISPATCH_LIMIT_MS
+    leftMs <= HAND_OVER_LIMIT_MS
       ? TIMED_OUT
       : { code: 'processing_unavailable' as const, message: MESSAGES.unavailable };
-  return dispatch(taskId).catch((error: unknown) => {
+  return (answersFiles ? render(taskId) : dispatch(taskId)).catch((error: unknown) => {
     if (isStoreAway(error)) throw error;
     return failAs(outOfTime.code, outOfTime.message)(error);
   });
@@ -163,6 +178,8 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       'What the provider last said is in the heartbeat of the pending activity.',
   );
   for (let attempt = 1; ; attempt += 1) {
+    // It may have been announced before anybody waited.
+    const isAnnounced = announced;
     announced = false;
     const { awaitResult } = proxyActivities<MediaTaskActivities>({
       ...queue,
@@ -172,7 +189,7 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider announced the end',
     });
     const scope = new CancellationScope();
-    const verdict = scope.run(() => awaitResult(taskId, jobId));
+    const verdict = scope.run(() => awaitResult(taskId, jobId, isAnnounced));
     const ended = verdict.then(() => true);
     if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
     scope.cancel();
@@ -238,6 +255,17 @@ const MESSAGES = {
 
 const TIMED_OUT = { code: 'processing_timeout', message: MESSAGES.timedOut } as const;
 
+function stepsOf(first: { readonly providerQueue?: string; readonly answersFiles?: true }): RouteSteps {
+  return {
+    answers: first.answersFiles ? 'files' : 'job',
+    ...(first.providerQueue !== undefined && { taskQueue: first.providerQueue }),
+  };
+}
+
+function queueOf({ taskQueue }: RouteSteps): ProviderQueue {
+  return taskQueue === undefined ? {} : { taskQueue };
+}
+
 function timeLeftMs(deadlineMs: number): number {
   const leftMs = deadlineMs - Date.now();
   if (leftMs <= 0) throw ApplicationFailure.nonRetryable(TIMED_OUT.message, TIMED_OUT.code);
@@ -262,9 +290,10 @@ function toEnding(error: unknown): Ending {
   return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, abandonsJob: true };
 }
 
-/** Where the provider gave the verdict, or has a result, its job is over; where this workflow gave up it may not be. */
+/** Where the provider gave the verdict, or has a result, its job is over; where the task was given up it may not be. */
 function mayStillRender(error: unknown, { code }: TaskFailure): boolean {
-  return !(error instanceof ActivityFailure) && code !== 'result_transfer_failed';
+  if (!(error instanceof ActivityFailure)) return code !== 'result_transfer_failed';
+  return error.cause instanceof ApplicationFailure && error.cause.details?.[0] === MAY_STILL_RENDER;
 }
 
 /** The deadline ended an activity, whatever its last attempt died of. */

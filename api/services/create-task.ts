@@ -11,6 +11,7 @@ import { refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../domain/ids.ts';
 import { formatUsd } from '../../domain/money.ts';
+import { drawRoutes } from '../../domain/media-route.ts';
 import { presentTask, type TypicalSeconds } from '../../domain/task-object.ts';
 import { neverToppedUp } from '../../domain/text-refusal.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -140,6 +141,8 @@ function newTask(
 ): NewTaskWithoutClaim {
   const id = newId('task', clock.nowMs());
   const createdAtMs = createdAtMsOf('task', id);
+  const [first, ...others] = drawRoutes(model.routes, Math.random);
+  if (!first) throw new Error(`the model ${model.id} has no route`);
   return {
     id,
     reservationId: newId('transfer', createdAtMs),
@@ -148,8 +151,8 @@ function newTask(
     kind: model.kind,
     model: model.id,
     capabilityVersion: model.capabilityVersion,
-    provider: model.route.provider,
-    request: render,
+    provider: first.provider,
+    request: { ...render, routes: [first, ...others], resultCheck: model.resultCheck },
     price,
     billableDurationSeconds: billableDurationSeconds ?? null,
     requestId,

@@ -1,7 +1,7 @@
 /** Moderation of media requests at creation: before anything is created or charged. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { RenderInputs } from '../../domain/task.ts';
-import { ProviderUnreachableError } from '../../providers/media-provider.ts';
+import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { Moderator } from '../../providers/moderation.ts';
 
 export type Moderate = (inputs: Pick<RenderInputs, 'prompt' | 'images'>) => Promise<void>;

@@ -1,4 +1,5 @@
 /** What the routes are made of. `createServices` in `api/app.ts` puts it together once for each process. */
+import type { CallbackReader } from '../../providers/media/upstream.ts';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
@@ -72,7 +73,7 @@ export interface ApiServices {
 
 /** How providers that announce the end of a job are known, and who is told. */
 export interface ProviderCallbacks {
-  /** What each provider signs with, by its name; none of the others is listened to. */
-  readonly secrets: ReadonlyMap<string, string>;
+  /** Of each upstream that is listened to, by its name. */
+  readonly readers: ReadonlyMap<string, CallbackReader>;
   readonly announce: AnnounceJobEnd;
 }

@@ -1,30 +1,34 @@
 import { resolve } from 'node:path';
-import type { Config } from '../../config.ts';
-import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
+import { type Config, readVariable } from '../../config.ts';
+import { createGuardedClient } from '../../net/address-guard.ts';
+import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import {
+  type CallbackReader,
+  createMediaUpstream,
+  type MediaUpstream,
+  type MediaUpstreamOptions,
+} from '../../providers/media/upstream.ts';
 import {
   createTextUpstreams,
   type TextUpstreams,
   type TextUpstreamSettings,
 } from '../../providers/text/text-upstreams.ts';
-import { loadUpstreams, type MediaUpstream, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
-import type { MediaProvider } from '../../providers/media-provider.ts';
+import { type LimitedMediaUpstream, loadUpstreams, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
-import { createGuardedClient } from '../../net/address-guard.ts';
 
-/** The upstreams that render media, by name; the simulator where no file names others. */
-export function openMediaProviders(config: Config, tracing: Tracing): ReadonlyMap<string, MediaProvider> {
+/** The upstreams that render media, by name; those of the simulator where no file names others. */
+export function openMediaUpstreams(config: Config, tracing: Tracing): ReadonlyMap<string, MediaUpstream> {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
-  return new Map(
-    mediaUpstreams(config).map((upstream) => [
-      upstream.name,
-      createHttpJobsProvider({
-        ...upstream,
-        externalDispatcher,
-        traced: (dispatcher) => tracing.provider(upstream.name, dispatcher),
-      }),
-    ]),
-  );
+  return openEach(config, (name) => ({
+    externalDispatcher,
+    traced: (dispatcher) => tracing.provider(name, dispatcher),
+  }));
+}
+
+/** What reads the announcements of each upstream that is listened to, by its name; none when callbacks are off. */
+export function openCallbackReaders(config: Config): ReadonlyMap<string, CallbackReader> {
+  return config.providers.callbacks ? openEach(config, () => ({})) : new Map();
 }
 
 /** What may be asked of each of them, by name. */
@@ -40,23 +44,13 @@ export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): R
   return new Set(limited.map(([name]) => name));
 }
 
-/** What upstreams sign their callbacks with, by name; empty when callbacks are off. */
-export function callbackSecrets(config: Config): ReadonlyMap<string, string> {
-  if (!config.providers.callbacks) return new Map();
-  return new Map(
-    mediaUpstreams(config).flatMap(({ name, callbackSecret }) =>
-      callbackSecret === null ? [] : [[name, callbackSecret] as const],
-    ),
+/** Those that answer submissions of some kind with the files. */
+export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): ReadonlySet<string> {
+  const kinds = ['image', 'video'] as const;
+  const renderers = [...upstreams].filter(([, upstream]) =>
+    kinds.some((kind) => upstream.traitsOf(kind)?.answers === 'files'),
   );
-}
-
-/** Where an upstream announces the end of a task's job; null for those that nobody listens to. */
-export function callbackUrls(config: Config): (provider: string, taskId: string) => string | null {
-  const secrets = callbackSecrets(config);
-  return (provider, taskId) =>
-    secrets.has(provider)
-      ? `${config.api.publicUrl}/v1/provider-callbacks/${encodeURIComponent(provider)}/${taskId}`
-      : null;
+  return new Set(renderers.map(([name]) => name));
 }
 
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
@@ -69,7 +63,7 @@ export function openTextUpstreams(
       traced: (name, dispatcher) => tracing.provider(name, dispatcher),
       answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
     });
-  if (providers.routesFile) return open(loadUpstreams(resolve(providers.routesFile)).text);
+  if (providers.routesFile) return open(loadUpstreams(resolve(providers.routesFile), readVariable).text);
   const v1 = `${simulator.url}/v1`;
   const baseUrls = {
     'chat-completions': v1,
@@ -80,8 +74,57 @@ export function openTextUpstreams(
   return open([{ name: 'simulator', apiKey: simulator.key, baseUrls }]);
 }
 
-function mediaUpstreams({ providers, simulator }: Config): readonly MediaUpstream[] {
-  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile)).media;
-  const { url: baseUrl, key } = simulator;
-  return [{ name: 'simulator', baseUrl, apiKey: key, callbackSecret: key, limits: NO_LIMITS }];
+function openEach(
+  config: Config,
+  optionsOf: (name: string) => MediaUpstreamOptions,
+): ReadonlyMap<string, MediaUpstream> {
+  const callbackBase = config.providers.callbacks ? `${config.api.publicUrl}/v1/provider-callbacks` : null;
+  const { pollIntervalMs } = config.tasks;
+  return new Map(
+    mediaUpstreams(config).map((settings) => {
+      const poll = pollIntervalMs === null ? settings.poll : { firstMs: pollIntervalMs, everyMs: pollIntervalMs };
+      return [settings.name, createMediaUpstream({ ...settings, poll }, { ...optionsOf(settings.name), callbackBase })];
+    }),
+  );
+}
+
+function mediaUpstreams({ providers, simulator }: Config): readonly LimitedMediaUpstream[] {
+  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).media;
+  const common = {
+    credential: { apiKey: simulator.key },
+    callbackSecret: simulator.key,
+    addresses: {},
+    onUnknown: 'give_up',
+    poll: null,
+    limits: NO_LIMITS,
+  } as const;
+  return [
+    {
+      ...common,
+      name: 'simulator',
+      adapter: MEDIA_PROTOCOLS['http-jobs'],
+      baseUrl: simulator.url,
+      keysUrl: null,
+      resultOrigins: [],
+    },
+    // Each vendor as the simulator plays it, for the routes of catalogue/vendors.yaml.
+    ...Object.entries(MEDIA_PROTOCOLS)
+      .slice(1)
+      .map(([protocol, adapter]) => ({
+        ...common,
+        name: protocol,
+        adapter,
+        baseUrl: `${simulator.url}/vendors/${protocol}`,
+        keysUrl: `${simulator.url}/vendors/${protocol}/jwks.json`,
+        addresses: { requests: `${simulator.url}/vendors/${protocol}` },
+        resultOrigins: [simulatedFiles(simulator.url)],
+      })),
+  ];
+}
+
+/** Vendors hand out files from other origins than their own: the simulator has another name for that. */
+function simulatedFiles(simulatorUrl: string): string {
+  const url = new URL(simulatorUrl);
+  if (url.hostname === '127.0.0.1') url.hostname = 'localhost';
+  return url.origin;
 }

@@ -8,7 +8,7 @@ import { createReconciliationStarter } from '../../temporal/reconciliation-start
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
-import type { Config } from '../../config.ts';
+import { type Config, readVariable } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
@@ -18,7 +18,7 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
-import { callbackSecrets } from './providers.ts';
+import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
 
@@ -52,13 +52,13 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     database,
     reports,
     clock,
-    catalogue: loadCatalogue(config.catalogueFile),
+    catalogue: loadCatalogue(config.catalogueFile, readVariable),
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
     workflows: createWorkflowAccess(client),
     storage: openStorage(config, log),
     moderator,
-    providerCallbacks: { secrets: callbackSecrets(config), announce: createJobAnnouncer(client) },
+    providerCallbacks: { readers: openCallbackReaders(config), announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
     guardedClient,
     log,

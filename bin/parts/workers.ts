@@ -1,6 +1,6 @@
 /** The workers of a worker process: one for each task queue, with slots of its own. */
 import type { WorkerOptions } from '@temporalio/worker';
-import type { MediaTaskActivities } from '../../activities/media-task.ts';
+import type { MediaTaskActivities } from '../../activities/media-task/media-task.ts';
 import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
 import type { SweepActivities } from '../../activities/sweep.ts';
 import type { WebhookDeliveryActivities } from '../../activities/webhook-delivery.ts';
@@ -17,8 +17,19 @@ export interface WorkerActivities {
 
 export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
 
+/** How long a stopping worker waits for what it has begun, in milliseconds. */
+export interface ShutdownGrace {
+  readonly usualMs: number;
+  /** For renders that are answered with their files: what is cut off may be paid for and lost. */
+  readonly renderMs: number;
+  /** The upstreams that answer so. */
+  readonly renderers: ReadonlySet<string>;
+}
+
 /** A waiting activity costs a slot but no thread, and most of a task's life is waiting. */
 const MEDIA_SLOTS = 2_000;
+/** Each holds the files of its render in memory. */
+const RENDER_SLOTS = 100;
 /**
  * Enough to keep a core busy. What comes on top waits in Temporal, where accounts take turns, and not in this process, where
  * they would not.
@@ -33,22 +44,34 @@ export function workerSettings(
   activities: WorkerActivities,
   workflows: Pick<WorkerOptions, 'workflowBundle'>,
   limits: ReadonlyMap<string, ProviderLimits>,
+  grace: ShutdownGrace,
 ): readonly WorkerSettings[] {
+  const quickly = { shutdownGraceTime: grace.usualMs };
+  const afterRenders = { shutdownGraceTime: grace.renderMs };
   return [
     {
+      ...quickly,
       ...workflows,
       taskQueue: TASK_QUEUES.media,
       activities: activities.media,
       maxConcurrentActivityTaskExecutions: MEDIA_SLOTS,
       maxConcurrentWorkflowTaskExecutions: WORKFLOW_SLOTS,
     },
+    {
+      ...afterRenders,
+      taskQueue: TASK_QUEUES.renders,
+      activities: activities.media,
+      maxConcurrentActivityTaskExecutions: RENDER_SLOTS,
+    },
     ...[...limits].map(([provider, { stepsPerSecond, concurrentSteps }]) => ({
+      ...(grace.renderers.has(provider) ? afterRenders : quickly),
       taskQueue: providerQueue(provider),
       activities: activities.media,
       maxConcurrentActivityTaskExecutions: concurrentSteps ?? MEDIA_SLOTS,
       ...(stepsPerSecond !== null && { maxTaskQueueActivitiesPerSecond: stepsPerSecond }),
     })),
     {
+      ...quickly,
       ...workflows,
       taskQueue: TASK_QUEUES.webhooks,
       activities: activities.webhooks,
@@ -57,11 +80,13 @@ export function workerSettings(
       maxConcurrentWorkflowTaskExecutions: WORKFLOW_SLOTS,
     },
     {
+      ...quickly,
       taskQueue: TASK_QUEUES.webhookTests,
       activities: activities.webhooks,
       maxConcurrentActivityTaskExecutions: 50,
     },
     {
+      ...quickly,
       ...workflows,
       taskQueue: TASK_QUEUES.schedules,
       activities: { ...activities.reconciliation, ...activities.sweep },

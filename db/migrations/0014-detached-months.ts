@@ -54,7 +54,7 @@ export async function up(knex: Knex): Promise<void> {
           USING ERRCODE = 'object_not_in_prerequisite_state';
       END IF;
       -- Nobody writes to the month from here on.
-      LOCK TABLE transfers, tasks, text_requests IN ACCESS EXCLUSIVE MODE;
+      LOCK TABLE transfers, tasks, submissions, text_requests IN ACCESS EXCLUSIVE MODE;
       PERFORM 1 FROM transfers AS held WHERE opened_at >= begins AND opened_at < ends AND kind = 'reservation'
         AND NOT EXISTS (SELECT 1 FROM transfers AS resolution
           WHERE resolution.pending_id = held.id AND resolution.opened_at = held.opened_at);
@@ -82,6 +82,7 @@ export async function up(knex: Knex): Promise<void> {
       EXECUTE format('ALTER TABLE transfers DETACH PARTITION %I', 'transfers' || suffix);
       EXECUTE format('ALTER TABLE %I DROP CONSTRAINT transfers_task_exists', 'transfers' || suffix);
       EXECUTE format('ALTER TABLE tasks DETACH PARTITION %I', 'tasks' || suffix);
+      EXECUTE format('ALTER TABLE submissions DETACH PARTITION %I', 'submissions' || suffix);
       EXECUTE format('ALTER TABLE text_requests DETACH PARTITION %I', 'text_requests' || suffix);
     END $$;
   `);

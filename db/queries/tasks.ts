@@ -1,5 +1,5 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
-import type { GeneratedMedia, RenderInputs, Task, TaskKind, TaskStatus } from '../../domain/task.ts';
+import type { GeneratedMedia, RenderOrder, Task, TaskKind, TaskStatus } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 
@@ -12,7 +12,7 @@ export interface NewTask {
   readonly model: string;
   readonly capabilityVersion: number | null;
   readonly provider: string;
-  readonly request: RenderInputs;
+  readonly request: RenderOrder;
   readonly price: bigint;
   readonly billableDurationSeconds: number | null;
   readonly requestId: string;
@@ -57,7 +57,7 @@ export interface TaskRow {
   model: string;
   capability_version: number | null;
   provider: string;
-  request: RenderInputs;
+  request: RenderOrder;
   price: string;
   billable_duration_seconds: number | null;
   request_id: string;
@@ -167,20 +167,6 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
     void query.where('id', '<', filter.before).where('created_at', '<=', createdAtOf(filter.before));
   }
   return (await query.orderBy('id', 'desc').limit(filter.limit)).map(toTask);
-}
-
-/**
- * Records that the provider has the job. No-op on a task that is final.
- *
- * @returns the task as it stands now
- * @throws when the task has another job already
- */
-export async function markProcessing(database: Database, taskId: string, providerJobId: string): Promise<Task | null> {
-  await database('tasks')
-    .where({ id: taskId, created_at: createdAtOf(taskId) })
-    .whereIn('status', ['queued', 'processing'])
-    .update({ status: 'processing', provider_job_id: providerJobId, updated_at: database.fn.now() });
-  return findTask(database, taskId);
 }
 
 /** Records that Temporal has accepted the workflows of these tasks. One that has ended by now needs no record. */

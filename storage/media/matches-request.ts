@@ -1,6 +1,6 @@
 /** Whether a rendered file is what was asked for: contract 2.2. */
 import { parseAspectRatio } from '../../domain/image-size.ts';
-import type { RenderInputs } from '../../domain/task.ts';
+import type { RenderInputs, RenderOrder } from '../../domain/task.ts';
 import type { MediaFacts } from '../media-inspector.ts';
 
 /**
@@ -16,20 +16,34 @@ const ASPECT_RATIO_TOLERANCE = 0.02;
  */
 const DURATION_TOLERANCE_SECONDS = 0.5;
 
+/** How far the shape of a file may be off where only its shape is checked: vendors have sizes of their own. */
+const SHAPE_TOLERANCE = 0.03;
+
 /**
  * Compares a file with the request. What the request leaves open, or the file does not say, is not compared.
  *
  * @returns null when they match, or else a phrase: `asked for 1024x640, got 512x512`
  */
-export function matchesRequest(facts: MediaFacts, request: RenderInputs): string | null {
+export function matchesRequest(
+  facts: MediaFacts,
+  request: RenderInputs & Pick<RenderOrder, 'resultCheck'>,
+): string | null {
   return request.kind === 'image' ? imageDifference(facts, request) : videoDifference(facts, request);
 }
 
-function imageDifference(facts: MediaFacts, { width, height, background }: RenderInputs): string | null {
+type Request = Parameters<typeof matchesRequest>[1];
+
+function imageDifference(facts: MediaFacts, request: Request): string | null {
   if (!facts.mimeType.startsWith('image/')) return `asked for an image, got ${facts.mimeType}`;
-  const isSized = width !== undefined && height !== undefined;
-  if (isSized && (width !== facts.width || height !== facts.height)) {
-    return `asked for ${width}x${height}, got ${facts.width}x${facts.height}`;
+  const { width, height, background, resultCheck } = request;
+  if (width !== undefined && height !== undefined) {
+    const asked = `asked for ${width}x${height}, got ${facts.width}x${facts.height}`;
+    const isExact = width === facts.width && height === facts.height;
+    if (
+      resultCheck === 'ratio' ? isStretched(facts, width / height, SHAPE_TOLERANCE) : resultCheck !== 'any' && !isExact
+    ) {
+      return asked;
+    }
   }
   if (background === 'transparent' && !(facts.mimeType === 'image/png' && facts.hasAlpha === true)) {
     return `asked for a PNG with alpha, got ${facts.mimeType} ${facts.hasAlpha === true ? 'with' : 'without'} alpha`;
@@ -37,20 +51,21 @@ function imageDifference(facts: MediaFacts, { width, height, background }: Rende
   return null;
 }
 
-function videoDifference(facts: MediaFacts, request: RenderInputs): string | null {
+function videoDifference(facts: MediaFacts, request: Request): string | null {
   // Delivered videos are MP4: contract 2.2.
   if (facts.mimeType !== 'video/mp4') return `asked for video/mp4, got ${facts.mimeType}`;
-  const { resolution, aspectRatio, durationSeconds } = request;
+  const { resolution, aspectRatio, durationSeconds, resultCheck } = request;
+  if (resultCheck === 'any') return null;
   const got = `got ${facts.width}x${facts.height}`;
-  if (resolution !== undefined) {
+  if (resolution !== undefined && resultCheck !== 'ratio') {
     const shortEdge = Math.min(facts.width, facts.height);
     const distance = Math.abs(shortEdge - Number.parseInt(resolution, 10));
     if (distance > EDGE_TOLERANCE_PIXELS) return `asked for ${resolution}, ${got}`;
   }
   if (aspectRatio !== undefined) {
     const [across, down] = parseAspectRatio(aspectRatio);
-    const stretch = facts.width / facts.height / (across / down);
-    if (Math.abs(stretch - 1) > ASPECT_RATIO_TOLERANCE) return `asked for ${aspectRatio}, ${got}`;
+    const tolerance = resultCheck === 'ratio' ? SHAPE_TOLERANCE : ASPECT_RATIO_TOLERANCE;
+    if (isStretched(facts, across / down, tolerance)) return `asked for ${aspectRatio}, ${got}`;
   }
   if (durationSeconds !== undefined && facts.durationSeconds !== null) {
     const distance = Math.abs(facts.durationSeconds - durationSeconds);
@@ -59,4 +74,8 @@ function videoDifference(facts: MediaFacts, request: RenderInputs): string | nul
     }
   }
   return null;
+}
+
+function isStretched({ width, height }: MediaFacts, ratio: number, tolerance: number): boolean {
+  return Math.abs(width / height / ratio - 1) > tolerance;
 }

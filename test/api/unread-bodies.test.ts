@@ -1,6 +1,7 @@
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
 import { targetOf } from '../../api/text/endpoints.ts';
+import { callbackReaders } from '../support/media.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
 import { FORM_HEADERS, formOf } from '../support/forms.ts';
 import { startTestText, type TestText } from '../support/text.ts';
@@ -45,7 +46,7 @@ describe('an answer that comes before the body was read', function () {
     [app, text] = await Promise.all([
       startTestApp({
         settings: { rejectedUserAgents, paymentWebhookSecret: 'whsec_of_a_test' },
-        providerCallbacks: { secrets: new Map([['simulator', 'secret']]), announce: async () => {} },
+        providerCallbacks: { readers: callbackReaders('simulator', 'the-secret-of-both'), announce: async () => {} },
       }),
       startTestText({ settings: { rejectedUserAgents } }),
     ]);

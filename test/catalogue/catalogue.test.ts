@@ -82,12 +82,12 @@ describe('the catalogue', () => {
     it('gives vidone-3.0-prime the limits and list price of vidone-3.0', () => {
       const model = catalogue.videoModels.get('vidone-3.0');
       const prime = catalogue.videoModels.get('vidone-3.0-prime');
-      expect({ ...prime, id: '', route: '' }).to.deep.equal({ ...model, id: '', route: '' });
+      expect({ ...prime, id: '', routes: [] }).to.deep.equal({ ...model, id: '', routes: [] });
     });
 
     it('charges more for a second of 1080p than of 720p', () => {
-      for (const { pricePerSecond } of catalogue.videoModels.values()) {
-        expect((pricePerSecond.get('1080p') ?? 0n) > (pricePerSecond.get('720p') ?? 0n)).to.equal(true);
+      for (const { pricing } of catalogue.videoModels.values()) {
+        expect((pricing.byResolution.get('1080p') ?? 0n) > (pricing.byResolution.get('720p') ?? 0n)).to.equal(true);
       }
     });
   });

@@ -96,7 +96,7 @@ describe('docs/contract.md', () => {
       expect(seconds).to.equal(`${durationSeconds.min}–${durationSeconds.max}`);
       expect(pictures).to.equal(`${images.required ? 1 : 0}–${images.max}`);
       expect([videos, sounds]).to.deep.equal([maxReferenceVideos, maxReferenceAudios].map(upTo));
-      expect(prices.map(usdIn)).to.deep.equal([...model.pricePerSecond.values()]);
+      expect(prices.map(usdIn)).to.deep.equal([...model.pricing.byResolution.values()]);
     }
     for (const model of imageModels.values()) {
       const [pictures, ...prices] = rows.get(model.id) ?? [];

@@ -55,10 +55,11 @@ function isPeak(overrides: Partial<PricePeak>, moment: string): boolean {
 }
 
 describe('media prices', () => {
-  const pricePerSecond = new Map([
+  const byResolution = new Map([
     ['720p', parseUsd('0.10')],
     ['1080p', parseUsd('0.15')],
   ]);
+  const pricing = { per: 'second', byResolution } as const;
 
   for (const [resolution, durationSeconds, usd] of [
     ['720p', 2, '0.2'],
@@ -67,15 +68,27 @@ describe('media prices', () => {
     ['1080p', 30, '4.5'],
   ] as const) {
     it(`charges ${usd} USD for ${durationSeconds} seconds of ${resolution}`, () => {
-      expect(priceVideo(pricePerSecond, { resolution, durationSeconds })).to.equal(parseUsd(usd));
+      expect(priceVideo(pricing, { resolution, durationSeconds })).to.equal(parseUsd(usd));
     });
   }
 
   it('refuses a resolution without a price, and a duration that is no whole number of seconds', () => {
-    expect(() => priceVideo(pricePerSecond, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
+    expect(() => priceVideo(pricing, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
     for (const durationSeconds of [0, -1, 2.5, Number.NaN]) {
-      expect(() => priceVideo(pricePerSecond, { resolution: '720p', durationSeconds })).to.throw(RangeError);
+      expect(() => priceVideo(pricing, { resolution: '720p', durationSeconds })).to.throw(RangeError);
     }
+  });
+
+  it('charges a flat price, however long the video', () => {
+    for (const durationSeconds of [1, 10]) {
+      expect(priceVideo({ per: 'video', byResolution }, { resolution: '720p', durationSeconds })).to.equal(
+        parseUsd('0.1'),
+      );
+    }
+  });
+
+  it('refuses an image of a tier that is not sold', () => {
+    expect(() => priceImage({ '1K': 4n }, '2K')).to.throw(RangeError);
   });
 
   it('charges two videos as much as one of their length together', () => {
@@ -83,7 +96,7 @@ describe('media prices', () => {
     fc.assert(
       fc.property(seconds, seconds, (first, second) => {
         const [one, other, both] = [first, second, first + second].map((durationSeconds) =>
-          priceVideo(pricePerSecond, { resolution: '1080p', durationSeconds }),
+          priceVideo(pricing, { resolution: '1080p', durationSeconds }),
         );
         expect((one ?? 0n) + (other ?? 0n)).to.equal(both);
       }),

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
-import { ProviderUnreachableError } from '../../providers/media-provider.ts';
+import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
 import { startServer } from '../support/media.ts';
 import { rejectionOf } from '../support/rejection.ts';

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import { loadUpstreams, type Upstreams, NO_LIMITS } from '../../providers/upstreams.ts';
 
 const STUDIO = { name: 'studio', protocol: 'http-jobs', base_url: 'https://render.example/studio', api_key: 'key' };
@@ -35,7 +36,17 @@ describe('the file of upstreams', () => {
         { ...STUDIO, name: 'small', steps_per_second: 0.5, concurrent_steps: 4 },
       ],
     });
-    const studio = { baseUrl: 'https://render.example/studio', apiKey: 'key', callbackSecret: null };
+    const studio = {
+      adapter: MEDIA_PROTOCOLS['http-jobs'],
+      baseUrl: 'https://render.example/studio',
+      credential: { apiKey: 'key' },
+      callbackSecret: null,
+      keysUrl: null,
+      addresses: {},
+      onUnknown: 'give_up',
+      resultOrigins: [],
+      poll: null,
+    };
     expect(media).to.deep.equal([
       { ...studio, name: 'studio', limits: NO_LIMITS },
       { ...studio, name: 'other', callbackSecret: 'a-secret-of-16-or-more', limits: NO_LIMITS },
@@ -50,6 +61,17 @@ describe('the file of upstreams', () => {
     ['half a step at once', { ...STUDIO, concurrent_steps: 0.5 }, 'concurrent_steps'],
     ['another protocol', { ...STUDIO, protocol: 'gopher' }, 'protocol'],
     ['no key', { ...STUDIO, api_key: '' }, 'api_key'],
+    ['no address, where the protocol has none', { ...STUDIO, base_url: undefined }, 'base_url'],
+    [
+      'a pair of keys, where the protocol takes one',
+      { ...STUDIO, api_key: undefined, access_key: 'a', secret_key: 'b' },
+      'api_key',
+    ],
+    ['an address that the protocol does not know', { ...STUDIO, requests_url: 'https://a.example' }, 'requests_url'],
+    ['an origin with a path', { ...STUDIO, result_origins: ['https://a.example/files'] }, 'result_origins[0]'],
+    ['a variable that is not set', { ...STUDIO, api_key: '${STUDIO_KEY}' }, 'STUDIO_KEY'],
+    ['half a pace of polls', { ...STUDIO, poll: { first_ms: 100 } }, 'poll.every_ms'],
+    ['another way with lost answers', { ...STUDIO, on_unknown: 'hope' }, 'on_unknown'],
     ['an unknown field', { ...STUDIO, secret: 'x' }, 'secret'],
   ] as const) {
     it(`is refused with ${what}, naming file and field`, async () => {

@@ -101,7 +101,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     workflows: options.workflows ?? NO_WORKFLOWS,
     storage: options.storage ?? createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     moderator: options.moderator ?? null,
-    providerCallbacks: options.providerCallbacks ?? { secrets: new Map(), announce: async () => {} },
+    providerCallbacks: options.providerCallbacks ?? { readers: new Map(), announce: async () => {} },
     startReconciliation: options.startReconciliation ?? (async () => {}),
     guardedClient,
     metrics: createMetrics(),

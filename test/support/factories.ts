@@ -5,6 +5,12 @@ import { type Account, findAccount, insertAccount } from '../../db/queries/accou
 import { type ApiKey, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
 import { type EventOfEnding, type FinishedTask, finishTask } from '../../db/queries/finish-task.ts';
+import {
+  type KeptSubmission,
+  type NewSubmission,
+  openSubmission,
+  settleSubmission,
+} from '../../db/queries/submissions.ts';
 import { createTasks, findTask, type NewTask } from '../../db/queries/tasks.ts';
 import { insertWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
@@ -74,7 +80,12 @@ export function newTask(key: Pick<ApiKey, 'id' | 'accountId'>, settings: Partial
     model: 'vidone-3.0',
     capabilityVersion: 1,
     provider: 'simulator',
-    request: { kind: 'video', model: 'vidone-3.0', prompt: 'A test', durationSeconds: 5 },
+    request: {
+      kind: 'video',
+      prompt: 'A test',
+      durationSeconds: 5,
+      routes: [{ provider: 'simulator', model: 'vidone-3.0' }],
+    },
     price: parseUsd(1),
     billableDurationSeconds: 5,
     requestId: newId('request'),
@@ -98,6 +109,24 @@ export async function createTaskRow(
   const [outcome] = await createTasks(database, [task]);
   if (outcome !== 'created') throw new Error(`the task was refused: ${outcome}`);
   return reloadTask(database, task);
+}
+
+/** A submission of the task to the first of its routes, before its outcome is known. */
+export async function openTaskSubmission(
+  database: Database,
+  { id: taskId }: Pick<Task, 'id'>,
+  settings: Partial<NewSubmission> = {},
+): Promise<KeptSubmission> {
+  const submission = { taskId, attempt: 1, route: 0, provider: 'simulator', model: 'm', fingerprint: 'f', ...settings };
+  const opened = await openSubmission(database, submission);
+  if (!opened) throw new Error(`task ${taskId} takes no submission`);
+  return opened;
+}
+
+/** The upstream has a job of the task. */
+export async function submitTask(database: Database, task: Pick<Task, 'id'>, jobId: string): Promise<void> {
+  const submission = await openTaskSubmission(database, task);
+  await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId });
 }
 
 /** The task as it stands now. */

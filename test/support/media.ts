@@ -1,14 +1,24 @@
 /** Factories of what media upstreams are sent and answer. */
 import { createServer, type RequestListener } from 'node:http';
 import { newId } from '../../domain/ids.ts';
-import type { RenderRequest } from '../../providers/media-provider.ts';
+import { fingerprintOf } from '../../providers/media/json.ts';
+import { Agent } from 'undici';
+import type { RenderRequest } from '../../providers/media/adapter.ts';
+import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import {
+  createMediaUpstream,
+  type MediaUpstream,
+  type MediaUpstreamOptions,
+  type MediaUpstreamSettings,
+} from '../../providers/media/upstream.ts';
 
 /** A complete video request; each call has a task id of its own. */
 export function videoRequest(overrides: Partial<RenderRequest> = {}): RenderRequest {
   return {
-    taskId: newId('task'),
+    ...anyRequest(),
     kind: 'video',
     model: 'studio-video',
+    imagesAs: 'first_frame',
     prompt: 'A lighthouse at dusk',
     durationSeconds: 2,
     aspectRatio: '16:9',
@@ -20,15 +30,63 @@ export function videoRequest(overrides: Partial<RenderRequest> = {}): RenderRequ
 /** A complete image request; each call has a task id of its own. */
 export function imageRequest(overrides: Partial<RenderRequest> = {}): RenderRequest {
   return {
-    taskId: newId('task'),
+    ...anyRequest(),
     kind: 'image',
     model: 'studio-image',
+    imagesAs: 'references',
     prompt: 'A lighthouse, isolated',
     width: 1024,
     height: 640,
     background: 'auto',
     ...overrides,
   };
+}
+
+function anyRequest() {
+  const deadlineAt = new Date(Date.now() + 1_800_000);
+  return { taskId: newId('task'), accountId: newId('account'), params: {}, fields: {}, deadlineAt, files: new Map() };
+}
+
+/** An upstream of the HTTP job protocol, unless the settings name another. */
+export function testUpstream(
+  settings: Partial<MediaUpstreamSettings> & Pick<MediaUpstreamSettings, 'baseUrl'>,
+  options: MediaUpstreamOptions = {},
+): MediaUpstream {
+  return createMediaUpstream(
+    {
+      name: 'studio',
+      adapter: MEDIA_PROTOCOLS['http-jobs'],
+      credential: { apiKey: 'studio-key' },
+      callbackSecret: null,
+      keysUrl: null,
+      addresses: {},
+      onUnknown: 'give_up',
+      resultOrigins: [],
+      poll: null,
+      ...settings,
+    },
+    options,
+  );
+}
+
+/** Reads the announcements of an upstream of that name; nothing is ever sent to it. */
+export function callbackReaders(name: string, callbackSecret: string): ReadonlyMap<string, MediaUpstream> {
+  const upstream = testUpstream({ name, baseUrl: 'http://127.0.0.1:9', callbackSecret }, { dispatcher: new Agent() });
+  return new Map([[name, upstream]]);
+}
+
+/** Submits a request. @returns the job's id @throws SubmissionError */
+export async function submit(upstream: MediaUpstream, request: RenderRequest): Promise<string> {
+  const accepted = await upstream.submit(upstream.prepare(request), request, new AbortController().signal);
+  if ('jobId' in accepted) return accepted.jobId;
+  throw new Error('the upstream answered with files');
+}
+
+/** Looks the jobs of a request up. */
+export async function lookUp(upstream: MediaUpstream, request: RenderRequest): Promise<readonly string[] | null> {
+  const { identity, body } = upstream.prepare(request);
+  const fingerprint = fingerprintOf(identity ?? body);
+  return upstream.find({ request, fingerprint, since: new Date(0) }, new AbortController().signal);
 }
 
 export interface TestServer {

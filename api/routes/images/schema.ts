@@ -11,6 +11,7 @@ import {
   imageTierOf,
   parseImageSize,
 } from '../../../domain/image-size.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import { priceImage } from '../../../domain/pricing.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
@@ -60,7 +61,7 @@ export function imageRequestSchema(
       .example('A lighthouse at dusk, in watercolour'),
     images: model.images.required ? images.required() : images,
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
-    resolution: choice(IMAGE_TIERS).default(model.defaultResolution).description('Tier of the number of pixels'),
+    resolution: choice(tiersOf(model)).default(model.defaultResolution).description('Tier of the number of pixels'),
     size: size.description('Exact pixels, instead of resolution and aspect_ratio').example('1536x1024'),
     background: choice(model.backgrounds)
       .default(model.defaultBackground)
@@ -93,8 +94,16 @@ export function createImageRequestParser(
   };
 }
 
+/** The tiers that the model is sold in. */
+function tiersOf({ pricePerTier }: ImageModel): readonly ImageTier[] {
+  return IMAGE_TIERS.filter((tier) => pricePerTier[tier] !== undefined);
+}
+
 function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequest {
   const tier = body.size ? imageTierOf(body.size) : (body.resolution ?? model.defaultResolution);
+  if (model.pricePerTier[tier] === undefined) {
+    throw badRequest(`"size" is a size of ${tier}, and ${model.id} renders [${tiersOf(model).join(' ')}]`);
+  }
   const { width, height } = body.size ?? imageSizeFor(tier, body.aspect_ratio ?? model.defaultAspectRatio);
   return {
     model,
@@ -102,7 +111,6 @@ function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequ
     tier,
     render: {
       kind: 'image',
-      model: model.route.model,
       prompt: body.prompt,
       ...(body.images && { images: body.images }),
       width,

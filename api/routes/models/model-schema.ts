@@ -11,6 +11,7 @@ import {
   number,
   object,
   oneOfTexts,
+  optional,
   text,
   unixSeconds,
   usd,
@@ -43,7 +44,14 @@ const VideoModelSchema = component(
       limits: object(
         fieldsOf<VideoModelObject['limits']>({
           prompt_characters: itemCount,
-          duration_seconds: object({ min: integer(), max: integer(), default: integer() }),
+          duration_seconds: object({
+            min: integer(),
+            max: integer(),
+            default: integer(),
+            values: optional(
+              arrayOf(integer(), 'The only durations on sale, where not every one between the bounds is'),
+            ),
+          }),
           images: itemCount,
           reference_videos: itemCount,
           reference_audios: itemCount,
@@ -51,7 +59,9 @@ const VideoModelSchema = component(
           resolutions: arrayOf(text()),
         }),
       ),
-      prices: object(fieldsOf<VideoModelObject['prices']>({ unit: exactly('second'), by_resolution: byResolution })),
+      prices: object(
+        fieldsOf<VideoModelObject['prices']>({ unit: oneOfTexts(['second', 'video']), by_resolution: byResolution }),
+      ),
     }),
   ),
 );

@@ -23,15 +23,20 @@ function presentVideoModel(model: VideoModel) {
     capability_version: model.capabilityVersion,
     limits: {
       prompt_characters: model.promptCharacters,
-      duration_seconds: model.durationSeconds,
+      duration_seconds: presentDurations(model.durationSeconds),
       images: { min: model.images.required ? 1 : 0, max: model.images.max },
       reference_videos: { min: 0, max: model.maxReferenceVideos ?? 0 },
       reference_audios: { min: 0, max: model.maxReferenceAudios ?? 0 },
       aspect_ratios: model.aspectRatios,
-      resolutions: [...model.pricePerSecond.keys()],
+      resolutions: [...model.pricing.byResolution.keys()],
     },
-    prices: { unit: 'second', by_resolution: presentPrices(model.pricePerSecond) },
+    prices: { unit: model.pricing.per, by_resolution: presentPrices(model.pricing.byResolution) },
   } as const;
+}
+
+/** With the seconds that are on sale, where they are not all between the bounds. */
+function presentDurations({ values, ...bounds }: VideoModel['durationSeconds']) {
+  return { ...bounds, ...(values !== null && { values }) };
 }
 
 function presentImageModel(model: ImageModel) {

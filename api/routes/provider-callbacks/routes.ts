@@ -1,16 +1,12 @@
-/** Where providers announce that a job has ended (docs/provider-protocol.md, "Callbacks"). Not part of the public contract. */
+/** Where upstreams announce that a job has ended (docs/provider-protocol.md, "Callbacks"). Not part of the public contract. */
+import { findOpenSubmission, settleSubmission } from '../../../db/queries/submissions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { isFinal } from '../../../domain/task.ts';
-import {
-  type CallbackRequest,
-  InvalidCallbackError,
-  type JobAnnouncement,
-  verifyCallback,
-} from '../../../providers/http-jobs/callback.ts';
+import { isFinal, type Task } from '../../../domain/task.ts';
+import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { text } from '../../openapi/json-schema.ts';
+import type { ApiServices } from '../../services/services.ts';
 
 /** A job with its results is far smaller. */
 const MAX_BODY_BYTES = 256 * 1024;
@@ -22,33 +18,39 @@ export const announceJobEnd = endpoint({
   path: '/v1/provider-callbacks/{provider}/{task_id}',
   access: 'open',
   summary: 'For providers: announce that a job has ended',
-  description: 'Signed with the secret that the provider and the gateway share.',
-  headers: [
-    { name: 'x-job-timestamp', in: 'header', description: 'Unix seconds', schema: text() },
-    { name: 'x-job-signature', in: 'header', description: 'Of timestamp and raw body', schema: text() },
-  ],
+  description: 'Signed as the protocol of the upstream has it, or at an address that only the upstream was told.',
   body: signedBody(MAX_BODY_BYTES),
   answers: { 204: { description: 'Noted' } },
   refusals: ['invalid_signature', 'internal_error'],
-  handle: async ({ params, body: readBody, context }, { database, providerCallbacks }) => {
+  handle: async ({ params, body: readBody, context }, services) => {
     const { provider, task_id: taskId } = params;
-    const secret = providerCallbacks.secrets.get(provider);
-    if (secret === undefined) throw noSuchTask();
-    const announcement = verify({ headers: context.headers, rawBody: await readBody() }, secret);
-    const task = announcement.taskId === taskId ? await findTask(database, taskId) : null;
-    // A provider speaks about its own jobs only.
+    const { database, providerCallbacks } = services;
+    const reader = providerCallbacks.readers.get(provider);
+    if (reader === undefined) throw noSuchTask();
+    const callback = { headers: context.headers, rawBody: await readBody() };
+    const announcement = await reader.readCallback(callback, taskId, context.URL.searchParams).catch(refuse);
+    const isAboutIt = announcement.taskId === undefined || announcement.taskId === taskId;
+    const task = isAboutIt ? await findTask(database, taskId) : null;
+    // An upstream speaks about its own jobs only.
     if (task?.provider !== provider) throw noSuchTask();
+    if (announcement.jobId !== null) await adopt(services, task, announcement.jobId);
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
   },
 });
 
-function verify(request: CallbackRequest, secret: string): JobAnnouncement {
-  try {
-    return verifyCallback(request, secret);
-  } catch (error) {
-    if (!(error instanceof InvalidCallbackError)) throw error;
-    throw new ServiceError('invalid_signature', `The announcement is refused: ${error.message}.`, { status: 401 });
-  }
+/** Where the answer to the submission was lost, the announcement tells what became of it. */
+async function adopt({ database, metrics }: ApiServices, task: Task, jobId: string): Promise<void> {
+  if (isFinal(task.status) || task.providerJobId !== null) return;
+  const submission = await findOpenSubmission(database, task.id, task.provider);
+  if (!submission) return;
+  const settlement = { outcome: 'accepted', learntFrom: 'the callback', jobId } as const;
+  const isNew = await settleSubmission(database, submission, settlement);
+  if (isNew) metrics.submissionSettled(task.provider, settlement);
+}
+
+function refuse(error: unknown): never {
+  if (!(error instanceof InvalidCallbackError)) throw error;
+  throw new ServiceError('invalid_signature', `The announcement is refused: ${error.message}.`, { status: 401 });
 }
 
 function noSuchTask(): ServiceError {

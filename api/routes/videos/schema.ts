@@ -40,7 +40,6 @@ export function videoRequestSchema(
     }),
   };
   const images = links(model.images.max).description('Links to pictures, passed to the model in this order');
-  const { min, max, default: defaultSeconds } = model.durationSeconds;
   const schema = Joi.object<VideoRequestBody>({
     model: Joi.valid(model.id).required().description('The model').example(model.id),
     prompt: freeText(model.promptCharacters)
@@ -49,9 +48,9 @@ export function videoRequestSchema(
       .example('A lighthouse at dusk, waves breaking below'),
     images: model.images.required ? images.required() : images,
     ...references,
-    duration: Joi.number().integer().min(min).max(max).default(defaultSeconds).description('Whole seconds'),
+    duration: durationOf(model).default(model.durationSeconds.default).description('Whole seconds'),
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
-    resolution: choice([...model.pricePerSecond.keys()])
+    resolution: choice([...model.pricing.byResolution.keys()])
       .default(model.defaultResolution)
       .description('Length of the short edge'),
   }).prefs({ noDefaults: true });
@@ -60,6 +59,14 @@ export function videoRequestSchema(
   return schema
     .without('images', referenceFields)
     .messages({ 'object.without': 'Cannot combine "images" with reference inputs in one task' });
+}
+
+/** Any whole number of seconds between two bounds, or one of those that are on sale. */
+function durationOf({ durationSeconds: { min, max, values } }: VideoModel): Joi.AnySchema {
+  if (values === null) return Joi.number().integer().min(min).max(max);
+  return Joi.valid(...values).messages({
+    'any.only': `{{#label}} is outside its supported range: it must be one of [${values.join(' ')}]`,
+  });
 }
 
 /**
@@ -89,11 +96,10 @@ function complete(model: VideoModel, body: VideoRequestBody): ValidatedVideoRequ
   const resolution = body.resolution ?? model.defaultResolution;
   return {
     model,
-    price: priceVideo(model.pricePerSecond, { resolution, durationSeconds }),
+    price: priceVideo(model.pricing, { resolution, durationSeconds }),
     billableDurationSeconds: durationSeconds,
     render: {
       kind: 'video',
-      model: model.route.model,
       prompt: body.prompt,
       ...(body.images && { images: body.images }),
       ...(body.reference_videos && { referenceVideos: body.reference_videos }),

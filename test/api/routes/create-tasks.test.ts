@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { RequestListener } from 'node:http';
 import { parseUsd } from '../../../domain/money.ts';
-import { ProviderUnreachableError } from '../../../providers/media-provider.ts';
+import { ProviderUnreachableError } from '../../../providers/media/outcomes.ts';
 import type { ModerationInput } from '../../../providers/moderation.ts';
 import { gif, png } from '../../storage/images.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';

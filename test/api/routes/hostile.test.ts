@@ -1,3 +1,4 @@
+import { callbackReaders } from '../../support/media.ts';
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { connect } from 'node:net';
@@ -185,7 +186,7 @@ describe('nothing a client sends', function () {
 
   before(async () => {
     app = await startTestApp({
-      providerCallbacks: { secrets: new Map([['simulator', 'secret']]), announce: async () => {} },
+      providerCallbacks: { readers: callbackReaders('simulator', 'the-secret-of-both'), announce: async () => {} },
     });
     caller = await app.createAccount({ fundedUsd: 1000 });
   });

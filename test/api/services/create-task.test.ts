@@ -45,7 +45,7 @@ describe('a create call whose commit is not acknowledged', () => {
     const request: CreateTaskRequest = {
       model,
       price: parseUsd(1),
-      render: { kind: 'video', model: model.id, prompt: 'A test', durationSeconds: 5 },
+      render: { kind: 'video', prompt: 'A test', durationSeconds: 5 },
     };
     await database.raw('SELECT 1');
     proxy.swallowAnswers();

@@ -136,7 +136,9 @@ describe('db/queries/tasks: createTasks', () => {
 
   it('writes the task as it was asked for, queued, with a reservation of its price', async () => {
     const key = await createFundedKey(database);
-    const asked = newTask(key, { request: { kind: 'video', model: 'm', prompt: 'Ein Zitat: "\\ 雪 😀 ?"' } });
+    const asked = newTask(key, {
+      request: { kind: 'video', prompt: 'Ein Zitat: "\\ 雪 😀 ?"', routes: [{ provider: 'p', model: 'm' }] },
+    });
     await createTasks(database, [asked]);
     const { id, accountId, apiKeyId, kind, model, capabilityVersion, provider, request } = asked;
     const { price, billableDurationSeconds, requestId, reservationId, createdAt, deadlineAt } = asked;

@@ -7,7 +7,6 @@ import {
   findTask,
   findTasksOutOfTime,
   listTasks,
-  markProcessing,
   markTakenUp,
   markWorkflowsStarted,
   type NewTask,
@@ -20,10 +19,8 @@ import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
-  reloadTask,
   type TestKey,
 } from '../../support/factories.ts';
-import { rejectionOf } from '../../support/rejection.ts';
 
 const ids = (tasks: readonly { readonly id: string }[]): string[] => tasks.map(({ id }) => id);
 
@@ -108,26 +105,6 @@ describe('db/queries/tasks', () => {
       ]);
       expect(await list({ to: middle.createdAt }), 'to is exclusive').to.deep.equal([oldest.id]);
       expect(await list({ accountId: newId('account') })).to.deep.equal([]);
-    });
-  });
-
-  describe('marking a task as processing', () => {
-    it('keeps the job, and says it again', async () => {
-      const task = await create();
-      expect(await markProcessing(database, task.id, 'job')).to.include({ status: 'processing', providerJobId: 'job' });
-      expect(await markProcessing(database, task.id, 'job')).to.include({ providerJobId: 'job' });
-    });
-
-    it('refuses a second job: nothing is rendered twice', async () => {
-      const task = await create();
-      await markProcessing(database, task.id, 'job');
-      await rejectionOf(markProcessing(database, task.id, 'another'));
-      expect(await reloadTask(database, task)).to.include({ providerJobId: 'job' });
-    });
-
-    it('leaves a final task as it is', async () => {
-      const { task } = await finishAsFailed(database, await create());
-      expect(await markProcessing(database, task.id, 'job')).to.deep.equal(task);
     });
   });
 

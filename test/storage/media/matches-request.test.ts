@@ -13,7 +13,7 @@ describe('storage/media/matches-request', () => {
   });
 
   it('takes an image of any size when none was asked for', () => {
-    expect(matchesRequest(image({ width: 7 }), { kind: 'image', model: 'm', prompt: 'p' })).to.equal(null);
+    expect(matchesRequest(image({ width: 7 }), { kind: 'image', prompt: 'p' })).to.equal(null);
   });
 
   it('wants a PNG with alpha for a transparent background', () => {

@@ -65,7 +65,7 @@ describe('the body of an image task', () => {
     it('may be imageb-2, with the same fields and a price of its own', () => {
       const request = parse(imagea({ model: 'imageb-2', resolution: '2K', images: links(16) }));
       expect(request.price).to.equal(parseUsd('0.06'));
-      expect(request.render.model).to.equal('imageb-2');
+      expect(request.model.id).to.equal('imageb-2');
     });
   });
 

@@ -5,6 +5,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import { createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
+import { callbackReaders } from '../../../support/media.ts';
 import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
 
@@ -19,10 +20,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
   before(async () => {
     app = await startTestApp({
       providerCallbacks: {
-        secrets: new Map([
-          ['studio', SECRET],
-          ['other', 'the-secret-of-another'],
-        ]),
+        readers: new Map([...callbackReaders('studio', SECRET), ...callbackReaders('other', 'the-secret-of-another')]),
         announce: async (taskId) => {
           if (isTemporalDown) throw new ServiceError('processing_unavailable', 'Send it again.');
           announced.push(taskId);

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { markProcessing } from '../../../../db/queries/tasks.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsFailed, finishAsSucceeded, VIDEO } from '../../../support/factories.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded, VIDEO, submitTask } from '../../../support/factories.ts';
 import { call } from '../../../support/stack.ts';
 import type { TaskBody } from '../../../support/tasks.ts';
 import type { Task } from '../../../../domain/task.ts';
@@ -55,7 +54,7 @@ describe('GET /v1/tasks/{task_id}', () => {
 
   it('shows a task that is being processed', async () => {
     const { id } = await newTask();
-    await markProcessing(app.database, id, 'job_1');
+    await submitTask(app.database, { id }, 'job_1');
     expect(await poll(id)).to.include({ status: 'processing', stage: 'processing', poll_after_seconds: 8 });
   });
 

@@ -316,7 +316,6 @@ describe('the body of a video task', () => {
       expect(billableDurationSeconds).to.equal(5);
       expect(render).to.deep.equal({
         kind: 'video',
-        model: 'vidone-3.0',
         prompt: 'A lighthouse',
         durationSeconds: 5,
         aspectRatio: '16:9',

@@ -1,28 +1,28 @@
 import { expect } from 'chai';
-import { createHttpJobsProvider, type HttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
+import type { JobState, RenderRequest, ResultFile } from '../../../../providers/media/adapter.ts';
 import {
   JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
   ProviderUnreachableError,
-  type JobResult,
-  type JobState,
-  type RenderRequest,
-} from '../../providers/media-provider.ts';
-import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
-import { eventually, imageRequest, videoRequest } from '../support/media.ts';
-import { readMp4 } from '../support/mp4.ts';
-import { rejectionOf } from '../support/rejection.ts';
+} from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
 
 describe('the client of the HTTP job protocol, against the simulator', () => {
   let simulator: Simulator;
   let baseUrl: string;
-  let provider: HttpJobsProvider;
+  let provider: MediaUpstream;
 
   before(async () => {
     simulator = createSimulator({ apiKey: 'studio-key', renderMs: 0 });
     baseUrl = await simulator.listen(0, '127.0.0.1');
-    provider = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'studio-key' });
+    provider = testUpstream({ baseUrl });
   });
 
   after(async () => {
@@ -30,7 +30,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     await simulator.close();
   });
 
-  const submitVideo = (prompt: string): Promise<string> => provider.submit(videoRequest({ prompt }), signal);
+  const submitVideo = (prompt: string): Promise<string> => submit(provider, videoRequest({ prompt }));
 
   const endOf = (jobId: string): Promise<JobState> =>
     eventually(async () => {
@@ -38,13 +38,13 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       return state.state === 'running' ? undefined : state;
     });
 
-  const resultOf = async (request: RenderRequest): Promise<JobResult> => {
-    const state = await endOf(await provider.submit(request, signal));
+  const resultOf = async (request: RenderRequest): Promise<ResultFile> => {
+    const state = await endOf(await submit(provider, request));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     return state.results[0];
   };
 
-  const download = async (result: JobResult): Promise<Buffer> => {
+  const download = async (result: ResultFile): Promise<Buffer> => {
     const { body } = await provider.fetchResult(result, signal);
     const chunks: Uint8Array[] = [];
     for await (const chunk of body) chunks.push(chunk);
@@ -84,7 +84,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       images: ['https://example.com/a.png'],
       callbackUrl: 'https://gateway.example/callback',
     });
-    await provider.submit(request, signal);
+    await submit(provider, request);
     const [seen] = await inspect('requests?limit=1');
     expect(seen).to.deep.include({ method: 'POST', path: '/v1/jobs' });
     expect(seen?.['headers']).to.include({ authorization: 'Bearer studio-key', 'idempotency-key': request.taskId });
@@ -102,8 +102,8 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
   it('makes one job of two submissions of the same task', async () => {
     const request = videoRequest();
-    const first = await provider.submit(request, signal);
-    expect(await provider.submit(request, signal)).to.equal(first);
+    const first = await submit(provider, request);
+    expect(await submit(provider, request)).to.equal(first);
     const jobs = await inspect(`jobs?key=${request.taskId}`);
     expect(jobs).to.have.length(1);
     expect(jobs[0]).to.include({ id: first, submissions: 2 });
@@ -111,9 +111,9 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
   it('finds the job of a task, and none for a task that was never submitted', async () => {
     const request = videoRequest();
-    const jobId = await provider.submit(request, signal);
-    expect(await provider.findByTask(request.taskId, signal)).to.equal(jobId);
-    expect(await provider.findByTask(videoRequest().taskId, signal)).to.equal(null);
+    const jobId = await submit(provider, request);
+    expect(await lookUp(provider, request)).to.deep.equal([jobId]);
+    expect(await lookUp(provider, videoRequest())).to.deep.equal([]);
   });
 
   it('says unknown of a job that the upstream does not know', async () => {
@@ -141,7 +141,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
       it(`reject=${code}: the submission is refused with that code and makes no job`, async () => {
         const request = videoRequest({ prompt: `[sim:reject=${code}]` });
-        const error = await rejectionOf(provider.submit(request, signal));
+        const error = await rejectionOf(submit(provider, request));
         expect(error).to.be.instanceOf(JobRefusedError).with.property('code', code);
         expect(await inspect(`jobs?key=${request.taskId}`)).to.deep.equal([]);
       });
@@ -155,11 +155,10 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
     it('drop_submit: the answer is lost, but the job is there and is not made again', async () => {
       const request = videoRequest({ prompt: '[sim:drop_submit]' });
-      const error = await rejectionOf(provider.submit(request, signal));
-      expect(error).to.be.instanceOf(ProviderUnreachableError);
-      const jobId = await provider.findByTask(request.taskId, signal);
-      expect(jobId).to.be.a('string');
-      expect(await provider.submit(request, signal)).to.equal(jobId);
+      const error = await rejectionOf(submit(provider, request));
+      expect(error).to.be.instanceOf(OutcomeUnknownError);
+      const found = await lookUp(provider, request);
+      expect(found).to.deep.equal([await submit(provider, request)]);
       expect(await inspect(`jobs?key=${request.taskId}`)).to.have.length(1);
     });
 
@@ -206,7 +205,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
   describe('cancel', () => {
     it('ends a running job', async () => {
       const request = videoRequest({ prompt: '[sim:stuck]' });
-      const jobId = await provider.submit(request, signal);
+      const jobId = await submit(provider, request);
       await provider.cancel(jobId, signal);
       expect(await provider.status(jobId, signal)).to.include({ state: 'failed', code: 'processing_failed' });
       expect((await inspect(`jobs?key=${request.taskId}`))[0]).to.include({ status: 'cancelled' });
@@ -226,9 +225,9 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
   });
 
   it('counts a refused credential against the upstream, not against the client', async () => {
-    const stranger = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'wrong' });
-    const error = await rejectionOf(stranger.submit(videoRequest(), signal));
-    expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'processing_unavailable');
+    const stranger = testUpstream({ baseUrl, credential: { apiKey: 'wrong' } });
+    const error = await rejectionOf(submit(stranger, videoRequest()));
+    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
     expect(await rejectionOf(stranger.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
     await stranger.close();
   });

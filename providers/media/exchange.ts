@@ -1,32 +1,38 @@
-/** One short HTTP exchange with an upstream: bounded in time and in bytes, and either an answer or "unreachable". */
+/** One HTTP exchange: bounded in time and in bytes, and either an answer or "unreachable". */
+import { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
-import { ProviderUnreachableError } from '../media-provider.ts';
+import { USER_AGENT } from '../../domain/user-agent.ts';
+import { ProviderUnreachableError } from './outcomes.ts';
 
 /** Statuses of 4xx that say "later", not "no". */
 const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429];
 
 export interface Exchange {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
-  readonly body?: object;
+  readonly body?: Uint8Array;
   readonly dispatcher: Dispatcher;
   /** For the whole exchange. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
+  /** On a connection that nothing was sent over before, and nothing will be. */
+  readonly freshConnection?: boolean;
+  /** Called before the first byte of the body leaves. */
+  readonly onSending?: () => void;
 }
 
 export interface Answer {
-  /** 2xx or a 4xx that is a verdict. */
   readonly status: number;
-  /** The parsed body; undefined when it is empty or, under a 4xx, not JSON. */
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** The parsed body; undefined when it is empty or not JSON. */
   readonly document: unknown;
 }
 
 /**
  * @param signal the caller's; when it is aborted, its reason is thrown
- * @throws ProviderUnreachableError for socket errors, timeouts, statuses that are no verdict, and answers that are too large or not JSON
+ * @throws ProviderUnreachableError for socket errors, timeouts and answers that are too large
  */
 export async function exchange(options: Exchange, signal: AbortSignal): Promise<Answer> {
   return unlessAborted(signal, () => withDeadline(signal, options.timeoutMs, (bounded) => send(options, bounded)));
@@ -35,6 +41,23 @@ export async function exchange(options: Exchange, signal: AbortSignal): Promise<
 /** Whether a 4xx is the upstream's last word. */
 export function isVerdict(status: number): boolean {
   return status >= 400 && status < 500 && !TRANSIENT_STATUSES.includes(status);
+}
+
+export function isSuccess({ status }: Pick<Answer, 'status'>): boolean {
+  return status >= 200 && status < 300;
+}
+
+/**
+ * The document of an answer to a question.
+ *
+ * @throws ProviderUnreachableError unless it succeeded with JSON
+ */
+export function documentOf(answer: Answer): unknown {
+  if (!isSuccess(answer)) throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
+  if (answer.document === undefined) {
+    throw new ProviderUnreachableError('the upstream answered with something that is not JSON');
+  }
+  return answer.document;
 }
 
 /** Turns every failure of `action` into "unreachable", save what it says itself and the caller's own abort. */
@@ -54,21 +77,30 @@ export function asUnreachable(error: unknown): ProviderUnreachableError {
 }
 
 async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
-  const { statusCode, body } = await request(options.url, {
+  const { statusCode, headers, body } = await request(options.url, {
     method: options.method,
     headers: {
       accept: 'application/json',
-      ...(options.body ? { 'content-type': 'application/json' } : {}),
+      'user-agent': USER_AGENT,
+      ...(options.body && { 'content-length': String(options.body.byteLength) }),
       ...options.headers,
     },
-    body: options.body ? JSON.stringify(options.body) : null,
+    body: options.body ? Readable.from(noticed(options.body, options.onSending), { objectMode: false }) : null,
     dispatcher: options.dispatcher,
+    ...(options.freshConnection && { reset: true }),
+    // Its own deadline is the only one.
+    headersTimeout: 0,
+    bodyTimeout: 0,
     signal,
   });
   const bytes = await readBounded(body, options.maxResponseBytes);
-  const isSuccess = statusCode >= 200 && statusCode < 300;
-  if (!isSuccess && !isVerdict(statusCode)) throw new ProviderUnreachableError(`the upstream answered ${statusCode}`);
-  return { status: statusCode, document: parseDocument(bytes, isSuccess) };
+  return { status: statusCode, headers: flatten(headers), document: parseDocument(bytes) };
+}
+
+/** The body is asked for once the connection stands: until then the other side has seen nothing. */
+async function* noticed(bytes: Uint8Array, onSending?: () => void): AsyncGenerator<Uint8Array> {
+  onSending?.();
+  yield bytes;
 }
 
 /** Leaving the loop early destroys the stream, and with it the connection. */
@@ -83,15 +115,20 @@ async function readBounded(body: AsyncIterable<Uint8Array>, maxBytes: number): P
   return Buffer.concat(chunks);
 }
 
-function parseDocument(bytes: Buffer, mustBeJson: boolean): unknown {
-  if (bytes.length === 0) return undefined;
+function parseDocument(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'));
-  } catch (error) {
-    if (mustBeJson)
-      throw new ProviderUnreachableError('the upstream answered with something that is not JSON', { cause: error });
+  } catch {
     return undefined;
   }
+}
+
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name.toLowerCase(), Array.isArray(value) ? value.join(', ') : value]],
+    ),
+  );
 }
 
 /** A signal that also ends after a while. Unlike `AbortSignal.any` it leaves nothing on a signal that lives for hours. */

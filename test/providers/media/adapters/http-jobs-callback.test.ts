@@ -1,15 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { expect } from 'chai';
+import { httpJobs } from '../../../../providers/media/adapters/http-jobs.ts';
 import {
-  InvalidCallbackError,
-  verifyCallback,
+  type Announcement,
   type CallbackRequest,
-  type JobAnnouncement,
-} from '../../providers/http-jobs/callback.ts';
-import { createHttpJobsProvider } from '../../providers/http-jobs/http-jobs.ts';
-import { createSimulator } from '../../providers/simulator/simulator.ts';
-import { eventually, startServer, videoRequest } from '../support/media.ts';
+  InvalidCallbackError,
+} from '../../../../providers/media/callbacks.ts';
+import { createSimulator } from '../../../../providers/simulator/simulator.ts';
+import { eventually, startServer, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 
 const SECRET = 'example-callback-secret';
 const SENT_AT_SECONDS = 1_767_225_600;
@@ -23,8 +22,9 @@ function signed(body: string, timestamp: string = String(SENT_AT_SECONDS), secre
 }
 
 /** Verifies it that long after it was sent. */
-function verify(callback: CallbackRequest, ageSeconds = 0): JobAnnouncement {
-  return verifyCallback(callback, SECRET, (SENT_AT_SECONDS + ageSeconds) * 1000);
+function verify(callback: CallbackRequest, ageSeconds = 0): Announcement | Promise<Announcement> | undefined {
+  const nowMs = (SENT_AT_SECONDS + ageSeconds) * 1000;
+  return httpJobs.callbacks?.read(callback, { secret: SECRET, keys: async () => [], nowMs });
 }
 
 describe('callbacks of the HTTP job protocol', () => {
@@ -91,12 +91,15 @@ describe('callbacks of the HTTP job protocol', () => {
     });
     const simulator = createSimulator({ callbackSecret: SECRET, renderMs: 1 });
     const baseUrl = await simulator.listen(0, '127.0.0.1');
-    const provider = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'any' });
+    const provider = testUpstream({ baseUrl, callbackSecret: SECRET });
     const request = videoRequest({ callbackUrl: receiver.url });
-    const jobId = await provider.submit(request, new AbortController().signal);
+    const jobId = await submit(provider, request);
 
     const second = await eventually(() => received[1]);
-    expect(verifyCallback(second, SECRET)).to.deep.equal({ jobId, taskId: request.taskId });
+    expect(await provider.readCallback(second, request.taskId, new URLSearchParams())).to.deep.equal({
+      jobId,
+      taskId: request.taskId,
+    });
     await provider.close();
     await simulator.close();
     await receiver.close();

@@ -2,13 +2,14 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { expect } from 'chai';
 import { Agent } from 'undici';
 import {
-  createHttpJobsProvider,
-  type HttpJobsOptions,
-  type HttpJobsProvider,
-} from '../../providers/http-jobs/http-jobs.ts';
-import { JobRefusedError, ProviderUnreachableError } from '../../providers/media-provider.ts';
-import { startServer, videoRequest, type TestServer } from '../support/media.ts';
-import { rejectionOf } from '../support/rejection.ts';
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+} from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream, MediaUpstreamOptions } from '../../../../providers/media/upstream.ts';
+import { lookUp, startServer, submit, type TestServer, testUpstream, videoRequest } from '../../../support/media.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
 
@@ -25,8 +26,8 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     return server;
   };
 
-  const connect = (baseUrl: string, options: Partial<HttpJobsOptions> = {}): HttpJobsProvider => {
-    const provider = createHttpJobsProvider({ name: 'studio', baseUrl, apiKey: 'studio-key', ...options });
+  const connect = (baseUrl: string, options: MediaUpstreamOptions = {}): MediaUpstream => {
+    const provider = testUpstream({ baseUrl }, options);
     open.unshift(provider);
     return provider;
   };
@@ -34,8 +35,8 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
   const answering = async (
     status: number,
     body: unknown,
-    options: Partial<HttpJobsOptions> = {},
-  ): Promise<HttpJobsProvider> => {
+    options: MediaUpstreamOptions = {},
+  ): Promise<MediaUpstream> => {
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     const server = await upstream((_request, response) => response.writeHead(status).end(text));
     return connect(server.url, options);
@@ -43,7 +44,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
 
   /** What a submission is refused with. */
   const refusal = async (status: number, body: unknown): Promise<Error> =>
-    rejectionOf((await answering(status, body)).submit(videoRequest(), signal));
+    rejectionOf(submit(await answering(status, body), videoRequest()));
 
   /** An upstream whose results lie on another origin. */
   const withForeignFiles = async (files: RequestListener): Promise<TestServer> => {
@@ -52,7 +53,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
   };
 
   /** A client of an upstream that answers the download of its only result like that. */
-  const servingFile = async (status: number): Promise<HttpJobsProvider> => {
+  const servingFile = async (status: number): Promise<MediaUpstream> => {
     const server = await upstream((request, response) => {
       if (request.url === '/v1/jobs/job_1') respondSucceeded(response, '/file');
       else response.writeHead(status, { location: '/elsewhere' }).end('no file');
@@ -64,9 +65,12 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     for (const status of [301, 408, 425, 429, 500, 502, 503, 504]) {
       it(`answers ${status}`, async () => {
         const provider = await answering(status, { error: { code: 'bad_request', message: 'no' } });
+        const isNotTaken = status === 429 || status === 503;
+        expect(await rejectionOf(submit(provider, videoRequest()))).to.be.instanceOf(
+          isNotTaken ? NotTakenError : OutcomeUnknownError,
+        );
         for (const call of [
-          provider.submit(videoRequest(), signal),
-          provider.findByTask('task_1', signal),
+          lookUp(provider, videoRequest({ taskId: 'task_1' })),
           provider.status('job_1', signal),
           provider.cancel('job_1', signal),
         ]) {
@@ -89,7 +93,9 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       it(`answers 200 with ${what}`, async () => {
         const provider = await answering(200, body);
         expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
-        expect(await rejectionOf(provider.findByTask('task_1', signal))).to.be.instanceOf(ProviderUnreachableError);
+        expect(await rejectionOf(lookUp(provider, videoRequest({ taskId: 'task_1' })))).to.be.instanceOf(
+          ProviderUnreachableError,
+        );
       });
     }
 
@@ -97,13 +103,13 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       const request = videoRequest();
       for (const named of [{}, { id: 'job_1' }, { key: request.taskId }, { id: 'job_1', key: 'task_2' }]) {
         const provider = await answering(201, { ...named, status: 'queued' });
-        expect(await rejectionOf(provider.submit(request, signal))).to.be.instanceOf(ProviderUnreachableError);
+        expect(await rejectionOf(submit(provider, request))).to.be.instanceOf(ProviderUnreachableError);
       }
     });
 
     it('never stops answering', async () => {
       const server = await upstream((_request, response) => endless(response));
-      const provider = connect(server.url, { maxResponseBytes: 10_000 });
+      const provider = connect(server.url, { timings: { maxResponseBytes: 10_000 } });
       const error = await rejectionOf(provider.status('job_1', signal));
       expect(error).to.be.instanceOf(ProviderUnreachableError);
       expect(error.message).to.contain('10000 bytes');
@@ -111,15 +117,15 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
 
     it('never answers', async () => {
       const server = await upstream(() => undefined);
-      const provider = connect(server.url, { requestTimeoutMs: 20 });
+      const provider = connect(server.url, { timings: { answerTimeoutMs: 20 } });
       expect(await rejectionOf(provider.status('job_1', signal))).to.be.instanceOf(ProviderUnreachableError);
     });
 
     it('is not there', async () => {
       const server = await startServer(() => undefined);
       await server.close();
-      const error = await rejectionOf(connect(server.url).submit(videoRequest(), signal));
-      expect(error).to.be.instanceOf(ProviderUnreachableError);
+      const error = await rejectionOf(submit(connect(server.url), videoRequest()));
+      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
     });
 
     it('answers 404 in words that are not the protocol’s', async () => {
@@ -136,10 +142,10 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
       }
     });
 
-    it('of our credential as processing_unavailable, whatever it says', async () => {
+    it('of our credential as no word about the job, whatever it says', async () => {
       for (const status of [401, 403]) {
         const error = await refusal(status, { error: { code: 'bad_request', message: 'key sk-123 expired' } });
-        expect(error).to.have.property('code', 'processing_unavailable');
+        expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
         expect(error.message).not.to.contain('sk-123');
       }
     });
@@ -261,7 +267,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
 
   it('ends a download that stands still', async () => {
     const server = await upstream((_request, response) => response.writeHead(200).write('begin'));
-    const provider = connect(server.url, { downloadIdleTimeoutMs: 20 });
+    const provider = connect(server.url, { timings: { downloadIdleTimeoutMs: 20 } });
     const { body } = await provider.fetchResult({ url: `${server.url}/file`, mimeType: null }, signal);
     const reader = body.getReader();
     await reader.read();
@@ -273,7 +279,7 @@ function respondSucceeded(response: ServerResponse, link: string): void {
   response.end(JSON.stringify({ id: 'job_1', status: 'succeeded', results: [{ url: link, mime_type: 'video/mp4' }] }));
 }
 
-async function downloadFirst(provider: HttpJobsProvider): Promise<string> {
+async function downloadFirst(provider: MediaUpstream): Promise<string> {
   const state = await provider.status('job_1', signal);
   const result = state.state === 'succeeded' ? state.results[0] : undefined;
   if (!result) throw new Error('the job has no result');

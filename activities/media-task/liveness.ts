@@ -1,11 +1,14 @@
 /** How steps tell Temporal, and by it operators, that they go on. */
 import type { Context } from '@temporalio/activity';
-import { HEARTBEAT_MS } from '../domain/step-limits.ts';
+import { HEARTBEAT_MS } from '../../domain/step-limits.ts';
+
+/** What operators are shown of a step. */
+export type Say = (details: object) => void;
 
 const FIRST_HEARTBEAT_MS = 2_000;
 
 /** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
-export function createHeart(context: Context): (details: object) => void {
+export function createHeart(context: Context): Say {
   const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
   return (details) => {
     if (Date.now() >= firstBeatAt) context.heartbeat(details);
@@ -25,10 +28,7 @@ export async function sleepBeating(context: Context, milliseconds: number, beat:
  *
  * @param work calls `say` with what operators shall see of it
  */
-export async function whileBeating<Result>(
-  context: Context,
-  work: (say: (details: object) => void) => Promise<Result>,
-): Promise<Result> {
+export async function whileBeating<Result>(context: Context, work: (say: Say) => Promise<Result>): Promise<Result> {
   let details: object = {};
   const beat = createHeart(context);
   const timer = setInterval(() => beat(details), HEARTBEAT_MS);

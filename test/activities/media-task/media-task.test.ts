@@ -1,13 +1,13 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'chai';
 import { tmpdir } from 'node:os';
-import { createMediaTaskActivities } from '../../activities/media-task.ts';
-import { newId } from '../../domain/ids.ts';
-import { createLocalStorage } from '../../storage/local.ts';
-import { watchStorage } from '../../storage/watched.ts';
-import { createMetrics } from '../../telemetry/metrics.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { rejectionOf } from '../support/rejection.ts';
+import { createMediaTaskActivities } from '../../../activities/media-task/media-task.ts';
+import { newId } from '../../../domain/ids.ts';
+import { createLocalStorage } from '../../../storage/local.ts';
+import { watchStorage } from '../../../storage/watched.ts';
+import { createMetrics } from '../../../telemetry/metrics.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { rejectionOf } from '../../support/rejection.ts';
 
 describe('the steps of a media task', () => {
   let testDatabase: TestDatabase;
@@ -20,14 +20,13 @@ describe('the steps of a media task', () => {
   it('that settle or refund a task that the database has lost give up, since no repetition helps', async () => {
     const steps = createMediaTaskActivities({
       database: testDatabase.database,
-      providers: new Map(),
+      upstreams: new Map(),
       limitedProviders: new Set(),
       storage: watchStorage(createLocalStorage({ directory: tmpdir(), publicUrl: 'http://127.0.0.1/files' }), {
         onChange: () => {},
       }),
       providerPatienceMs: 1_000,
-      pollIntervalMs: 1_000,
-      callbackUrl: () => null,
+      readInputs: async () => new Map(),
       metrics: createMetrics(),
     });
     for (const end of [steps.refund(newId('task'), 'processing_failed', 'x'), steps.settle(newId('task'), [])]) {

@@ -1,0 +1,69 @@
+import { Context } from '@temporalio/activity';
+import type { Task } from '../../domain/task.ts';
+import type { JobState } from '../../providers/media/adapter.ts';
+import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
+import { createHeart, sleepBeating } from './liveness.ts';
+import { createCostRecorder } from './record-cost.ts';
+import { taskFailure } from './task-failure.ts';
+
+/** An upstream that keeps saying it knows no such job has lost it; one that forgets it for a while, such as during a deploy, has not. */
+const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
+
+/**
+ * Polls the upstream until it gives its verdict, at the pace that it likes. An error of a poll is not one. Ends with the number
+ * of results, or fails with the upstream's code; only the deadline of the activity ends the wait for a job that says nothing.
+ */
+export function createAwaitResult(dependencies: MediaTaskDependencies) {
+  const { database, providerPatienceMs } = dependencies;
+  const recordCost = createCostRecorder(dependencies);
+
+  return async (taskId: string, jobId: string, isAnnounced = false): Promise<number> => {
+    const task = await loadTask(database, taskId);
+    const upstream = upstreamOf(dependencies, task);
+    const context = Context.current();
+    const beat = createHeart(context);
+    const lost = createLossWatch(providerPatienceMs);
+    const { firstMs, everyMs } = upstream.poll(task.kind);
+    const firstWaitMs = isAnnounced ? 0 : firstMs - (Date.now() - task.updatedAt.getTime());
+    await sleepBeating(context, Math.min(firstWaitMs, firstMs), () => beat({ jobId, poll: 0 }));
+    let pauseMs = Math.min(firstMs, everyMs);
+    for (let poll = 1; ; poll += 1) {
+      const state = await upstream.status(jobId, context.cancellationSignal).catch(describeError);
+      const said = { jobId, poll, state: state.state, ...('detail' in state && { detail: state.detail }) };
+      beat(said);
+      if (state.state === 'succeeded') {
+        await recordCost(task, state.cost ?? null);
+        return state.results.length;
+      }
+      if (state.state === 'failed') throw await verdict(task, state);
+      if (lost(state.state === 'unknown')) {
+        throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
+      }
+      await sleepBeating(context, pauseMs, () => beat(said));
+      pauseMs = Math.min(pauseMs * 2, everyMs);
+    }
+  };
+
+  async function verdict(task: Task, { code, message, cost }: Extract<JobState, { state: 'failed' }>): Promise<Error> {
+    const billsRefusals = upstreamOf(dependencies, task).traitsOf(task.kind)?.billsRefusals ?? false;
+    await recordCost(task, cost ?? null, billsRefusals && code === 'content_policy_violation');
+    return taskFailure(code, message);
+  }
+}
+
+/** @returns says whether the upstream has known no such job often and long enough to be believed */
+function createLossWatch(patienceMs: number): (isUnknown: boolean) => boolean {
+  let answers = 0;
+  let sinceMs = 0;
+  return (isUnknown) => {
+    answers = isUnknown ? answers + 1 : 0;
+    if (answers === 1) sinceMs = performance.now();
+    return answers >= UNKNOWN_ANSWERS_UNTIL_LOST && performance.now() - sinceMs >= patienceMs;
+  };
+}
+
+/** A poll that failed says nothing about the job; the operator sees it in the heartbeat. */
+function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
+  if (error instanceof Error && error.name === 'AbortError') throw error;
+  return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };
+}

@@ -1,0 +1,19 @@
+import { Context } from '@temporalio/activity';
+import { listSubmissions } from '../../db/queries/submissions.ts';
+import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
+import { createClosing } from './recover.ts';
+
+/** Tells the upstream that nobody waits for a task any more, also when its submission was never acknowledged. */
+export function createCancelJob(dependencies: MediaTaskDependencies) {
+  const { database } = dependencies;
+  const close = createClosing(dependencies);
+
+  return async (taskId: string): Promise<void> => {
+    const task = await loadTask(database, taskId);
+    const last = (await listSubmissions(database, taskId)).at(-1);
+    const upstream = upstreamOf(dependencies, task);
+    const found = last?.outcome === null ? await close(task, last, upstream) : null;
+    const jobId = task.providerJobId ?? last?.jobId ?? found;
+    if (jobId !== null) await upstream.cancel(jobId, Context.current().cancellationSignal);
+  };
+}

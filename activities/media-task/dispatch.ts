@@ -1,0 +1,28 @@
+import { Context } from '@temporalio/activity';
+import { createHandOver } from './hand-over.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import { whileBeating } from './liveness.ts';
+import { queueHere, type RouteSteps } from './routes.ts';
+
+/** The task is to go on with another route, whose steps run elsewhere. */
+export interface NextRoute {
+  readonly nextRoute: RouteSteps;
+}
+
+/**
+ * Hands a task over to an upstream that answers with a job, once however often it runs.
+ *
+ * @returns the upstream's job id
+ * @throws ApplicationFailure of the type `StoreAway` while nothing that is rendered could be stored
+ */
+export function createDispatch(dependencies: MediaTaskDependencies) {
+  const handOver = createHandOver(dependencies);
+
+  return async (taskId: string): Promise<string | NextRoute> =>
+    whileBeating(Context.current(), async (say) => {
+      const handedOver = await handOver(taskId, { answers: 'job', ...queueHere() }, say);
+      if (handedOver.state === 'waiting') return handedOver.jobId;
+      if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
+      throw new Error(`the upstream answered task ${taskId} with files instead of a job`);
+    });
+}

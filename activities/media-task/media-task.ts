@@ -1,0 +1,33 @@
+/**
+ * The steps of a media task. Each is safe to run again: money by the ledger's unique keys, upstreams by what is written down
+ * before they are asked, storage by names of each attempt's own. A business failure is an ApplicationFailure whose type is a
+ * task error code; anything else is retried.
+ */
+import { createAwaitResult } from './await-result.ts';
+import { createCancelJob } from './cancel-job.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import { createDispatch } from './dispatch.ts';
+import { createRefund, createSettle } from './finish.ts';
+import { createRender } from './render.ts';
+import { createReserve } from './reserve.ts';
+import { createStoreResult } from './store-result.ts';
+
+export type { MediaTaskDependencies } from './dependencies.ts';
+export type { NextRoute } from './dispatch.ts';
+export type { Resolution } from './finish.ts';
+export type { RouteSteps } from './routes.ts';
+
+export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
+
+export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
+  return {
+    reserve: createReserve(dependencies),
+    dispatch: createDispatch(dependencies),
+    render: createRender(dependencies),
+    awaitResult: createAwaitResult(dependencies),
+    storeResult: createStoreResult(dependencies),
+    settle: createSettle(dependencies),
+    refund: createRefund(dependencies),
+    cancelJob: createCancelJob(dependencies),
+  };
+}

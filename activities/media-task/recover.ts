@@ -1,0 +1,211 @@
+/**
+ * Learns what became of a submission whose answer was lost, by the best way that the upstream allows. Nothing is sent here.
+ * What cannot be learnt is given up as a possible loss, once, or sent again where the operator wants that.
+ */
+import { Context } from '@temporalio/activity';
+import {
+  findOwnedJobs,
+  hasRivals,
+  type KeptSubmission,
+  listSubmissions,
+  type Settlement,
+  settleSubmission,
+} from '../../db/queries/submissions.ts';
+import { DISPATCH_LIMIT_MS, RECOVERY_PATIENCES } from '../../domain/step-limits.ts';
+import type { SubmissionOutcome } from '../../domain/media-route.ts';
+import type { Task } from '../../domain/task.ts';
+import type { KindTraits, Recovery, SentSubmission } from '../../providers/media/adapter.ts';
+import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import type { Say } from './liveness.ts';
+import { renderRequestOf } from './render-request.ts';
+import { unavailable, unavailableButMayRender } from './task-failure.ts';
+import { untilWritten } from './until-written.ts';
+
+interface LookUp {
+  /** What operators read of it. */
+  readonly words: string;
+  /** How long an upstream that knows of no job must keep to that. */
+  readonly settleMs: number;
+  /** Whether what it finds may belong to somebody else: whose submissions count as such. */
+  readonly rivals: 'of the same body' | 'of the same model' | 'none';
+}
+
+const LOOK_UPS: Readonly<Partial<Record<Recovery, LookUp>>> = {
+  key: { words: 'a look-up of its key', settleMs: 0, rivals: 'none' },
+  id: { words: 'a look-up of our id', settleMs: 20_000, rivals: 'none' },
+  content: { words: 'a look-up of what was sent', settleMs: 60_000, rivals: 'of the same body' },
+  exclusion: { words: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
+};
+
+/** Between two look-ups, unless the patience with upstreams is shorter. */
+const PAUSE_MS = 5_000;
+/** So far may the clocks of an upstream and of ours be apart, and submissions that could be mistaken for each other. */
+const CLOCK_SLACK_MS = 30_000;
+const RIVALS_WITHIN_MS = 10 * 60_000;
+/** An upstream that knows of no job must say so more than once. */
+const MISSES_UNTIL_BELIEVED = 2;
+
+/** Finds out what became of the submission; it is settled when this returns. @throws ApplicationFailure when it is given up */
+export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Promise<SubmissionOutcome | null>;
+
+export function createRecovery(dependencies: MediaTaskDependencies): Recover {
+  const { database, upstreams, metrics, providerPatienceMs } = dependencies;
+
+  return async (task, submission, say) => {
+    const context = Context.current();
+    const upstream = upstreams.get(submission.provider);
+    const traits = upstream?.traitsOf(task.kind);
+    if (!upstream || !traits) throw new Error(`no upstream named ${submission.provider} is configured`);
+    const lookUp = LOOK_UPS[traits.recovery];
+    const sent = sentSubmission(task, submission, upstream);
+    const isTold = upstream.callbackUrl(task.id) !== null;
+    const limitMs = traits.recovery === 'key' ? DISPATCH_LIMIT_MS : RECOVERY_PATIENCES * providerPatienceMs;
+
+    for (let misses = 0; ;) {
+      const found = lookUp ? await look(lookUp, submission, upstream, sent) : { state: 'cannot tell' as const };
+      if (found.state === 'one') {
+        return settle(submission, { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId });
+      }
+      misses = found.state === 'none' ? misses + 1 : 0;
+      if (lookUp && isBelieved(traits, lookUp, { misses, ageMs: ageOf(submission) })) {
+        return settle(submission, { outcome: 'not_taken', learntFrom: lookUp.words });
+      }
+      // The callback may have told by now.
+      const told = await outcomeOf(submission);
+      if (told !== null) return told;
+      const isHopeless = found.state === 'cannot tell' && !isTold;
+      if (isHopeless || ageOf(submission) > limitMs) return giveUp(task, submission, upstream, traits);
+      say({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
+      await context.sleep(Math.min(PAUSE_MS, providerPatienceMs / 4));
+    }
+  };
+
+  function isBelieved(
+    { recovery }: KindTraits,
+    { settleMs }: LookUp,
+    { misses, ageMs }: { misses: number; ageMs: number },
+  ): boolean {
+    if (recovery === 'key') return misses > 0;
+    return misses >= MISSES_UNTIL_BELIEVED && ageMs >= Math.min(settleMs, providerPatienceMs);
+  }
+
+  async function outcomeOf({ taskId, attempt }: KeptSubmission): Promise<SubmissionOutcome | null> {
+    const submissions = await listSubmissions(database, taskId);
+    return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
+  }
+
+  /** Never sent again from here on, unless the operator wants it: what was rendered for nobody is counted. */
+  async function giveUp(
+    task: Task,
+    submission: KeptSubmission,
+    upstream: MediaUpstream,
+    { recovery }: KindTraits,
+  ): Promise<SubmissionOutcome> {
+    // It can be looked up for as long as one likes, and is, to be cancelled.
+    if (recovery === 'key') throw unavailableButMayRender();
+    const submissions = await listSubmissions(database, task.id);
+    const mayResubmit = upstream.onUnknown === 'resubmit' && !submissions.some(({ outcome }) => outcome === 'unknown');
+    const detail = 'what became of it cannot be learnt';
+    await settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
+    if (!mayResubmit) throw unavailable();
+    return 'unknown';
+  }
+
+  async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
+    const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
+    if (isNew) metrics.submissionSettled(submission.provider, settlement);
+    return settlement.outcome;
+  }
+
+  async function look(
+    lookUp: LookUp,
+    submission: KeptSubmission,
+    upstream: MediaUpstream,
+    sent: SentSubmission,
+  ): Promise<Found> {
+    return lookUpJob({ database }, { lookUp, submission, upstream, sent });
+  }
+}
+
+type Found =
+  | { readonly state: 'one'; readonly jobId: string; readonly words: string }
+  | { readonly state: 'none' | 'several' | 'unreachable' | 'cannot tell' };
+
+/**
+ * Asks the upstream once. Whose jobs it lists is looked at afterwards: a submission that was made before the list was read is
+ * in the database by then.
+ */
+async function lookUpJob(
+  { database }: Pick<MediaTaskDependencies, 'database'>,
+  {
+    lookUp,
+    submission,
+    upstream,
+    sent,
+  }: { lookUp: LookUp; submission: KeptSubmission; upstream: MediaUpstream; sent: SentSubmission },
+): Promise<Found> {
+  const { taskId, provider } = submission;
+  const listed = await upstream.find(sent, Context.current().cancellationSignal).catch(unlessCancelled);
+  if (listed === undefined) return { state: 'unreachable' };
+  if (listed === null) return { state: 'cannot tell' };
+  const owned = await findOwnedJobs(database, { taskId, provider, jobIds: listed });
+  const [jobId, ...others] = listed.filter((id) => !owned.has(id));
+  if (jobId === undefined) return { state: 'none' };
+  if (others.length > 0) return { state: 'several' };
+  const isOurs =
+    lookUp.rivals === 'none' ||
+    !(await hasRivals(database, submission, {
+      fingerprint: lookUp.rivals === 'of the same body' ? submission.fingerprint : null,
+      withinMs: RIVALS_WITHIN_MS,
+    }));
+  return isOurs ? { state: 'one', jobId, words: lookUp.words } : { state: 'several' };
+}
+
+/**
+ * Finds the job of a submission whose task nobody waits for any more, so that it can be cancelled; otherwise counts it as a
+ * possible loss.
+ *
+ * @throws ProviderUnreachableError to be tried again
+ */
+export function createClosing({ database, metrics }: MediaTaskDependencies) {
+  return async (task: Task, submission: KeptSubmission, upstream: MediaUpstream): Promise<string | null> => {
+    const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
+    const sent = sentSubmission(task, submission, upstream);
+    const found = lookUp
+      ? await lookUpJob({ database }, { lookUp, submission, upstream, sent })
+      : { state: 'cannot tell' as const };
+    if (found.state === 'unreachable') throw new Error('the upstream does not tell whether it has the job');
+    const settlement = closingOf(found, task, lookUp);
+    const isNew = await settleSubmission(database, submission, settlement);
+    if (isNew) metrics.submissionSettled(submission.provider, settlement);
+    return settlement.jobId ?? null;
+  };
+}
+
+function closingOf(found: Found, task: Task, lookUp: LookUp | undefined): Settlement {
+  if (found.state === 'one') return { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId };
+  if (found.state === 'none' && lookUp) return { outcome: 'not_taken', learntFrom: lookUp.words };
+  const detail = 'nobody waited any longer to learn what became of it';
+  return { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price };
+}
+
+function sentSubmission(task: Task, submission: KeptSubmission, upstream: MediaUpstream): SentSubmission {
+  const route = task.request.routes[submission.route];
+  if (!route) throw new Error(`task ${task.id} has no route ${submission.route}`);
+  return {
+    request: renderRequestOf(task, route, upstream),
+    fingerprint: submission.fingerprint,
+    since: new Date(submission.submittedAt.getTime() - CLOCK_SLACK_MS),
+  };
+}
+
+/** @returns undefined for an upstream that does not tell now */
+function unlessCancelled(): undefined {
+  Context.current().cancellationSignal.throwIfAborted();
+  return undefined;
+}
+
+function ageOf({ submittedAt }: KeptSubmission): number {
+  return Date.now() - submittedAt.getTime();
+}

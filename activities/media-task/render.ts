@@ -1,0 +1,87 @@
+import { Context } from '@temporalio/activity';
+import { type KeptSubmission, recordFiles, settleSubmission } from '../../db/queries/submissions.ts';
+import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
+import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import type { ResultFile } from '../../providers/media/adapter.ts';
+import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
+import type { NextRoute } from './dispatch.ts';
+import { createHandOver } from './hand-over.ts';
+import { type Say, whileBeating } from './liveness.ts';
+import { createCostRecorder } from './record-cost.ts';
+import { queueHere } from './routes.ts';
+import { createFileStorer, resultFaultOf, WrongFileError } from './store-files.ts';
+import { transferFailed } from './task-failure.ts';
+import { untilWritten } from './until-written.ts';
+
+const STORE_PAUSE_MS = 5_000;
+const FETCH_PAUSE_MS = 1_000;
+
+/**
+ * Has a task rendered by an upstream that answers with the files, and stores them: they are here only, so that all of it is one
+ * step. It goes on until they are stored; an attempt after that finds them.
+ *
+ * @throws ApplicationFailure of the type `StoreAway` while nothing that is rendered could be stored
+ */
+export function createRender(dependencies: MediaTaskDependencies) {
+  const { database, metrics } = dependencies;
+  const handOver = createHandOver(dependencies);
+  const storeFiles = createFileStorer(dependencies);
+  const recordCost = createCostRecorder(dependencies);
+
+  return async (taskId: string): Promise<readonly GeneratedMedia[] | NextRoute> =>
+    whileBeating(Context.current(), async (say) => {
+      const handedOver = await handOver(taskId, { answers: 'files', ...queueHere() }, say);
+      if (handedOver.state === 'stored') return handedOver.files;
+      if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };
+      if (handedOver.state === 'waiting') throw new Error(`the upstream answered task ${taskId} with a job`);
+      const { submission, answer, upstream } = handedOver;
+      const task = await untilWritten(() => loadTask(database, taskId));
+      const media = await keep(task, { submission, upstream, files: answer.files }, say);
+      await untilWritten(() => recordFiles(database, submission, media));
+      metrics.submissionSettled(submission.provider, { outcome: 'accepted', learntFrom: 'the answer' });
+      await recordCost(task, answer.cost ?? null);
+      return media;
+    });
+
+  /** Stores the files for as long as our own store may be away. @throws ApplicationFailure `result_transfer_failed` */
+  async function keep(
+    task: Task,
+    { submission, upstream, files }: Answered,
+    say: Say,
+  ): Promise<readonly GeneratedMedia[]> {
+    const context = Context.current();
+    const startedAt = performance.now();
+    for (;;) {
+      try {
+        return await storeFiles(task, upstream, files, say);
+      } catch (error) {
+        const forMs = performance.now() - startedAt;
+        const pauseMs = pauseAfter(error, forMs);
+        if (pauseMs === null) {
+          const detail = error instanceof Error ? error.message : String(error);
+          const settlement = { outcome: 'accepted', learntFrom: 'the answer', detail } as const;
+          await untilWritten(() => settleSubmission(database, submission, settlement));
+          metrics.submissionSettled(submission.provider, settlement);
+          throw transferFailed();
+        }
+        say({ storing: 'again', after: String(error) });
+        await context.sleep(pauseMs);
+      }
+    }
+  }
+
+  /** @returns null when another try would change nothing */
+  function pauseAfter(error: unknown, forMs: number): number | null {
+    Context.current().cancellationSignal.throwIfAborted();
+    const fault = resultFaultOf(error);
+    if (!fault) return forMs < STORE_LIMIT_MS ? STORE_PAUSE_MS : null;
+    return fault instanceof WrongFileError || forMs > dependencies.providerPatienceMs ? null : FETCH_PAUSE_MS;
+  }
+}
+
+interface Answered {
+  readonly submission: KeptSubmission;
+  readonly upstream: MediaUpstream;
+  readonly files: readonly ResultFile[];
+}

@@ -1,0 +1,32 @@
+import { markTakenUp } from '../../db/queries/tasks.ts';
+import { isFinal } from '../../domain/task.ts';
+import { type MediaTaskDependencies, required } from './dependencies.ts';
+import { nextTurn, stepsOf } from './routes.ts';
+
+export interface ConfirmedReservation {
+  readonly reservationId: string;
+  /** The task was final before its workflow began: there is nothing to do. */
+  readonly alreadyFinal: boolean;
+  /** Where the steps that call the upstream are to run, when not where the workflow runs. */
+  readonly providerQueue?: string;
+  /** The first route answers a submission with the files. */
+  readonly answersFiles?: true;
+}
+
+/** Confirms that the money of a task is held, and records that its workflow runs. */
+export function createReserve(dependencies: MediaTaskDependencies) {
+  const { database } = dependencies;
+
+  return async (taskId: string): Promise<ConfirmedReservation> => {
+    const task = required(taskId, await markTakenUp(database, taskId));
+    const confirmed = { reservationId: task.reservationId, alreadyFinal: isFinal(task.status) };
+    const turn = confirmed.alreadyFinal ? null : nextTurn(dependencies, task, []);
+    if (!turn) return confirmed;
+    const { taskQueue, answers } = stepsOf(dependencies, turn);
+    return {
+      ...confirmed,
+      ...(taskQueue !== undefined && { providerQueue: taskQueue }),
+      ...(answers === 'files' && { answersFiles: true }),
+    };
+  };
+}

@@ -1,0 +1,224 @@
+/** What was handed over to upstreams, and what became of it: see migration 0024. */
+import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { GeneratedMedia } from '../../domain/task.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { createdAtOf } from './tasks.ts';
+
+interface SubmissionRow {
+  task_id: string;
+  task_created_at: Date;
+  attempt: number;
+  route: number;
+  provider: string;
+  model: string;
+  fingerprint: string;
+  submitted_at: Date;
+  outcome: SubmissionOutcome | null;
+  learnt_from: string | null;
+  detail: string | null;
+  settled_at: Date | null;
+  job_id: string | null;
+  leaves_route: boolean;
+  files: GeneratedMedia[] | null;
+  possible_loss: string | null;
+  vendor_cost: VendorCost | null;
+  cost: string | null;
+}
+
+/** The files of a render that was answered with them, as far as they are stored. */
+export interface KeptSubmission extends Submission {
+  readonly files: readonly GeneratedMedia[] | null;
+  readonly cost: PicoUsd | null;
+}
+
+export type NewSubmission = Pick<Submission, 'taskId' | 'attempt' | 'route' | 'provider' | 'model' | 'fingerprint'>;
+
+/** Of one task, oldest first. */
+export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
+  const rows = await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId) })
+    .orderBy('attempt');
+  return rows.map(toSubmission);
+}
+
+/**
+ * Writes down that a task is about to be handed over, and where; committed before anything is sent. The task is at that
+ * upstream from then on.
+ *
+ * @param isRendering the task counts as being processed from now on, since there will be no job to wait for
+ * @returns null when the task is final or has a job by now
+ * @throws Error when another submission of the task is open or was accepted
+ */
+export async function openSubmission(
+  database: Database,
+  submission: NewSubmission,
+  { isRendering = false } = {},
+): Promise<KeptSubmission | null> {
+  const { rows } = await database.raw<{ rows: SubmissionRow[] }>(
+    /* sql */ `
+    WITH task AS (
+      SELECT id, created_at, provider, status FROM tasks
+      WHERE id = :taskId AND created_at = :createdAt AND status IN ('queued', 'processing') AND provider_job_id IS NULL
+      FOR NO KEY UPDATE),
+    moved AS (
+      UPDATE tasks SET provider = :provider, updated_at = clock_timestamp(),
+        status = CASE WHEN :isRendering THEN 'processing' ELSE tasks.status END
+      FROM task WHERE tasks.id = task.id AND tasks.created_at = task.created_at
+        AND (task.provider <> :provider OR (:isRendering AND task.status = 'queued')))
+    INSERT INTO submissions (task_id, task_created_at, attempt, route, provider, model, fingerprint, submitted_at)
+    SELECT id, created_at, :attempt, :route, :provider, :model, :fingerprint, clock_timestamp() FROM task
+    RETURNING *`,
+    { ...submission, createdAt: createdAtOf(submission.taskId), isRendering },
+  );
+  return rows[0] ? toSubmission(rows[0]) : null;
+}
+
+/** What became of a submission. */
+export interface Settlement {
+  readonly outcome: SubmissionOutcome;
+  readonly learntFrom: string;
+  readonly detail?: string | null;
+  /** Of one that was accepted, where there is a job to wait for. */
+  readonly jobId?: string | null;
+  readonly leavesRoute?: boolean;
+  readonly possibleLoss?: PicoUsd | null;
+}
+
+/**
+ * Writes down what became of a submission, once: whoever learns it first is believed. A job becomes that of its task, unless the
+ * task is final.
+ *
+ * @returns whether it was learnt only now
+ */
+export async function settleSubmission(
+  database: Database,
+  { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
+  settlement: Settlement,
+): Promise<boolean> {
+  const { rows } = await database.raw<{ rows: unknown[] }>(
+    /* sql */ `
+    WITH settled AS (
+      UPDATE submissions SET outcome = :outcome, learnt_from = :learntFrom, detail = :detail, job_id = :jobId,
+        leaves_route = :leavesRoute, possible_loss = :possibleLoss, settled_at = clock_timestamp()
+      WHERE task_id = :taskId AND task_created_at = :createdAt AND attempt = :attempt AND outcome IS NULL
+      RETURNING task_id, task_created_at, provider, job_id),
+    task AS (
+      UPDATE tasks SET status = 'processing', provider_job_id = settled.job_id, updated_at = clock_timestamp() FROM settled
+      WHERE tasks.id = settled.task_id AND tasks.created_at = settled.task_created_at AND settled.job_id IS NOT NULL
+        AND tasks.status IN ('queued', 'processing'))
+    SELECT FROM settled`,
+    {
+      taskId,
+      createdAt: createdAtOf(taskId),
+      attempt,
+      outcome: settlement.outcome,
+      learntFrom: settlement.learntFrom,
+      detail: settlement.detail ?? null,
+      jobId: settlement.jobId ?? null,
+      leavesRoute: settlement.leavesRoute ?? false,
+      possibleLoss: settlement.possibleLoss?.toString() ?? null,
+    },
+  );
+  return rows.length > 0;
+}
+
+/** Writes down the files of a render that was answered with them: all of them, stored. */
+export async function recordFiles(
+  database: Database,
+  { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
+  files: readonly GeneratedMedia[],
+): Promise<void> {
+  await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), attempt })
+    .whereNull('outcome')
+    .update({
+      files: database.raw('?::jsonb', [JSON.stringify(files)]),
+      outcome: 'accepted',
+      learnt_from: 'the answer',
+      settled_at: database.fn.now(),
+    });
+}
+
+/** Writes down what an accepted submission cost, as far as it is known. */
+export async function recordCost(
+  database: Database,
+  taskId: string,
+  { told, cost }: { readonly told: VendorCost | null; readonly cost: PicoUsd | null },
+): Promise<void> {
+  await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
+    .update({
+      vendor_cost: told && database.raw('?::jsonb', [JSON.stringify(told)]),
+      cost: cost?.toString() ?? null,
+    });
+}
+
+/** Of those jobs of an upstream, the ones that other tasks have. */
+export async function findOwnedJobs(
+  database: Database,
+  { taskId, provider, jobIds }: { taskId: string; provider: string; jobIds: readonly string[] },
+): Promise<ReadonlySet<string>> {
+  const rows = await database<SubmissionRow>('submissions')
+    .where({ provider })
+    .whereIn('job_id', [...jobIds])
+    .whereNot('task_id', taskId)
+    .select('job_id');
+  return new Set(rows.flatMap(({ job_id }) => (job_id === null ? [] : [job_id])));
+}
+
+/**
+ * Whether a job that an upstream lists may be of another submission: one whose outcome is not known, or was given up, and that
+ * was made at about the same time. To be asked after the list was read, so that none is missed that was made before.
+ *
+ * @param fingerprint only of such a body; null for any body of the model
+ */
+export async function hasRivals(
+  database: Database,
+  submission: Pick<Submission, 'taskId' | 'provider' | 'model' | 'submittedAt'>,
+  { fingerprint, withinMs }: { fingerprint: string | null; withinMs: number },
+): Promise<boolean> {
+  const query = database<SubmissionRow>('submissions')
+    .where({ provider: submission.provider })
+    .whereRaw(`(outcome IS NULL OR outcome = 'unknown')`)
+    .where('submitted_at', '>=', new Date(submission.submittedAt.getTime() - withinMs))
+    .whereNot('task_id', submission.taskId);
+  if (fingerprint === null) void query.where({ model: submission.model });
+  else void query.where({ fingerprint });
+  return (await query.first('task_id')) !== undefined;
+}
+
+/** The open submission of a task at an upstream, if there is one. */
+export async function findOpenSubmission(
+  database: Database,
+  taskId: string,
+  provider: string,
+): Promise<KeptSubmission | null> {
+  const row = await database<SubmissionRow>('submissions')
+    .where({ task_id: taskId, task_created_at: createdAtOf(taskId), provider })
+    .whereNull('outcome')
+    .first();
+  return row ? toSubmission(row) : null;
+}
+
+function toSubmission(row: SubmissionRow): KeptSubmission {
+  return {
+    taskId: row.task_id,
+    attempt: row.attempt,
+    route: row.route,
+    provider: row.provider,
+    model: row.model,
+    fingerprint: row.fingerprint,
+    submittedAt: row.submitted_at,
+    outcome: row.outcome,
+    learntFrom: row.learnt_from,
+    detail: row.detail,
+    settledAt: row.settled_at,
+    jobId: row.job_id,
+    leavesRoute: row.leaves_route,
+    files: row.files,
+    possibleLoss: row.possible_loss === null ? null : picoUsd(row.possible_loss),
+    vendorCost: row.vendor_cost,
+    cost: row.cost === null ? null : picoUsd(row.cost),
+  };
+}

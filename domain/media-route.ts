@@ -1,0 +1,140 @@
+/** How a media model may be rendered: its upstreams, and what each is to be asked for. The operator writes it (docs/catalogue.md). */
+import type { PicoUsd } from './money.ts';
+
+/** What the images of a request are to the upstream's model. */
+export const IMAGE_ROLES = ['first_frame', 'first_and_last_frame', 'references'] as const;
+export type ImageRole = (typeof IMAGE_ROLES)[number];
+
+/** Whether a file must have the size that was asked for, only its shape, or only the right kind. */
+export const RESULT_CHECKS = ['exact', 'ratio', 'any'] as const;
+export type ResultCheck = (typeof RESULT_CHECKS)[number];
+
+/** What a field of an upstream's model may be filled from. */
+export const FIELD_INPUTS = [
+  'prompt',
+  'image',
+  'last_image',
+  'images',
+  'videos',
+  'audios',
+  'duration',
+  'aspect_ratio',
+  'resolution',
+  'width',
+  'height',
+  'size',
+  'background',
+] as const;
+export type FieldInput = (typeof FIELD_INPUTS)[number];
+
+/** The form in which an input is written: `5`, `"5"`, `"5s"`, `{width, height}`, `[…]`. */
+export const FIELD_FORMS = ['number', 'string', 'seconds', 'object', 'list'] as const;
+export type FieldForm = (typeof FIELD_FORMS)[number];
+
+/** An upstream's field for an input; null for an input that is not sent. */
+export type FieldName = { readonly to: string; readonly as?: FieldForm } | null;
+export type FieldNames = Readonly<Partial<Record<FieldInput, FieldName>>>;
+
+/** What a render costs the operator, in pico-USD: for each second, or for the whole; by resolution where a map is given. */
+export interface RouteCost {
+  readonly per: 'second' | 'render' | 'unit';
+  /** By resolution, with `*` for every other; of `unit`, for one of the units in which the upstream tells what it charged. */
+  readonly prices: Readonly<Record<string, string>>;
+}
+
+/** One way to have a model rendered. Kept with each task as it was when the task was created. */
+export interface MediaRoute {
+  /** The upstream's name. */
+  readonly provider: string;
+  /** The upstream's name for the model. */
+  readonly model: string;
+  /** The upstream's name for the model when the request has images; `model` when absent. */
+  readonly modelWithImages?: string;
+  /** The default follows the kind: {@link imageRoleOf}. */
+  readonly imagesAs?: ImageRole;
+  /** Further fields of the upstream's request body, as they are. */
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly fields?: FieldNames;
+  readonly cost?: RouteCost;
+}
+
+/** A route with its place among the others. */
+export interface RankedRoute extends MediaRoute {
+  /** Lower ones come first. */
+  readonly order: number;
+  /** The share among routes of equal order. */
+  readonly weight: number;
+}
+
+/**
+ * The routes in the order in which a task tries them: by `order`, and among equals drawn by `weight`.
+ *
+ * @param random from 0, below 1; called once for each route but the last of its order
+ */
+export function drawRoutes(routes: readonly RankedRoute[], random: () => number): readonly MediaRoute[] {
+  const orders = [...new Set(routes.map(({ order }) => order))].sort((one, other) => one - other);
+  return orders.flatMap((order) =>
+    drawEquals(
+      routes.filter((route) => route.order === order),
+      random,
+    ),
+  );
+}
+
+function drawEquals(routes: readonly RankedRoute[], random: () => number): readonly MediaRoute[] {
+  const left = [...routes];
+  const drawn: MediaRoute[] = [];
+  while (left.length > 0) {
+    let ticket = left.length === 1 ? 0 : random() * left.reduce((total, { weight }) => total + weight, 0);
+    const index = left.findIndex(({ weight }) => (ticket -= weight) < 0);
+    const [route] = left.splice(Math.max(index, 0), 1);
+    if (!route) break;
+    const { order: _order, weight: _weight, ...rest } = route;
+    drawn.push(rest);
+  }
+  return drawn;
+}
+
+/** What the images of a request are on a route. */
+export function imageRoleOf(route: Pick<MediaRoute, 'imagesAs'>, kind: 'image' | 'video'): ImageRole {
+  return route.imagesAs ?? (kind === 'video' ? 'first_frame' : 'references');
+}
+
+/** What an upstream said that a render cost it: so many of its units, such as `usd`, `tokens` or `credits`. */
+export interface VendorCost {
+  /** A decimal, as the upstream wrote it. */
+  readonly amount: string;
+  readonly unit: string;
+}
+
+/** One handing over of a task to an upstream, from the moment before its first byte was sent. */
+export interface Submission {
+  readonly taskId: string;
+  /** From 1. */
+  readonly attempt: number;
+  /** The place of the route in the task's list. */
+  readonly route: number;
+  readonly provider: string;
+  /** The upstream's name for the model. */
+  readonly model: string;
+  /** Of the body, so that it is known again in a list of the upstream's. */
+  readonly fingerprint: string;
+  readonly submittedAt: Date;
+  /** Null while nobody knows. */
+  readonly outcome: SubmissionOutcome | null;
+  /** How the outcome was learnt, such as `the answer` or `the callback`. */
+  readonly learntFrom: string | null;
+  /** What was said, for operators. */
+  readonly detail: string | null;
+  readonly settledAt: Date | null;
+  readonly jobId: string | null;
+  /** Nothing is to be had from that upstream for this task. */
+  readonly leavesRoute: boolean;
+  /** The list price of what may have been rendered for nobody, in pico-USD. */
+  readonly possibleLoss: PicoUsd | null;
+  readonly vendorCost: VendorCost | null;
+}
+
+/** What became of a submission; `unknown` once it was given up to find out. */
+export const SUBMISSION_OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'] as const;
+export type SubmissionOutcome = (typeof SUBMISSION_OUTCOMES)[number];

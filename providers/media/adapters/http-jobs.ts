@@ -1,0 +1,184 @@
+/** The HTTP job protocol: docs/provider-protocol.md. Documents are read with suspicion: an upstream may send anything. */
+import { createHmac } from 'node:crypto';
+import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
+import { isObject } from '../../../domain/json.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest, ResultFile } from '../adapter.ts';
+import {
+  type Announcement,
+  assertRecent,
+  type CallbackFormat,
+  headerOf,
+  InvalidCallbackError,
+  isSameSignature,
+  parseCallbackBody,
+} from '../callbacks.ts';
+import { bearer } from '../credentials.ts';
+import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
+import { listOf, objectOf, withParams } from '../json.ts';
+import { JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from '../outcomes.ts';
+import type { VendorAnswer } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const JOB_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/;
+const MAX_RESULTS = 16;
+const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
+const ACCESS_STATUSES: readonly number[] = [401, 403];
+/** Answers to a cancellation that mean: there is no such job, or it has ended. */
+const ENDED_STATUSES: readonly number[] = [404, 409, 410];
+
+const TRAITS: KindTraits = {
+  answers: 'job',
+  recovery: 'key',
+  inputs: 'links',
+  poll: { firstMs: 200, everyMs: 2_000 },
+};
+
+const callbacks: CallbackFormat = {
+  proof: 'secret',
+  read({ headers, rawBody }, { secret, nowMs }): Announcement {
+    const timestamp = headerOf(headers, 'x-job-timestamp');
+    const signature = Buffer.from(headerOf(headers, 'x-job-signature'), 'hex');
+    const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
+    if (!isSameSignature(expected, signature)) throw new InvalidCallbackError('the signature does not fit the body');
+    assertRecent(timestamp, nowMs);
+    const { id, key } = objectOf(parseCallbackBody(rawBody));
+    if (typeof id !== 'string' || typeof key !== 'string') throw new InvalidCallbackError('the body names no job');
+    return { jobId: id, taskId: key };
+  },
+};
+
+export const httpJobs: MediaAdapter = {
+  kinds: { image: TRAITS, video: TRAITS },
+  baseUrl: null,
+  authorization: bearer,
+  callbacks,
+
+  submission: (request) => ({
+    path: 'v1/jobs',
+    headers: { 'idempotency-key': request.taskId },
+    body: { json: withParams(presentSubmission(request), request.params) },
+  }),
+
+  accepted: ({ document }, { taskId }) => ({ jobId: jobIdOf(document, taskId) }),
+
+  refusal({ status, document }) {
+    if (ACCESS_STATUSES.includes(status)) {
+      return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
+    }
+    return isVerdict(status) ? refused(document) : null;
+  },
+
+  async find({ request: { taskId } }, http, signal) {
+    const answer = await http.ask({ path: 'v1/jobs', query: { key: taskId } }, signal);
+    const jobs = objectOf(documentOf(answer))['data'];
+    if (!Array.isArray(jobs)) throw new ProviderUnreachableError('the upstream sent no list of jobs');
+    return jobs.slice(0, 1).map((job) => jobIdOf(job, taskId));
+  },
+
+  async status(jobId, http, signal) {
+    const answer = await http.ask({ path: jobPath(jobId) }, signal);
+    if (saysNotFound(answer)) return { state: 'unknown' };
+    return jobStateOf(documentOf(answer), jobId, http.base);
+  },
+
+  async cancel(jobId, http, signal) {
+    const answer = await http.ask({ method: 'POST', path: `${jobPath(jobId)}/cancel` }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) {
+      throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
+    }
+  },
+};
+
+/** The body of a submission. Absent options are left out. */
+function presentSubmission(request: RenderRequest): Readonly<Record<string, unknown>> {
+  return {
+    kind: request.kind,
+    model: request.model,
+    prompt: request.prompt,
+    images: request.images,
+    reference_videos: request.referenceVideos,
+    reference_audios: request.referenceAudios,
+    duration_seconds: request.durationSeconds,
+    aspect_ratio: request.aspectRatio,
+    resolution: request.resolution,
+    width: request.width,
+    height: request.height,
+    background: request.background,
+    callback_url: request.callbackUrl,
+  };
+}
+
+function jobPath(jobId: string): string {
+  return `v1/jobs/${encodeURIComponent(jobId)}`;
+}
+
+/** @param taskId whose job it must be; another one's files must never reach a client */
+function jobIdOf(document: unknown, taskId: string): string {
+  const { id, key } = objectOf(document);
+  if (key !== taskId) throw new OutcomeUnknownError('the upstream answered with the job of another key');
+  if (typeof id === 'string' && JOB_ID.test(id)) return id;
+  throw new OutcomeUnknownError('the upstream named no valid job id');
+}
+
+function jobStateOf(document: unknown, jobId: string, base: URL): JobState {
+  const job = objectOf(document);
+  if (job['id'] !== jobId) throw new ProviderUnreachableError('the upstream answered about another job');
+  switch (job['status']) {
+    case 'queued':
+    case 'running':
+      return { state: 'running', progressPercent: percentOf(job['progress_percent']), detail: wordsOf(job['detail']) };
+    case 'succeeded': {
+      const results = resultsOf(job['results'], base);
+      return results ? { state: 'succeeded', results } : failed('result_transfer_failed');
+    }
+    case 'failed':
+      return failed(codeOf(document) ?? 'processing_failed', errorOf(document)['message']);
+    case 'cancelled':
+      return failed('processing_failed');
+    default:
+      throw new ProviderUnreachableError('the upstream sent a job without a known status');
+  }
+}
+
+function failed(code: TaskErrorCode, words?: unknown): JobState {
+  return { state: 'failed', code, message: messageFor(code, words) };
+}
+
+/** Whether an answer says, in the words of the protocol, that there is no such job. A proxy's 404 does not. */
+function saysNotFound({ status, document }: VendorAnswer): boolean {
+  return status === 404 && errorOf(document)['code'] === 'not_found';
+}
+
+function refused(document: unknown): JobRefusedError {
+  return new JobRefusedError(codeOf(document) ?? 'processing_failed', errorOf(document)['message']);
+}
+
+function codeOf(document: unknown): TaskErrorCode | undefined {
+  const code = errorOf(document)['code'];
+  return typeof code === 'string' && isTaskErrorCode(code) ? code : undefined;
+}
+
+function errorOf(document: unknown): Readonly<Record<string, unknown>> {
+  return objectOf(objectOf(document)['error']);
+}
+
+/** @returns null when there is no list of files that could be fetched: that will not get better by waiting */
+function resultsOf(results: unknown, base: URL): readonly ResultFile[] | null {
+  const listed = listOf(results);
+  if (listed.length === 0 || listed.length > MAX_RESULTS) return null;
+  const files = listed.map((result) => resultOf(result, base)).filter((file) => file !== null);
+  return files.length === listed.length ? files : null;
+}
+
+function resultOf(result: unknown, base: URL): ResultFile | null {
+  if (!isObject(result)) return null;
+  const { url: link, mime_type: mimeType } = result;
+  if (typeof link !== 'string' || !URL.canParse(link, base.href)) return null;
+  const url = new URL(link, base);
+  if (!WEB_PROTOCOLS.includes(url.protocol)) return null;
+  return { url: url.href, mimeType: typeof mimeType === 'string' ? mimeType : null };
+}
+
+function percentOf(value: unknown): number | null {
+  return typeof value === 'number' && value >= 0 && value <= 100 ? value : null;
+}

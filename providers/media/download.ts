@@ -1,0 +1,113 @@
+/** Opens a result file for streaming: nothing is buffered, redirects are followed with care, and a stalled upstream is given up. */
+import { request, type Dispatcher } from 'undici';
+import { USER_AGENT } from '../../domain/user-agent.ts';
+import type { ResultDownload } from './adapter.ts';
+import { asUnreachable, isVerdict, unlessAborted } from './exchange.ts';
+import { JobRefusedError, ProviderUnreachableError } from './outcomes.ts';
+
+/** What carries the request for a link, and with which headers. */
+export interface Carrier {
+  readonly dispatcher: Dispatcher;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface DownloadOptions {
+  /** Asked for each link, those of redirects included; null for one that must not be followed. */
+  readonly carrierOf: (url: URL) => Carrier | null;
+  /** Until the headers, and then between two pieces of the body. */
+  readonly idleTimeoutMs: number;
+}
+
+const MAX_REDIRECTS = 3;
+const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
+
+/**
+ * @param signal also ends the body
+ * @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` when the file is not to be had
+ */
+export async function openDownload(
+  link: string,
+  options: DownloadOptions,
+  signal: AbortSignal,
+): Promise<ResultDownload> {
+  let url = parseLink(link);
+  for (let followed = 0; followed <= MAX_REDIRECTS; followed += 1) {
+    const { statusCode, headers, body } = await open(url, options, signal);
+    if (statusCode === 200) {
+      return {
+        body: streamOf(body),
+        contentType: singleHeader(headers['content-type']),
+        contentLength: lengthOf(singleHeader(headers['content-length'])),
+      };
+    }
+    await body.dump({ limit: 1024 }).catch(() => undefined);
+    const location = singleHeader(headers['location']);
+    if (isRedirect(statusCode) && location !== null) url = parseLink(location, url);
+    else if (isVerdict(statusCode) || isRedirect(statusCode)) throw resultGone();
+    else throw new ProviderUnreachableError(`the upstream answered ${statusCode} to the download of a result`);
+  }
+  throw resultGone();
+}
+
+async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  const carrier = options.carrierOf(url);
+  if (!carrier) throw resultGone();
+  return unlessAborted(signal, () =>
+    request(url, {
+      headers: { 'user-agent': USER_AGENT, ...carrier.headers },
+      dispatcher: carrier.dispatcher,
+      headersTimeout: options.idleTimeoutMs,
+      bodyTimeout: options.idleTimeoutMs,
+      signal,
+    }),
+  );
+}
+
+/** The verdict on a file that cannot be fetched. */
+export function resultGone(): JobRefusedError {
+  return new JobRefusedError('result_transfer_failed');
+}
+
+function parseLink(link: string, base?: URL): URL {
+  if (!URL.canParse(link, base?.href)) throw resultGone();
+  const url = new URL(link, base);
+  if (!WEB_PROTOCOLS.includes(url.protocol)) throw resultGone();
+  return url;
+}
+
+type ResponseBody = Dispatcher.ResponseData['body'];
+
+/** The body as a web stream that reads no further than it is asked to, and whose failures are "unreachable". */
+function streamOf(body: ResponseBody): ReadableStream<Uint8Array> {
+  const pieces: AsyncIterator<unknown> = body[Symbol.asyncIterator]();
+  body.on('error', () => undefined); // told through the iterator; without a listener a cancelled download would crash
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await pieces.next();
+          if (done === true) controller.close();
+          else if (value instanceof Uint8Array) controller.enqueue(value);
+        } catch (error) {
+          controller.error(asUnreachable(error));
+        }
+      },
+      cancel() {
+        body.destroy();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function singleHeader(value: string | string[] | undefined): string | null {
+  return (Array.isArray(value) ? value[0] : value) ?? null;
+}
+
+function lengthOf(value: string | null): number | null {
+  return value !== null && /^\d{1,15}$/.test(value) ? Number(value) : null;
+}

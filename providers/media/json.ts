@@ -1,0 +1,37 @@
+/** Reading documents that anybody may have written. */
+import { createHash } from 'node:crypto';
+import { isObject, type JsonObject } from '../../domain/json.ts';
+
+/** The value as an object; an empty one when it is anything else. */
+export function objectOf(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/** The value as a list; an empty one when it is anything else. */
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** Puts the operator's fields over those of a body; objects are joined, everything else is replaced. */
+export function withParams(body: JsonObject, params: JsonObject): JsonObject {
+  const joined: Record<string, unknown> = { ...body };
+  for (const [name, value] of Object.entries(params)) {
+    const own = joined[name];
+    joined[name] = isObject(own) && isObject(value) ? withParams(own, value) : value;
+  }
+  return joined;
+}
+
+/** A digest of a document that does not depend on the order of its fields; fields that are undefined are not there. */
+export function fingerprintOf(document: unknown): string {
+  return createHash('sha256').update(canonical(document)).digest('base64url');
+}
+
+function canonical(value: unknown): string {
+  if (value instanceof Uint8Array) return createHash('sha256').update(value).digest('base64url');
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
+  if (!isObject(value)) return JSON.stringify(value) ?? 'null';
+  const fields = Object.entries(value).filter(([, field]) => field !== undefined);
+  fields.sort(([one], [other]) => (one < other ? -1 : 1));
+  return `{${fields.map(([name, field]) => `${JSON.stringify(name)}:${canonical(field)}`).join(',')}}`;
+}

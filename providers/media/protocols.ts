@@ -1,0 +1,18 @@
+/** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
+import type { MediaAdapter } from './adapter.ts';
+import { httpJobs } from './adapters/http-jobs.ts';
+
+const ADAPTERS = {
+  'http-jobs': httpJobs,
+};
+
+export type MediaProtocol = keyof typeof ADAPTERS;
+
+export const MEDIA_PROTOCOLS: Readonly<Record<MediaProtocol, MediaAdapter>> = ADAPTERS;
+
+/** In the order of the table. */
+export const MEDIA_PROTOCOL_NAMES = Object.keys(MEDIA_PROTOCOLS).filter(isMediaProtocol);
+
+export function isMediaProtocol(name: string): name is MediaProtocol {
+  return Object.hasOwn(MEDIA_PROTOCOLS, name);
+}

@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import {
+  findOpenSubmission,
+  findOwnedJobs,
+  hasRivals,
+  listSubmissions,
+  openSubmission,
+  recordCost,
+  recordFiles,
+  type Settlement,
+  settleSubmission,
+} from '../../../db/queries/submissions.ts';
+import type { Task } from '../../../domain/task.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  openTaskSubmission,
+  reloadTask,
+  submitTask,
+  type TestKey,
+  VIDEO,
+} from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const ACCEPTED: Settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: 'job_1' };
+const NOT_TAKEN: Settlement = { outcome: 'not_taken', learntFrom: 'the answer' };
+const GIVEN_UP: Settlement = { outcome: 'unknown', learntFrom: 'nothing', possibleLoss: 7n };
+
+describe('db/queries/submissions', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    key = await createFundedKey(database);
+  });
+  after(() => testDatabase.drop());
+
+  const newTask = (): Promise<Task> => createTaskRow(database, key);
+  const attempt = (task: Task, number: number) =>
+    openSubmission(database, {
+      taskId: task.id,
+      attempt: number,
+      route: 1,
+      provider: 'other',
+      model: 'm',
+      fingerprint: 'f',
+    });
+
+  describe('opening one', () => {
+    it('moves the task to its upstream', async () => {
+      const task = await newTask();
+      expect(await attempt(task, 1)).to.include({ attempt: 1, provider: 'other', outcome: null });
+      expect(await reloadTask(database, task)).to.include({ provider: 'other', status: 'queued' });
+    });
+
+    it('counts the task as being processed where no job will be there to wait for', async () => {
+      const task = await newTask();
+      const submission = { taskId: task.id, attempt: 1, route: 0, provider: 'p', model: 'm', fingerprint: 'f' };
+      await openSubmission(database, submission, { isRendering: true });
+      expect(await reloadTask(database, task)).to.include({ provider: 'p', status: 'processing' });
+    });
+
+    it('is refused while the outcome of another is not known, or when one was accepted', async () => {
+      const task = await newTask();
+      await openTaskSubmission(database, task);
+      await rejectionOf(attempt(task, 2));
+      await submitTask(database, await newTask(), 'job_of_another');
+      const done = await newTask();
+      await submitTask(database, done, 'job');
+      expect(await attempt(done, 2)).to.equal(null);
+    });
+
+    it('is possible after one that was not taken, and after one that was given up', async () => {
+      const task = await newTask();
+      await settleSubmission(database, await openTaskSubmission(database, task), NOT_TAKEN);
+      const second = await openTaskSubmission(database, task, { attempt: 2 });
+      await settleSubmission(database, second, GIVEN_UP);
+      expect(await attempt(task, 3)).to.include({ attempt: 3 });
+      const outcomes = (await listSubmissions(database, task.id)).map(({ outcome }) => outcome);
+      expect(outcomes).to.deep.equal(['not_taken', 'unknown', null]);
+    });
+
+    it('is not possible for a task that is final', async () => {
+      const { task } = await finishAsFailed(database, await newTask());
+      expect(await attempt(task, 1)).to.equal(null);
+    });
+  });
+
+  describe('settling one', () => {
+    it('gives the task its job', async () => {
+      const task = await newTask();
+      expect(await settleSubmission(database, await openTaskSubmission(database, task), ACCEPTED)).to.equal(true);
+      expect(await reloadTask(database, task)).to.include({ status: 'processing', providerJobId: 'job_1' });
+    });
+
+    it('is done once: who learns it first is believed', async () => {
+      const task = await newTask();
+      const submission = await openTaskSubmission(database, task);
+      await settleSubmission(database, submission, ACCEPTED);
+      expect(await settleSubmission(database, submission, { ...ACCEPTED, jobId: 'job_2' })).to.equal(false);
+      expect(await settleSubmission(database, submission, NOT_TAKEN)).to.equal(false);
+      expect(await reloadTask(database, task)).to.include({ providerJobId: 'job_1' });
+    });
+
+    it('cannot be changed by hand afterwards, nor can what was sent', async () => {
+      const task = await newTask();
+      await settleSubmission(database, await openTaskSubmission(database, task), NOT_TAKEN);
+      const row = (): ReturnType<Database> => database('submissions').where({ task_id: task.id });
+      for (const change of [{ outcome: 'accepted' }, { fingerprint: 'other' }, { attempt: 9 }]) {
+        await rejectionOf(row().update(change));
+      }
+      await rejectionOf(row().delete());
+    });
+
+    it('leaves a task that is final without its job', async () => {
+      const task = await newTask();
+      const submission = await openTaskSubmission(database, task);
+      await finishAsFailed(database, task);
+      await settleSubmission(database, submission, ACCEPTED);
+      expect(await reloadTask(database, task)).to.include({ status: 'failed', providerJobId: null });
+      expect((await listSubmissions(database, task.id))[0]).to.include({ jobId: 'job_1' });
+    });
+
+    it('keeps what may be lost, and the stored files of a render that was answered with them', async () => {
+      const lost = await newTask();
+      await settleSubmission(database, await openTaskSubmission(database, lost), GIVEN_UP);
+      expect((await listSubmissions(database, lost.id))[0]).to.include({ outcome: 'unknown', possibleLoss: 7n });
+      const rendered = await newTask();
+      await recordFiles(database, await openTaskSubmission(database, rendered), [VIDEO]);
+      const [kept] = await listSubmissions(database, rendered.id);
+      expect(kept).to.deep.include({ outcome: 'accepted', files: [VIDEO] });
+    });
+  });
+
+  it('keep what the upstream charged', async () => {
+    const task = await newTask();
+    await submitTask(database, task, 'job_that_cost');
+    await recordCost(database, task.id, { told: { amount: '12.5', unit: 'credits' }, cost: 3n });
+    expect((await listSubmissions(database, task.id))[0]).to.deep.include({
+      vendorCost: { amount: '12.5', unit: 'credits' },
+      cost: 3n,
+    });
+  });
+
+  it('tell which jobs other tasks have', async () => {
+    const [mine, theirs] = [await newTask(), await newTask()];
+    await submitTask(database, mine, 'job_of_mine');
+    await submitTask(database, theirs, 'job_of_theirs');
+    const owned = await findOwnedJobs(database, {
+      taskId: mine.id,
+      provider: 'simulator',
+      jobIds: ['job_of_mine', 'job_of_theirs', 'job_of_nobody'],
+    });
+    expect([...owned]).to.deep.equal(['job_of_theirs']);
+  });
+
+  it('have rivals in others of the same body, or of the same model, whose outcome is not known', async () => {
+    const submission = await openTaskSubmission(database, await newTask(), {
+      provider: 'rivalry',
+      fingerprint: 'mine',
+    });
+    const rivals = (fingerprint: string | null): Promise<boolean> =>
+      hasRivals(database, submission, { fingerprint, withinMs: 60_000 });
+    expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, false]);
+    const other = await openTaskSubmission(database, await newTask(), { provider: 'rivalry', fingerprint: 'other' });
+    expect([await rivals('mine'), await rivals(null)]).to.deep.equal([false, true]);
+    await settleSubmission(database, other, GIVEN_UP);
+    expect(await rivals(null), 'what was given up may be anything').to.equal(true);
+    const same = await openTaskSubmission(database, await newTask(), { provider: 'rivalry', fingerprint: 'mine' });
+    expect(await rivals('mine')).to.equal(true);
+    await settleSubmission(database, same, { ...ACCEPTED, jobId: 'job_of_same' });
+    expect(await rivals('mine')).to.equal(false);
+  });
+
+  it('are found while they are open, at their own upstream only', async () => {
+    const task = await newTask();
+    const submission = await openTaskSubmission(database, task);
+    expect(await findOpenSubmission(database, task.id, 'simulator')).to.include({ attempt: 1 });
+    expect(await findOpenSubmission(database, task.id, 'other')).to.equal(null);
+    await settleSubmission(database, submission, ACCEPTED);
+    expect(await findOpenSubmission(database, task.id, 'simulator')).to.equal(null);
+  });
+});
