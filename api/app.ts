@@ -2,7 +2,6 @@
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
-import { BODIES } from '../domain/policy.ts';
 import type { Catalogue } from '../catalogue/types.ts';
 import type { Database } from '../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
@@ -17,9 +16,8 @@ import type { Storage } from '../storage/storage.ts';
 import type { GuardedClient } from '../net/address-guard.ts';
 import { createGates } from './endpoint/access.ts';
 import { mount } from './endpoint/mount.ts';
-import { ENDPOINTS, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
+import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
 import { errors } from './middlewares/errors.ts';
-import { jsonBody } from './middlewares/json-body.ts';
 import { createRequestCounter, type RequestLimits } from './middlewares/limit-requests.ts';
 import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
@@ -27,16 +25,8 @@ import { requestId } from './middlewares/request-id.ts';
 import { requestTarget } from './middlewares/request-target.ts';
 import { unmatched } from './middlewares/unmatched.ts';
 import { createOpenApiDocument } from './openapi/document.ts';
-import { adminAccountRoutes } from './routes/admin/accounts.ts';
-import { adminFinanceRoutes } from './routes/admin/finance.ts';
-import { adminReconciliationRoutes } from './routes/admin/reconciliations.ts';
-import { operatorActionRoutes } from './routes/admin/operator-actions.ts';
-import { adminTaskRoutes } from './routes/admin/tasks.ts';
-import { balanceRoutes } from './routes/balance/routes.ts';
 import { createDescriptions, docsPages } from './routes/docs/routes.ts';
 import { createImageRequestParser } from './routes/images/schema.ts';
-import { paymentEventRoutes } from './routes/payment-events/routes.ts';
-import { usageRoutes } from './routes/usage/routes.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
@@ -48,7 +38,7 @@ import type { ApiServices, ProviderCallbacks } from './services/services.ts';
 import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from '../temporal/workflow-access.ts';
-import type { Context, Middleware, RequestState } from './state.ts';
+import type { RequestState } from './state.ts';
 
 export interface AppDependencies {
   readonly database: Database;
@@ -103,16 +93,8 @@ const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
-  mount(router, ENDPOINTS, services);
-  balanceRoutes(router, services);
-  usageRoutes(router, services);
-  adminAccountRoutes(router, services);
-  adminFinanceRoutes(router, services);
-  adminReconciliationRoutes(router, services);
-  adminTaskRoutes(router, services);
-  operatorActionRoutes(router, services);
-  const { filesFolder, paymentWebhookSecret } = dependencies.settings;
-  if (paymentWebhookSecret !== null) paymentEventRoutes(router, services, paymentWebhookSecret);
+  mount(router, endpointsFor({ takesPayments: services.paymentWebhookSecret !== null }), services);
+  const { filesFolder } = dependencies.settings;
   docsPages(router, services.descriptions);
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
@@ -123,16 +105,6 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
   mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
   return createFrame(router, dependencies, []);
 }
-
-/** A gate as a middleware, for routes that are not endpoints yet. */
-function passing(gate: (context: Context) => Promise<unknown>): Middleware {
-  return async (context, next) => {
-    await gate(context);
-    await next();
-  };
-}
-
-async function nobody(): Promise<void> {}
 
 function createFrame(
   router: Router<RequestState>,
@@ -194,6 +166,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     uploadExpiryMs: settings.uploads.expiryMs,
     log,
     keyPepper,
+    paymentWebhookSecret: settings.paymentWebhookSecret,
     temporal: settings.temporal,
     workflows,
     metrics,
@@ -204,10 +177,6 @@ function createServices(dependencies: AppDependencies): ApiServices {
     ),
     parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),
     parseImageRequest: createImageRequestParser(catalogue, { isInputLink }),
-    authenticate: passing(gates.key),
-    requireAdmin: passing(gates.admin),
-    limitRequests: passing(nobody),
-    jsonBody: jsonBody(BODIES.common),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({
       database,

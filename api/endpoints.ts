@@ -1,14 +1,27 @@
 /** Every endpoint there is, in the order in which the API description lists them. */
 import type { Endpoint } from './endpoint/endpoint.ts';
+import { adjust, createAccount, getAccount, topUp } from './routes/admin/accounts.ts';
+import {
+  getStatement,
+  listRefunds,
+  listTextRequestsOfAccount,
+  listTransfers,
+  sumUsageOfAccount,
+} from './routes/admin/finance.ts';
 import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
+import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
+import { getBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
 import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
 import { isAlive, isReady } from './routes/health/routes.ts';
 import { createImageTask } from './routes/images/routes.ts';
 import { getMetrics } from './routes/metrics/routes.ts';
 import { getModel, listModels } from './routes/models/routes.ts';
+import { announcePayment } from './routes/payment-events/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
 import { getTask, listOwnTasks } from './routes/tasks/routes.ts';
+import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
 import {
   listAllDeliveries,
@@ -41,19 +54,51 @@ const WEBHOOKS = [
   redeliver,
   redeliverMany,
 ];
-const ADMINISTRATION = [createKey, updateKey, deleteKey, listAllDeliveries, redeliverAny];
+const ACCOUNT = [getBalance, sumUsage, listTextRequests];
+const ADMINISTRATION = [
+  createAccount,
+  getAccount,
+  topUp,
+  adjust,
+  createKey,
+  updateKey,
+  deleteKey,
+  listAllTasks,
+  getAnyTask,
+  cancelTask,
+  redeliverTask,
+  explainTask,
+  listAllDeliveries,
+  redeliverAny,
+];
+const FINANCE = [
+  listTransfers,
+  getStatement,
+  sumUsageOfAccount,
+  listTextRequestsOfAccount,
+  listRefunds,
+  reconcile,
+  listReconciliations,
+  getReconciliation,
+];
 const SERVICE = [isAlive, isReady, getMetrics];
 
-/** What answers on `{base_url}`. */
-export const ENDPOINTS: readonly Endpoint[] = [
+const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
   ...MODELS,
   ...WEBHOOKS,
+  ...ACCOUNT,
   ...ADMINISTRATION,
+  ...FINANCE,
   ...SERVICE,
   getDescription,
   announceJobEnd,
 ];
+
+/** What answers on `{base_url}`. @param takesPayments whether a payment provider announces payments */
+export function endpointsFor({ takesPayments }: { readonly takesPayments: boolean }): readonly Endpoint[] {
+  return takesPayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
+}
 
 /** What answers on `{text_base_url}` beside text. */
 export const TEXT_ADDRESS_ENDPOINTS: readonly Endpoint[] = [...MODELS, ...SERVICE];

@@ -1,8 +1,26 @@
 /** Whole lists, sent row by row as they are read: as CSV for a spreadsheet, or as a JSON object a line for a program. */
 import { Readable } from 'node:stream';
+import type { Answer } from './endpoint/answers.ts';
+import { text } from './openapi/json-schema.ts';
 import type { Context } from './state.ts';
 
 export const NDJSON = 'application/x-ndjson';
+
+/** What descriptions of endpoints say that answer with {@link sendAll}. */
+export const EXPORTS =
+  'By `Accept: text/csv` or `application/x-ndjson` all rows are sent as they are read, without pages; amounts in CSV are exact.';
+
+/** An answer that is also given in the media types of exports. */
+export function orAllRows({ content, ...answer }: Answer): Answer {
+  return {
+    ...answer,
+    content: {
+      ...content,
+      'text/csv': { schema: text('All rows, a line each after a header; amounts are exact') },
+      [NDJSON]: { schema: text('All rows, a JSON object a line') },
+    },
+  };
+}
 
 type Rows<Row> = Iterable<Row> | AsyncIterable<Row>;
 

@@ -8,15 +8,12 @@ export interface RequestState {
   requestId: string;
   /** Set by `authenticate`. */
   caller?: Caller;
-  /** Set by `jsonBody`. */
-  body?: unknown;
   /** Set where a task is created, for the log. */
   createdTaskId?: string;
 }
 
 export type Context = RouterContext<RequestState>;
 export type AppContext = Koa.ParameterizedContext<RequestState>;
-export type Middleware = (context: Context, next: () => Promise<unknown>) => Promise<void>;
 
 /** The authenticated caller. @throws Error on a route that forgot to authenticate */
 export function callerOf(context: Context): Caller {

@@ -127,6 +127,23 @@ function aMoment(description: string): QueryParameter<Date | undefined> {
   };
 }
 
+/** A day in UTC, which has to be named. */
+export function aDay(description: string): QueryParameter<string> {
+  return {
+    description,
+    schema: text(undefined, { format: 'date' }),
+    required: true,
+    read: (given = '', name) => {
+      const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(given) ? given : Number.NaN);
+      // A day that no month has is read as one of the next month.
+      if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== given) {
+        throw badRequest(`"${name}" must be a day such as 2026-11-30`);
+      }
+      return given;
+    },
+  };
+}
+
 export const PERIOD = {
   from: aMoment('Earliest moment, inclusive'),
   to: aMoment('Latest moment, exclusive'),

@@ -4,7 +4,6 @@ import { badRequest } from '../../domain/errors.ts';
 import { parseJson } from '../../text/json/parse.ts';
 import { JsonSizer, type JsonLimits } from '../../text/json/size.ts';
 import { receiving } from '../receiving.ts';
-import type { Middleware } from '../state.ts';
 
 export interface BodyLimits extends JsonLimits {
   readonly maxBytes: number;
@@ -14,14 +13,6 @@ export interface BodyLimits extends JsonLimits {
 export interface JsonBody {
   readonly value: unknown;
   readonly byteLength: number;
-}
-
-/** Reads a JSON body into `state.body`. */
-export function jsonBody(limits: BodyLimits): Middleware {
-  return async (context, next) => {
-    context.state.body = (await readJsonBody(context.req, limits)).value;
-    await next();
-  };
 }
 
 /**

@@ -4,12 +4,9 @@
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { isObject } from '../../domain/json.ts';
-import { ENDPOINTS } from '../endpoints.ts';
-import { ADMIN_OPERATIONS, ADMIN_SCHEMAS } from './admin.ts';
-import { ACCOUNT_OPERATIONS, FINANCE_OPERATIONS, FINANCE_SCHEMAS } from './finance.ts';
+import { endpointsFor } from '../endpoints.ts';
 import { componentsIn, type JsonSchema } from './json-schema.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
-import { ANNOUNCE_PAYMENT } from './service.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
 import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
 import { EVENTS } from '../routes/webhooks/events.ts';
@@ -33,14 +30,6 @@ request that does not stream is not cut off after 100 seconds.
 what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, a
 path that is none 404, both in the common envelope.`;
 
-const OPERATIONS: readonly Operation[] = [
-  ...TEXT_OPERATIONS,
-  ...ACCOUNT_OPERATIONS,
-  ...ADMIN_OPERATIONS,
-  ...FINANCE_OPERATIONS,
-  ...ENDPOINTS,
-];
-
 /**
  * Describes what a gateway with this catalogue serves.
  *
@@ -50,7 +39,7 @@ export function createOpenApiDocument(
   catalogue: Catalogue,
   { takesPayments }: { readonly takesPayments: boolean },
 ): OpenApiDocument {
-  const operations = (takesPayments ? [...OPERATIONS, ANNOUNCE_PAYMENT] : OPERATIONS).map(withModelsOf(catalogue));
+  const operations = [...TEXT_OPERATIONS, ...endpointsFor({ takesPayments })].map(withModelsOf(catalogue));
   const paths = pathsOf(operations);
   return {
     openapi: '3.1.0',
@@ -70,8 +59,6 @@ export function createOpenApiDocument(
       schemas: {
         ...SHARED_SCHEMAS,
         ...textSchemas(catalogue),
-        ...ADMIN_SCHEMAS,
-        ...FINANCE_SCHEMAS,
         ...componentsIn([paths, EVENTS], catalogue),
       },
       responses: { ...SHARED_RESPONSES, ...TEXT_RESPONSES },

@@ -146,3 +146,7 @@ export function boolean(description?: string): JsonSchema {
 export const unixSeconds = (description: string): JsonSchema => integer(`${description}; Unix seconds`, { minimum: 0 });
 
 export const usd = (description: string): JsonSchema => number(`${description}; USD`);
+export const isoTime = (description: string): JsonSchema => text(description, { format: 'date-time' });
+export const count = (description: string): JsonSchema => integer(description, { minimum: 0 });
+export const exactUsd = (description: string): JsonSchema =>
+  text(`${description}; USD, exact`, { pattern: String.raw`^-?\d+(\.\d{1,12})?$` });

@@ -1,20 +1,7 @@
 /** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { PAGES } from '../../domain/policy.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
-import {
-  arrayOf,
-  boolean,
-  fieldsOf,
-  integer,
-  type JsonSchema,
-  nullable,
-  object,
-  oneOfTexts,
-  optional,
-  ref,
-  text,
-} from './json-schema.ts';
+import { boolean, fieldsOf, integer, type JsonSchema, object, oneOfTexts, optional, ref, text } from './json-schema.ts';
 import { REFUSAL_STATUSES, type RefusalStatus } from '../endpoint/answers.ts';
 import { headersNamed, RATE_LIMIT_HEADERS, REFUSALS } from './operation.ts';
 
@@ -78,41 +65,9 @@ export const IDEMPOTENCY_KEY: JsonSchema = {
   schema: text(undefined, { minLength: 1, maxLength: 255 }),
 };
 
-export const PAGE: readonly JsonSchema[] = [
-  query(
-    'limit',
-    'Items in a page',
-    integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
-  ),
-  query('cursor', '`next_cursor` of the page before', text()),
-];
-
-const MOMENT: JsonSchema = {
-  anyOf: [
-    text(undefined, { format: 'date-time' }),
-    text(undefined, { format: 'date' }),
-    integer(undefined, { minimum: 0 }),
-  ],
-};
-
-export const PERIOD: readonly JsonSchema[] = [
-  query('from', 'Earliest moment, inclusive: ISO 8601 or Unix seconds', MOMENT),
-  query('to', 'Latest moment, exclusive: ISO 8601 or Unix seconds', MOMENT),
-];
-
 /** An empty value counts as an absent one. */
 export function query(name: string, description: string, schema: JsonSchema): JsonSchema {
   return { name, in: 'query', description, allowEmptyValue: true, schema };
-}
-
-/** A body `{data: …}`. */
-export function envelopeOf(schema: JsonSchema): JsonSchema {
-  return object({ data: schema });
-}
-
-/** One page of a list. */
-export function listOf(items: JsonSchema): JsonSchema {
-  return object({ data: arrayOf(items), next_cursor: nullable(text('Null on the last page')) });
 }
 
 export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {

@@ -9,10 +9,10 @@ import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/access.ts';
+import type { HistoryLinks } from '../history-link.ts';
 import type { Descriptions } from '../routes/docs/routes.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
-import type { Middleware } from '../state.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { Uploads } from './uploads.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
@@ -33,8 +33,10 @@ export interface ApiServices {
   readonly uploadExpiryMs: number;
   readonly log: Logger;
   readonly keyPepper: Buffer;
+  /** What the payment provider signs its events with; null when none are taken. */
+  readonly paymentWebhookSecret: string | null;
   /** Where operators look at histories. */
-  readonly temporal: { readonly uiUrl: string; readonly namespace: string };
+  readonly temporal: HistoryLinks;
 
   readonly workflows: WorkflowAccess;
   readonly metrics: Metrics;
@@ -46,12 +48,6 @@ export interface ApiServices {
   readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
   /** @throws ServiceError `bad_request` */
   readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
-
-  // What routes need that are not endpoints yet.
-  readonly authenticate: Middleware;
-  readonly requireAdmin: Middleware;
-  readonly limitRequests: Middleware;
-  readonly jsonBody: Middleware;
 
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;

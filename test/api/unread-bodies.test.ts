@@ -1,5 +1,6 @@
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
 import { targetOf } from '../../api/text/endpoints.ts';
 import { callbackReaders } from '../support/media.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
@@ -35,6 +36,16 @@ const LATER_REFUSALS: Readonly<Record<string, Refusal>> = {
   'beyond the limit of requests': { status: 429 },
 };
 
+const PARAMETERS: Readonly<Record<string, string>> = {
+  webhook_id: newId('webhookEndpoint'),
+  delivery_id: newId('delivery'),
+};
+
+/** What may stand in a path; something is refused before the body only when it cannot be an id. */
+function parameterOf(name: string): string {
+  return PARAMETERS[name] ?? 'x';
+}
+
 describe('an answer that comes before the body was read', function () {
   this.timeout(120_000);
   let app: TestApp;
@@ -53,7 +64,10 @@ describe('an answer that comes before the body was read', function () {
     // All that takes a body, be it in the description or not.
     const routed = app.routes
       .map((route) => route.split(' '))
-      .map(([method = '', path = '']) => ({ method, path: path.replaceAll(/:\w+/g, 'x') }));
+      .map(([method = '', path = '']) => ({
+        method,
+        path: path.replaceAll(/:(\w+)/g, (_, name: string) => parameterOf(name)),
+      }));
     const described = await describedEndpoints();
     endpoints = [...routed, ...described.filter(({ path }) => targetOf(path) !== null)]
       .filter(({ method }) => ['POST', 'PUT', 'PATCH'].includes(method))

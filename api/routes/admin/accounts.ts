@@ -1,90 +1,119 @@
-/** Accounts and the money that comes and goes by hand. */
-import type Router from '@koa/router';
-import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
-import { findAccount, insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
-import { adjust, grantSignupCredit } from '../../../db/queries/credits.ts';
+/** Accounts, and the money that comes and goes by hand. */
+import { type Database, isDatabaseError } from '../../../db/database.ts';
+import { insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
+import { adjust as insertAdjustment, grantSignupCredit } from '../../../db/queries/credits.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { isId, newId } from '../../../domain/ids.ts';
+import { newId } from '../../../domain/ids.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
 import { creditOnce } from '../../services/credit-once.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { Context, RequestState } from '../../state.ts';
-import { presentAccount } from './present.ts';
-import { parseAdjustment, parseCreateAccount, parseTopUp } from './schema.ts';
+import { existingAccount } from './existing-account.ts';
+import { AccountSchema, presentAccount } from './present.ts';
+import { adjustmentSchema, createAccountSchema, topUpSchema } from './schema.ts';
 
-export function adminAccountRoutes(router: Router<RequestState>, services: ApiServices): void {
-  const { database } = services;
+const CHECK_VIOLATION = '23514';
 
-  router.post('/admin/v1/accounts', services.requireAdmin, services.jsonBody, async (context) => {
-    const body = parseCreateAccount(context.state.body);
+const TopUpSchema = object({
+  id: idOf('transfer'),
+  object: exactly('topup'),
+  account_id: idOf('account'),
+  amount_usd: usd('What was credited'),
+  reference: text(),
+  created_at: unixSeconds('When it was credited'),
+  applied: boolean('False when the reference had credited it before'),
+});
+
+export const createAccount = endpoint({
+  id: 'createAccount',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts',
+  access: 'admin',
+  summary: 'Create an account',
+  body: jsonBody('CreateAccount', createAccountSchema),
+  answers: { 201: dataOf(AccountSchema, 'The account') },
+  handle: async ({ body }, services) => {
     const id = newId('account');
     const signupCredit = parseUsd(body.signup_credit_usd ?? 0);
-    await database.transaction(async (transaction) => {
+    await services.database.transaction(async (transaction) => {
       await insertAccount(transaction, { id, name: body.name });
       if (signupCredit > 0n) await grantSignupCredit(transaction, id, signupCredit);
     });
-    context.status = 201;
-    context.body = { data: await showAccount(id) };
-  });
+    return { data: await show(id, services) };
+  },
+});
 
-  router.get('/admin/v1/accounts/:accountId', services.requireAdmin, async (context) => {
-    context.body = { data: await showAccount(accountIdOf(context)) };
-  });
+export const getAccount = endpoint({
+  id: 'getAccount',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}',
+  access: 'admin',
+  summary: 'Get an account with its balances',
+  answers: { 200: dataOf(AccountSchema, 'The account') },
+  handle: async ({ params }, services) => ({ data: await show(params.account_id, services) }),
+});
 
-  router.post('/admin/v1/accounts/:accountId/topups', services.requireAdmin, services.jsonBody, async (context) => {
-    const accountId = await existingAccount(context);
-    const { amount_usd, reference } = parseTopUp(context.state.body);
-    const amount = parseUsd(amount_usd);
-    const credited = await creditOnce(database, { accountId, amount, reference });
-    context.status = credited.applied ? 201 : 200;
-    context.body = {
+export const topUp = endpoint({
+  id: 'topUp',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/topups',
+  access: 'admin',
+  summary: 'Credit a payment',
+  description: 'A reference credits once: the same again answers 200 and changes nothing, with another amount 409.',
+  body: jsonBody('TopUp', topUpSchema),
+  answers: { 200: dataOf(TopUpSchema, 'It was credited before'), 201: dataOf(TopUpSchema, 'It is credited') },
+  refusals: ['idempotency_conflict'],
+  handle: async ({ params, body: { amount_usd, reference }, context }, { database }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
+    const credited = await creditOnce(database, { accountId, amount: parseUsd(amount_usd), reference });
+    if (credited.applied) context.status = 201;
+    return {
       data: {
         id: credited.transferId,
         object: 'topup',
         account_id: accountId,
         amount_usd: toUsdNumber(credited.amount),
         reference,
-        created_at: Math.floor(credited.createdAt.getTime() / 1000),
+        created_at: toUnixSeconds(credited.createdAt),
         applied: credited.applied,
       },
     };
-  });
+  },
+});
 
-  router.post(
-    '/admin/v1/accounts/:accountId/adjustments',
-    services.requireAdmin,
-    services.jsonBody,
-    async (context) => {
-      const accountId = await existingAccount(context);
-      const { amount_usd, reason, author = 'admin' } = parseAdjustment(context.state.body);
-      const transferId = await adjust(database, { accountId, amount: parseUsd(amount_usd), author, reason }).catch(
-        (error: unknown) => {
-          if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-          throw new ServiceError('insufficient_credits', 'The account has less funded credit than is to be taken.');
-        },
-      );
-      context.status = 201;
-      context.body = { data: { id: transferId, object: 'adjustment', account: await showAccount(accountId) } };
-    },
-  );
+export const adjust = endpoint({
+  id: 'adjust',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/adjustments',
+  access: 'admin',
+  summary: 'Add or take money by hand',
+  body: jsonBody('Adjustment', adjustmentSchema),
+  answers: {
+    201: dataOf(
+      object({ id: idOf('transfer'), object: exactly('adjustment'), account: AccountSchema }),
+      'The ledger has it',
+    ),
+  },
+  refusals: ['insufficient_credits'],
+  handle: async ({ params, body: { amount_usd, reason, author = 'admin' } }, services) => {
+    const { id: accountId } = await existingAccount(services.database, params.account_id);
+    const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
+    const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
+      if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
+      throw new ServiceError('insufficient_credits', 'The account has less funded credit than is to be taken.');
+    });
+    return { data: { id, object: 'adjustment', account: await show(accountId, services) } };
+  },
+});
 
-  async function showAccount(accountId: string) {
-    const account = isId('account', accountId) ? await findAccount(database, accountId) : null;
-    if (!account) throw noSuchAccount();
-    return presentAccount(account, await sumAccountTotals(services.reports, accountId));
-  }
-
-  async function existingAccount(context: Context): Promise<string> {
-    const accountId = accountIdOf(context);
-    if (!isId('account', accountId) || !(await findAccount(database, accountId))) throw noSuchAccount();
-    return accountId;
-  }
-}
-
-function accountIdOf(context: Context): string {
-  return context.params['accountId'] ?? '';
-}
-
-function noSuchAccount(): ServiceError {
-  return new ServiceError('not_found', 'There is no such account. Check the id.');
+async function show(id: string, { database, reports }: { readonly database: Database; readonly reports: Database }) {
+  const account = await existingAccount(database, id);
+  return presentAccount(account, await sumAccountTotals(reports, id));
 }

@@ -1,121 +1,147 @@
 /** What finance reads: the ledger of an account, its daily statements and its usage, and every refund. */
-import type Router from '@koa/router';
-import type { Database } from '../../../db/database.ts';
-import { findAccount } from '../../../db/queries/accounts.ts';
-import { listRefunds, readStatement, streamRefunds } from '../../../db/queries/statements.ts';
-import { listTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
-import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
-import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { isId } from '../../../domain/ids.ts';
-import { sendAll } from '../../exports.ts';
-import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { Context, RequestState } from '../../state.ts';
-import { presentDailyUsage } from '../usage/present.ts';
-import { usagePeriodOf } from '../usage/routes.ts';
-import { idCursor, queryId } from '../webhooks/query.ts';
 import {
+  listRefunds as findRefunds,
+  type Refund,
+  readStatement,
+  streamRefunds,
+} from '../../../db/queries/statements.ts';
+import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
+import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { isId } from '../../../domain/ids.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { aDay, anId, page, pageById, PERIOD } from '../../endpoint/query.ts';
+import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
+import { presentPage } from '../../pagination.ts';
+import { usagePeriod } from '../usage/period.ts';
+import { presentDailyUsage } from '../usage/present.ts';
+import { DAILY_USAGE, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
+import { existingAccount } from './existing-account.ts';
+import {
+  AdminTextRequestSchema,
   DAILY_USAGE_COLUMNS,
   linesOf,
   presentAdminTextUsage,
   presentRefund,
   presentStatement,
   presentStatementLine,
-  presentTransfer,
   refundColumns,
+  RefundSchema,
   STATEMENT_COLUMNS,
+  StatementSchema,
   TEXT_USAGE_COLUMNS,
   TRANSFER_COLUMNS,
 } from './present-finance.ts';
+import { presentTransfer, TransferSchema } from './present.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
-export function adminFinanceRoutes(
-  router: Router<RequestState>,
-  { reports, requireAdmin, temporal }: ApiServices,
-): void {
-  router.get('/admin/v1/accounts/:accountId/ledger', requireAdmin, async (context) => {
-    const accountId = await existingAccount(reports, context);
-    const period = { accountId, from: queryTime(context, 'from'), to: queryTime(context, 'to') };
-    const rows = () => streamTransfers(reports, period);
-    if (sendAll(context, { rows, columns: TRANSFER_COLUMNS, present: presentTransfer })) return;
-    const { limit, after } = pageOf(context, 2);
-    const page = await listTransfers(reports, { ...period, before: ledgerCursor(after), limit: limit + 1 });
-    context.body = presentPage(page, limit, presentTransfer, (row) => [row.createdAt.toISOString(), row.id]);
-  });
+export const listTransfers = endpoint({
+  id: 'listTransfers',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/ledger',
+  access: 'admin',
+  summary: 'List the transfers of an account',
+  description: `As JSON a page, newest first; all rows together are sent oldest first. ${EXPORTS}`,
+  query: { ...PERIOD, ...page(readLedgerPosition) },
+  answers: { 200: orAllRows(pageOf(TransferSchema, 'Transfers')) },
+  handle: async ({ params, query: { cursor: before, limit, ...period }, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
+    const filter = { ...period, accountId };
+    const rows = () => streamTransfers(reports, filter);
+    if (sendAll(context, { rows, columns: TRANSFER_COLUMNS, present: presentTransfer })) return undefined;
+    const found = await findTransfers(reports, { ...filter, before, limit: limit + 1 });
+    return presentPage(found, limit, presentTransfer, ({ createdAt, id }) => [createdAt.toISOString(), id]);
+  },
+});
 
-  router.get('/admin/v1/accounts/:accountId/statements', requireAdmin, async (context) => {
-    const accountId = await existingAccount(reports, context);
-    const date = queryDate(context);
+/** The last transfer of a page. */
+function readLedgerPosition([time = '', id = '', ...others]: readonly string[]): {
+  createdAt: Date;
+  id: string;
+} | null {
+  const createdAt = new Date(time);
+  return Number.isNaN(createdAt.getTime()) || !isId('transfer', id) || others.length > 0 ? null : { createdAt, id };
+}
+
+export const getStatement = endpoint({
+  id: 'getStatement',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/statements',
+  access: 'admin',
+  summary: 'Get the statement of a day',
+  description: EXPORTS,
+  query: { date: aDay('The day, in UTC') },
+  answers: { 200: orAllRows(dataOf(StatementSchema, 'The statement')) },
+  handle: async ({ params, query: { date }, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
     const from = new Date(date);
     const statement = await readStatement(reports, { accountId, from, to: new Date(from.getTime() + MS_PER_DAY) });
     const rows = () => linesOf(statement);
-    if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return;
-    context.body = { data: presentStatement(statement, { accountId, date }) };
-  });
+    if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return undefined;
+    return { data: presentStatement(statement, { accountId, date }) };
+  },
+});
 
-  router.get('/admin/v1/accounts/:accountId/usage', requireAdmin, async (context) => {
-    const accountId = await existingAccount(reports, context);
-    const days = await sumDailyUsage(reports, { accountId, ...usagePeriodOf(context) });
-    if (sendAll(context, { rows: () => days, columns: DAILY_USAGE_COLUMNS, present: presentDailyUsage })) return;
-    context.body = { data: days.map(presentDailyUsage) };
-  });
+export const sumUsageOfAccount = endpoint({
+  id: 'sumUsageOfAccount',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/usage',
+  access: 'admin',
+  summary: 'Sum up what an account used, by day, model and key',
+  description: `${USAGE_DAYS} ${EXPORTS}`,
+  query: PERIOD,
+  answers: { 200: orAllRows(DAILY_USAGE) },
+  handle: async ({ params, query, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
+    const days = await sumDailyUsage(reports, { accountId, ...usagePeriod(query) });
+    const rows = () => days;
+    if (sendAll(context, { rows, columns: DAILY_USAGE_COLUMNS, present: presentDailyUsage })) return undefined;
+    return { data: days.map(presentDailyUsage) };
+  },
+});
 
-  router.get('/admin/v1/accounts/:accountId/usage/requests', requireAdmin, async (context) => {
-    const filter = {
-      accountId: await existingAccount(reports, context),
-      apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
-      model: queryValue(context, 'model'),
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-    };
+export const listTextRequestsOfAccount = endpoint({
+  id: 'listTextRequestsOfAccount',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/usage/requests',
+  access: 'admin',
+  summary: 'List the text requests of an account with their routes, tokens and charges, newest first',
+  description: EXPORTS,
+  query: TEXT_REQUESTS,
+  answers: { 200: orAllRows(pageOf(AdminTextRequestSchema, 'A page of text requests')) },
+  handle: async ({ params, query, context }, { reports }) => {
+    const { id: accountId } = await existingAccount(reports, params.account_id);
+    const { api_key_id: apiKeyId, cursor: before, limit, ...period } = query;
+    const filter = { ...period, accountId, apiKeyId };
     const rows = () => streamTextUsage(reports, filter);
-    if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return;
-    const { limit, after } = pageOf(context, 1);
-    const page = await listTextUsage(reports, { ...filter, before: idCursor('textRequest', after), limit: limit + 1 });
-    context.body = presentPage(page, limit, presentAdminTextUsage, ({ id }) => [id]);
-  });
+    if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return undefined;
+    const found = await listTextUsage(reports, { ...filter, before, limit: limit + 1 });
+    return presentPage(found, limit, presentAdminTextUsage, ({ id }) => [id]);
+  },
+});
 
-  router.get('/admin/v1/refunds', requireAdmin, async (context) => {
-    const filter = {
-      accountId: queryId(context, 'account_id', 'account'),
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-    };
-    const present = (refund: Parameters<typeof presentRefund>[0]) => presentRefund(refund, temporal);
+export const listRefunds = endpoint({
+  id: 'listRefunds',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/refunds',
+  access: 'admin',
+  summary: 'List refunds with what they were for and why, newest first',
+  description: EXPORTS,
+  query: { account_id: anId('account', 'Only refunds to that account'), ...PERIOD, ...pageById('transfer') },
+  answers: { 200: orAllRows(pageOf(RefundSchema, 'A page of refunds')) },
+  handle: async ({ query, context }, { reports, temporal }) => {
+    const { account_id: accountId, cursor: before, limit, ...period } = query;
+    const filter = { ...period, accountId };
+    const present = (refund: Refund) => presentRefund(refund, temporal);
     const rows = () => streamRefunds(reports, filter);
-    if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return;
-    const { limit, after } = pageOf(context, 1);
-    const page = await listRefunds(reports, { ...filter, before: idCursor('transfer', after), limit: limit + 1 });
-    context.body = presentPage(page, limit, present, ({ id }) => [id]);
-  });
-}
-
-async function existingAccount(database: Database, context: Context): Promise<string> {
-  const accountId = context.params['accountId'] ?? '';
-  if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
-    throw new ServiceError('not_found', 'There is no such account. Check the id.');
-  }
-  return accountId;
-}
-
-/** The position of the last transfer of the previous page. @throws ServiceError `bad_request` */
-function ledgerCursor(after: readonly string[] | undefined): { createdAt: Date; id: string } | undefined {
-  if (!after) return undefined;
-  const [time = '', id = ''] = after;
-  const createdAt = new Date(time);
-  if (Number.isNaN(createdAt.getTime()) || !isId('transfer', id)) {
-    throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
-  }
-  return { createdAt, id };
-}
-
-/** A day in UTC, as YYYY-MM-DD. @throws ServiceError `bad_request` */
-function queryDate(context: Context): string {
-  const date = queryValue(context, 'date') ?? '';
-  const moment = new Date(date);
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(date) && !Number.isNaN(moment.getTime());
-  // A day that no month has is read as one of the next month.
-  if (!isDay || moment.toISOString().slice(0, 10) !== date) throw badRequest('"date" must be a day such as 2026-11-30');
-  return date;
-}
+    if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return undefined;
+    const found = await findRefunds(reports, { ...filter, before, limit: limit + 1 });
+    return presentPage(found, limit, present, ({ id }) => [id]);
+  },
+});

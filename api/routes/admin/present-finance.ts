@@ -1,13 +1,25 @@
-/** What finance sees. */
+/** How finance sees the ledger, statements, usage and refunds: as objects, and as the columns of exports. */
 import type { Activity, BooksOfAccount, Refund, Statement } from '../../../db/queries/statements.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
-import type { Finding } from '../../../db/reconciliation/check.ts';
 import { formatUsd, toUsdNumber } from '../../../domain/money.ts';
 import type { Column } from '../../exports.ts';
-import { presentTextUsage } from '../usage/present.ts';
-
-export { presentTransfer } from './present.ts';
+import { historyUrl, type HistoryLinks } from '../../history-link.ts';
+import {
+  arrayOf,
+  component,
+  count,
+  exactly,
+  exactUsd,
+  fieldsOf,
+  idOf,
+  isoTime,
+  nullable,
+  object,
+  text,
+  usd,
+} from '../../openapi/json-schema.ts';
+import { presentTextUsage, TEXT_REQUEST_FIELDS } from '../usage/present.ts';
 
 export const TRANSFER_COLUMNS: readonly Column<Transfer>[] = [
   ['created_at', ({ createdAt }) => createdAt.toISOString()],
@@ -50,6 +62,38 @@ export const STATEMENT_COLUMNS: readonly Column<StatementLine>[] = [
   ['total_usd', ({ available, reserved }) => formatUsd(available + reserved)],
 ];
 
+type StatementObject = ReturnType<typeof presentStatement>;
+
+const BOOKS = fieldsOf<StatementObject['opening']>({
+  available_usd: exactUsd('What can be spent'),
+  reserved_usd: exactUsd('What is held for what is under way'),
+  total_usd: exactUsd('Both together'),
+});
+
+export const StatementSchema = component(
+  'Statement',
+  object(
+    fieldsOf<StatementObject>({
+      object: exactly('statement'),
+      account_id: idOf('account'),
+      date: text('The day, in UTC', { format: 'date' }),
+      opening: object(BOOKS),
+      activity: arrayOf(
+        object(
+          fieldsOf<StatementObject['activity'][number]>({
+            kind: text('`topup`, `reservation`, `settlement`, …'),
+            transfers: count('How many'),
+            ...BOOKS,
+          }),
+        ),
+        'What the transfers of each kind changed',
+      ),
+      closing: object(BOOKS),
+    }),
+    'Opening and activity make closing, of each book.',
+  ),
+);
+
 /** Amounts are decimals in texts, so that opening and activity add up to closing for whoever adds them. */
 export function presentStatement(statement: Statement, { accountId, date }: { accountId: string; date: string }) {
   return {
@@ -78,11 +122,27 @@ function presentBooks({ available, reserved }: BooksOfAccount) {
   };
 }
 
-/** Where operators look at histories. */
-export interface HistoryLinks {
-  readonly uiUrl: string;
-  readonly namespace: string;
-}
+export const RefundSchema = component(
+  'Refund',
+  object(
+    fieldsOf<ReturnType<typeof presentRefund>>({
+      id: idOf('transfer'),
+      object: exactly('refund'),
+      created_at: isoTime('When it was given'),
+      account_id: idOf('account'),
+      api_key_id: nullable(idOf('apiKey')),
+      amount_usd: usd('What was given back'),
+      reservation_id: nullable(idOf('transfer', 'The reservation that it resolves')),
+      task_id: nullable(idOf('task')),
+      text_request_id: nullable(idOf('textRequest')),
+      model: nullable(text('The model')),
+      cause: nullable(text('The code of the failure')),
+      message: nullable(text('What the client was told')),
+      request_id: nullable(text('Correlates it with the logs')),
+      history_url: nullable(text('The history of the task in Temporal', { format: 'uri' })),
+    }),
+  ),
+);
 
 export function presentRefund(refund: Refund, temporal: HistoryLinks) {
   return {
@@ -99,13 +159,13 @@ export function presentRefund(refund: Refund, temporal: HistoryLinks) {
     cause: refund.cause,
     message: refund.message,
     request_id: refund.requestId,
-    history_url: historyUrl(refund, temporal),
+    history_url: historyOf(refund, temporal),
   };
 }
 
 /** Text requests have no history. */
-function historyUrl({ taskId }: Refund, { uiUrl, namespace }: HistoryLinks): string | null {
-  return taskId && `${uiUrl}/namespaces/${encodeURIComponent(namespace)}/workflows/${taskId}`;
+function historyOf({ taskId }: Refund, temporal: HistoryLinks): string | null {
+  return taskId && historyUrl(temporal, taskId);
 }
 
 export const refundColumns = (temporal: HistoryLinks): readonly Column<Refund>[] => [
@@ -121,7 +181,7 @@ export const refundColumns = (temporal: HistoryLinks): readonly Column<Refund>[]
   ['cause', ({ cause }) => cause],
   ['message', ({ message }) => message],
   ['request_id', ({ requestId }) => requestId],
-  ['history_url', (refund) => historyUrl(refund, temporal)],
+  ['history_url', (refund) => historyOf(refund, temporal)],
 ];
 
 export const DAILY_USAGE_COLUMNS: readonly Column<DailyUsage>[] = [
@@ -138,6 +198,23 @@ export const DAILY_USAGE_COLUMNS: readonly Column<DailyUsage>[] = [
   ['billable_duration_seconds', ({ billableSeconds }) => billableSeconds],
   ['charged_usd', ({ charged }) => formatUsd(charged)],
 ];
+
+export const AdminTextRequestSchema = component(
+  'AdminTextRequest',
+  object(
+    {
+      ...TEXT_REQUEST_FIELDS,
+      ...fieldsOf<Omit<ReturnType<typeof presentAdminTextUsage>, keyof ReturnType<typeof presentTextUsage>>>({
+        account_id: idOf('account'),
+        upstream: nullable(text('The provider that it was sent to')),
+        upstream_format: nullable(text('The wire format that the provider speaks')),
+        held_usd: usd('What was held before the model was called'),
+        absorbed_usd: usd('What it cost beyond what the account had'),
+      }),
+    },
+    'A text request that ended, as operators see it.',
+  ),
+);
 
 /** A text request as its account sees it, and what only operators see: the route, what was held and who bore what. */
 export function presentAdminTextUsage(usage: TextUsage) {
@@ -176,11 +253,4 @@ export const TEXT_USAGE_COLUMNS: readonly Column<TextUsage>[] = [
   ['absorbed_usd', ({ absorbed }) => formatUsd(absorbed)],
   ['latency_ms', ({ latencyMs }) => latencyMs],
   ['first_byte_ms', ({ firstByteMs }) => firstByteMs],
-];
-
-export const FINDING_COLUMNS: readonly Column<Finding>[] = [
-  ['check', ({ check }) => check],
-  ['subject', ({ subject }) => subject],
-  ['detail', ({ detail }) => detail],
-  ['remedy', ({ remedy }) => remedy],
 ];

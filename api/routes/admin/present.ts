@@ -1,10 +1,12 @@
-/** What operators see. */
+/** How operators see accounts, keys, transfers and tasks. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
-import { presentTask } from '../../../domain/task-object.ts';
+import { presentTask, type TaskObject } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import {
   arrayOf,
   boolean,
@@ -13,6 +15,7 @@ import {
   fieldsOf,
   idOf,
   integer,
+  isoTime,
   nullable,
   object,
   optional,
@@ -20,6 +23,39 @@ import {
   unixSeconds,
   usd,
 } from '../../openapi/json-schema.ts';
+import { TASK_FIELDS } from '../tasks/present.ts';
+
+type AccountObject = ReturnType<typeof presentAccount>;
+
+export const AccountSchema = component(
+  'Account',
+  object(
+    fieldsOf<AccountObject>({
+      id: idOf('account'),
+      object: exactly('account'),
+      name: text('For people'),
+      created_at: unixSeconds('When it was created'),
+      topped_up: boolean('Whether it ever topped up, which unlocks all models'),
+      balances: object(
+        fieldsOf<AccountObject['balances']>({
+          available_usd: usd('What can be spent'),
+          funded_usd: usd('The part of it that was paid for'),
+          signup_usd: usd('The part of it that was given'),
+          reserved_usd: usd('Held for what is under way'),
+        }),
+      ),
+      totals: object(
+        fieldsOf<AccountObject['totals']>({
+          topped_up_usd: usd('Paid in'),
+          signup_granted_usd: usd('Given'),
+          charged_usd: usd('Charged'),
+          refunded_usd: usd('Refunded'),
+          adjusted_usd: usd('Added by hand, less what was taken'),
+        }),
+      ),
+    }),
+  ),
+);
 
 export function presentAccount(account: Account, totals: AccountTotals) {
   const available = account.fundedAvailable + account.signupAvailable;
@@ -28,7 +64,7 @@ export function presentAccount(account: Account, totals: AccountTotals) {
     id: account.id,
     object: 'account',
     name: account.name,
-    created_at: secondsOf(account.createdAt),
+    created_at: toUnixSeconds(account.createdAt),
     topped_up: account.toppedUpAt !== null,
     balances: {
       available_usd: toUsdNumber(available),
@@ -84,11 +120,37 @@ export function presentKey(key: ApiKey, secret?: string) {
     models: key.models,
     ip_allowlist: key.ipAllowlist,
     rate_limit_rpm: key.rateLimitRpm,
-    expires_at: key.expiresAt && secondsOf(key.expiresAt),
+    expires_at: key.expiresAt && toUnixSeconds(key.expiresAt),
     disabled: key.disabledAt !== null,
-    created_at: secondsOf(key.createdAt),
+    created_at: toUnixSeconds(key.createdAt),
   };
 }
+
+export const TransferSchema = component(
+  'Transfer',
+  object(
+    fieldsOf<ReturnType<typeof presentTransfer>>({
+      id: idOf('transfer'),
+      object: exactly('transfer'),
+      created_at: isoTime('When the money moved'),
+      kind: text('`topup`, `reservation`, `settlement`, …'),
+      debit: text('The book that it left'),
+      credit: text('The book that it entered'),
+      amount_usd: usd('The amount, above 0'),
+      signup_usd: usd('The part of it that is signup credit'),
+      released_usd: usd('Given back of the reservation, in a settlement of less'),
+      pending_id: nullable(idOf('transfer', 'The reservation that this resolves')),
+      account_id: idOf('account'),
+      api_key_id: nullable(idOf('apiKey')),
+      task_id: nullable(idOf('task')),
+      text_request_id: nullable(text()),
+      reference: nullable(text('Of a top-up')),
+      author: nullable(text('Of an adjustment')),
+      reason: nullable(text('Of an adjustment')),
+    }),
+    'One row of the ledger, with both of its legs.',
+  ),
+);
 
 export function presentTransfer(transfer: Transfer) {
   return {
@@ -112,8 +174,26 @@ export function presentTransfer(transfer: Transfer) {
   };
 }
 
+export const AdminTaskSchema = component(
+  'AdminTask',
+  object({
+    ...TASK_FIELDS,
+    ...fieldsOf<Omit<ReturnType<typeof presentAdminTask>, keyof TaskObject>>({
+      account_id: idOf('account'),
+      api_key_id: idOf('apiKey'),
+      provider: text('Who renders it'),
+      provider_job_id: nullable(text('What the provider calls it')),
+      reservation_id: idOf('transfer', 'The transfer that holds the price'),
+      resolution_id: nullable(idOf('transfer', 'The transfer that charged or refunded it')),
+      deadline_at: unixSeconds('When it is given up'),
+      workflow_id: text('Its workflow'),
+      history_url: text('The history of the workflow', { format: 'uri' }),
+    }),
+  }),
+);
+
 /** The task as its owner sees it, and what only operators see. */
-export function presentAdminTask(task: Task, temporal: { uiUrl: string; namespace: string }) {
+export function presentAdminTask(task: Task, temporal: HistoryLinks) {
   return {
     ...presentTask(task),
     account_id: task.accountId,
@@ -122,12 +202,8 @@ export function presentAdminTask(task: Task, temporal: { uiUrl: string; namespac
     provider_job_id: task.providerJobId,
     reservation_id: task.reservationId,
     resolution_id: task.resolutionId,
-    deadline_at: secondsOf(task.deadlineAt),
+    deadline_at: toUnixSeconds(task.deadlineAt),
     workflow_id: task.id,
-    history_url: `${temporal.uiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${task.id}`,
+    history_url: historyUrl(temporal, task.id),
   };
-}
-
-function secondsOf(moment: Date): number {
-  return Math.floor(moment.getTime() / 1000);
 }

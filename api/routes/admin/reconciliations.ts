@@ -1,55 +1,130 @@
 /** Reconciliations: run one now, read its report, see the earlier ones. */
-import type Router from '@koa/router';
+import type { Database } from '../../../db/database.ts';
 import {
   findReconciliation,
   insertReconciliation,
-  listReconciliations,
+  listReconciliations as findReconciliations,
   type Reconciliation,
 } from '../../../db/queries/reconciliations.ts';
-import { ServiceError } from '../../../domain/errors.ts';
+import type { Finding } from '../../../db/reconciliation/check.ts';
 import { newId } from '../../../domain/ids.ts';
-import { sendAll } from '../../exports.ts';
-import { pageOf, presentPage } from '../../pagination.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
-import { idCursor } from '../webhooks/query.ts';
-import { FINDING_COLUMNS } from './present-finance.ts';
+import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { pageById } from '../../endpoint/query.ts';
+import { type Column, orAllRows, sendAll } from '../../exports.ts';
+import {
+  arrayOf,
+  component,
+  count,
+  exactly,
+  fieldsOf,
+  idOf,
+  isoTime,
+  nullable,
+  object,
+  oneOfTexts,
+  text,
+} from '../../openapi/json-schema.ts';
+import { presentPage } from '../../pagination.ts';
 
-export function adminReconciliationRoutes(
-  router: Router<RequestState>,
-  { database, requireAdmin, startReconciliation }: ApiServices,
-): void {
-  router.post('/admin/v1/reconciliations', requireAdmin, async (context) => {
+const RECONCILIATION_FIELDS = fieldsOf<ReturnType<typeof presentReconciliation>>({
+  id: idOf('reconciliation'),
+  object: exactly('reconciliation'),
+  status: oneOfTexts(['running', 'clean', 'findings'], 'What came of it'),
+  requested_by: oneOfTexts(['schedule', 'operator']),
+  created_at: isoTime('When it was asked for'),
+  finished_at: nullable(isoTime('When it ended')),
+  findings_total: count('How many rows do not agree with the others'),
+  checks: arrayOf(
+    object({
+      check: text('Its name'),
+      question: text(),
+      findings: count('How many there are'),
+      duration_ms: count('Ms'),
+    }),
+    'Empty while it runs',
+  ),
+});
+
+const ReconciliationSchema = component('Reconciliation', object(RECONCILIATION_FIELDS));
+
+const ReportSchema = component(
+  'ReconciliationReport',
+  object({
+    ...RECONCILIATION_FIELDS,
+    ...fieldsOf<Pick<ReturnType<typeof presentReport>, 'findings'>>({
+      findings: arrayOf(
+        object({
+          check: text('Which check found it'),
+          subject: text('The id of the row'),
+          detail: text('What is wrong; amounts are in pico-USD'),
+          remedy: text('What to do about it'),
+        }),
+        'The first hundred of each check',
+      ),
+    }),
+  }),
+);
+
+export const reconcile = endpoint({
+  id: 'reconcile',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/reconciliations',
+  access: 'admin',
+  summary: 'Compare the books with each other and with Temporal, now',
+  description: 'Answers at once; the report is read when it is ready. It is also made every hour.',
+  answers: { 201: dataOf(ReconciliationSchema, 'It runs') },
+  refusals: ['processing_unavailable'],
+  handle: async (_, { database, startReconciliation }) => {
     const id = newId('reconciliation');
     await startReconciliation(id);
     // Its workflow notes it as well; whoever is first.
     await insertReconciliation(database, { id, requestedBy: 'operator' });
-    context.status = 201;
-    context.body = { data: presentReconciliation(await existing(id)) };
-  });
+    return { data: presentReconciliation(await existing(database, id)) };
+  },
+});
 
-  router.get('/admin/v1/reconciliations/:reconciliationId', requireAdmin, async (context) => {
-    const reconciliation = await existing(context.params['reconciliationId'] ?? '');
+export const listReconciliations = endpoint({
+  id: 'listReconciliations',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/reconciliations',
+  access: 'admin',
+  summary: 'List reconciliations, newest first',
+  query: pageById('reconciliation'),
+  answers: { 200: pageOf(ReconciliationSchema, 'A page of reconciliations') },
+  handle: async ({ query: { cursor: before, limit } }, { database }) => {
+    const found = await findReconciliations(database, { before, limit: limit + 1 });
+    return presentPage(found, limit, presentReconciliation, ({ id }) => [id]);
+  },
+});
+
+export const getReconciliation = endpoint({
+  id: 'getReconciliation',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/reconciliations/{reconciliation_id}',
+  access: 'admin',
+  summary: 'Get the report of a reconciliation',
+  description: 'By `Accept: text/csv` or `application/x-ndjson` its findings, a line each.',
+  answers: { 200: orAllRows(dataOf(ReportSchema, 'The report')) },
+  handle: async ({ params, context }, { database }) => {
+    const reconciliation = await existing(database, params.reconciliation_id);
     const rows = () => reconciliation.report?.findings ?? [];
-    if (sendAll(context, { rows, columns: FINDING_COLUMNS, present: (finding) => finding })) return;
-    context.body = { data: presentReconciliationWithFindings(reconciliation) };
-  });
+    if (sendAll(context, { rows, columns: FINDING_COLUMNS, present: (finding) => finding })) return undefined;
+    return { data: presentReport(reconciliation) };
+  },
+});
 
-  router.get('/admin/v1/reconciliations', requireAdmin, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const before = idCursor('reconciliation', after);
-    const rows = await listReconciliations(database, { before, limit: limit + 1 });
-    context.body = presentPage(rows, limit, presentReconciliation, ({ id }) => [id]);
-  });
-
-  async function existing(id: string): Promise<Reconciliation> {
-    const reconciliation = await findReconciliation(database, id);
-    if (!reconciliation) throw new ServiceError('not_found', 'There is no such reconciliation. Check the id.');
-    return reconciliation;
-  }
+async function existing(database: Database, id: string): Promise<Reconciliation> {
+  const reconciliation = await findReconciliation(database, id);
+  if (!reconciliation) throw noSuch('reconciliation');
+  return reconciliation;
 }
 
-export function presentReconciliation({ id, requestedBy, createdAt, finishedAt, report }: Reconciliation) {
+function presentReconciliation({ id, requestedBy, createdAt, finishedAt, report }: Reconciliation) {
   const findings = report?.checks.reduce((total, check) => total + check.findings, 0) ?? 0;
   return {
     id,
@@ -68,7 +143,13 @@ export function presentReconciliation({ id, requestedBy, createdAt, finishedAt, 
   };
 }
 
-export function presentReconciliationWithFindings(reconciliation: Reconciliation) {
-  const { report } = reconciliation;
-  return { ...presentReconciliation(reconciliation), findings: report?.findings ?? [] };
+function presentReport(reconciliation: Reconciliation) {
+  return { ...presentReconciliation(reconciliation), findings: reconciliation.report?.findings ?? [] };
 }
+
+const FINDING_COLUMNS: readonly Column<Finding>[] = [
+  ['check', ({ check }) => check],
+  ['subject', ({ subject }) => subject],
+  ['detail', ({ detail }) => detail],
+  ['remedy', ({ remedy }) => remedy],
+];

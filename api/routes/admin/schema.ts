@@ -2,7 +2,7 @@
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { parseUsd } from '../../../domain/money.ts';
-import { createValidator, freeText } from '../../validation.ts';
+import { freeText } from '../../validation.ts';
 
 /** More than anybody tops up, and small enough for every column. */
 const MAX_AMOUNT_USD = 10 ** 12;
@@ -160,8 +160,3 @@ export const updateKeySchema = Joi.object<UpdateKeyBody>({
   ...keyFields,
   disabled: Joi.boolean().description('Whether the key is refused for now'),
 });
-
-export const parseCreateAccount = createValidator(createAccountSchema);
-export const parseTopUp = createValidator(topUpSchema);
-export const parseAdjustment = createValidator(adjustmentSchema);
-export const parseOperatorAction = createValidator(operatorActionSchema);

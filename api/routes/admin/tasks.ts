@@ -1,36 +1,143 @@
-/** Tasks of all accounts, with links to their histories. */
-import type Router from '@koa/router';
+/** Tasks of all accounts, their stories, and what operators do to single ones. */
+import type { Database } from '../../../db/database.ts';
+import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
+import { recordOperatorAction } from '../../../db/queries/operator-actions.ts';
 import { findTask, listTasks } from '../../../db/queries/tasks.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
-import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
-import { queryStatus, taskCursor } from '../tasks/query.ts';
-import { presentAdminTask } from './present.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import { WEBHOOKS } from '../../../domain/policy.ts';
+import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
+import { type Answer, dataOf, pageOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { anyText, oneOf, pageById, PERIOD } from '../../endpoint/query.ts';
+import { integer, object, text } from '../../openapi/json-schema.ts';
+import { presentPage } from '../../pagination.ts';
+import { cancelTask as cancel } from '../../services/cancel-task.ts';
+import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
+import { AdminTaskSchema, presentAdminTask } from './present.ts';
+import {
+  ExplanationSchema,
+  OPERATOR_ACTION_FIELDS,
+  presentExplanation,
+  presentOperatorAction,
+} from './present-explanation.ts';
+import { operatorActionSchema } from './schema.ts';
 
-export function adminTaskRoutes(router: Router<RequestState>, { database, temporal, requireAdmin }: ApiServices): void {
-  router.get('/admin/v1/tasks', requireAdmin, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const tasks = await listTasks(database, {
-      accountId: queryValue(context, 'account_id'),
-      status: queryStatus(context),
-      model: queryValue(context, 'model'),
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-      before: taskCursor(after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(
+/** More than any account has endpoints. */
+const MAX_REDELIVERIES = 500;
+
+const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
+
+export const listAllTasks = endpoint({
+  id: 'listAllTasks',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/tasks',
+  access: 'admin',
+  summary: 'List tasks of all accounts, newest first',
+  query: {
+    account_id: anyText('Only tasks of that account'),
+    status: oneOf(TASK_STATUSES, 'Only tasks in that state'),
+    model: anyText('Only tasks of that model'),
+    ...PERIOD,
+    ...pageById('task'),
+  },
+  answers: { 200: pageOf(AdminTaskSchema, 'A page of tasks') },
+  handle: async ({ query: { account_id: accountId, cursor: before, limit, ...filter } }, { database, temporal }) => {
+    const tasks = await listTasks(database, { ...filter, accountId, before, limit: limit + 1 });
+    return presentPage(
       tasks,
       limit,
       (task) => presentAdminTask(task, temporal),
-      (task) => [task.id],
+      ({ id }) => [id],
     );
-  });
+  },
+});
 
-  router.get('/admin/v1/tasks/:taskId', requireAdmin, async (context) => {
-    const task = await findTask(database, context.params['taskId'] ?? '');
-    if (!task) throw new ServiceError('not_found', 'There is no such task. Check the id.');
-    context.body = { data: presentAdminTask(task, temporal) };
-  });
+export const getAnyTask = endpoint({
+  id: 'getAnyTask',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/tasks/{task_id}',
+  access: 'admin',
+  summary: 'Get a task of any account, with a link to its history',
+  answers: { 200: dataOf(AdminTaskSchema, 'The task') },
+  handle: async ({ params }, { database, temporal }) => {
+    return { data: presentAdminTask(await existingTask(database, params.task_id), temporal) };
+  },
+});
+
+export const cancelTask = endpoint({
+  id: 'cancelTask',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/tasks/{task_id}/cancel',
+  access: 'admin',
+  summary: 'End a running task and refund it',
+  body: actionBody,
+  answers: { 202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, task: AdminTaskSchema }), 'The task is being ended') },
+  refusals: ['processing_unavailable'],
+  handle: async ({ params, body: { reason, author = 'admin' } }, services) => {
+    const { database, temporal } = services;
+    const action = await cancel(services, await existingTask(database, params.task_id), { author, reason });
+    const task = presentAdminTask(await existingTask(database, params.task_id), temporal);
+    return { data: { ...presentOperatorAction(action), task } };
+  },
+});
+
+export const redeliverTask = endpoint({
+  id: 'redeliverTask',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/tasks/{task_id}/redeliver',
+  access: 'admin',
+  summary: 'Send the events of a task again',
+  body: actionBody,
+  answers: {
+    202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, count: integer() }), 'How many deliveries are on their way again'),
+  },
+  handle: async ({ params, body: { reason, author = 'admin' } }, { database }) => {
+    const { id: taskId } = await existingTask(database, params.task_id);
+    return database.transaction(async (transaction) => {
+      const { count } = await requestRedeliveries(transaction, { taskId, limit: MAX_REDELIVERIES });
+      if (count === 0) throw nothingToSend();
+      const action = await recordOperatorAction(transaction, { taskId, kind: 'redeliver', author, reason });
+      return { data: { ...presentOperatorAction(action), count } };
+    });
+  },
+});
+
+export const explainTask = endpoint({
+  id: 'explainTask',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/tasks/{task_id}/explanation',
+  access: 'admin',
+  summary: 'Tell the story of a task',
+  description:
+    'What its row, the ledger, its workflow, its deliveries and operators know of it. As plain text by `Accept`.',
+  answers: { 200: asTextToo(dataOf(ExplanationSchema, 'The story')) },
+  handle: async ({ params, context }, services) => {
+    const explanation = await explain(services, await existingTask(services.database, params.task_id));
+    if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
+    return { data: presentExplanation(explanation, services.temporal) };
+  },
+});
+
+function asTextToo(answer: Answer): Answer {
+  return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
+}
+
+async function existingTask(database: Database, id: string): Promise<Task> {
+  const task = await findTask(database, id);
+  if (!task) throw noSuch('task');
+  return task;
+}
+
+function nothingToSend() {
+  return badRequest(
+    'The task has no delivery that can be sent again: no endpoint wanted its event, they are disabled or deleted by now, ' +
+      `or each delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
+  );
 }

@@ -1,6 +1,30 @@
 import type { Account } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
+import { boolean, component, exactly, fieldsOf, idOf, nullable, object, usd } from '../../openapi/json-schema.ts';
+
+type BalanceObject = ReturnType<typeof presentBalance>;
+
+export const BalanceSchema = component(
+  'Balance',
+  object(
+    fieldsOf<BalanceObject>({
+      object: exactly('balance'),
+      available_usd: usd('What can be spent'),
+      funded_usd: usd('The part of it that was paid for'),
+      signup_usd: usd('The part of it that was given'),
+      reserved_usd: usd('Held for what is under way'),
+      topped_up: boolean('Whether the account ever topped up, which unlocks all models'),
+      key: object(
+        fieldsOf<BalanceObject['key']>({
+          id: idOf('apiKey'),
+          used_usd: usd('What the calling key was charged and holds'),
+          usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
+        }),
+      ),
+    }),
+  ),
+);
 
 export function presentBalance(account: Account, key: ApiKey) {
   return {

@@ -1,19 +1,21 @@
 /** What the calling account has. */
-import type Router from '@koa/router';
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
-import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type RequestState } from '../../state.ts';
-import { presentBalance } from './present.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { BalanceSchema, presentBalance } from './present.ts';
 
-export function balanceRoutes(
-  router: Router<RequestState>,
-  { database, authenticate, limitRequests }: ApiServices,
-): void {
-  router.get('/v1/balance', authenticate, limitRequests, async (context) => {
-    const { account, key } = callerOf(context);
+export const getBalance = endpoint({
+  id: 'getBalance',
+  tag: 'Account',
+  method: 'get',
+  path: '/v1/balance',
+  access: 'key',
+  summary: 'Get what the account has',
+  answers: { 200: dataOf(BalanceSchema, 'The balance') },
+  handle: async ({ caller: { account, key } }, { database }) => {
     const found = await againIfLost(() => findAccount(database, account.id));
     if (!found) throw new Error(`account ${account.id} cannot have disappeared`);
-    context.body = { data: presentBalance(found, key) };
-  });
-}
+    return { data: presentBalance(found, key) };
+  },
+});

@@ -1,5 +1,4 @@
 /** Where a payment provider announces payments (docs/finance.md, "Payments"). Not part of the public contract. */
-import type Router from '@koa/router';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
@@ -11,39 +10,61 @@ import {
   UnusablePaymentEventError,
   verifyPaymentEvent,
 } from '../../../providers/payment-events.ts';
-import { readBody, readJson } from '../../middlewares/json-body.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { signedBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { readJson } from '../../middlewares/json-body.ts';
+import { text } from '../../openapi/json-schema.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
-import type { RequestState } from '../../state.ts';
-import { presentCreditedPayment, presentIgnoredEvent } from './present.ts';
+import { PaymentEventSchema, presentCreditedPayment, presentIgnoredEvent } from './present.ts';
 
 /** Events are far smaller. */
 const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
 
-/** @param secret what the payment provider signs with */
-export function paymentEventRoutes(router: Router<RequestState>, { database, log }: ApiServices, secret: string): void {
-  router.post('/v1/payment-events', async (context) => {
-    const rawBody = await readBody(context.req, BODY_LIMITS.maxBytes);
+/** Served where the secret of the payment provider is configured. */
+export const announcePayment = endpoint({
+  id: 'announcePayment',
+  tag: 'Service',
+  method: 'post',
+  path: '/v1/payment-events',
+  access: 'open',
+  summary: 'For the payment provider: announce that something was paid',
+  description:
+    'Signed and shaped as Stripe’s events. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
+    'account that `metadata.account_id` names, once for each payment; other events are ignored.',
+  headers: [
+    {
+      name: 'stripe-signature',
+      in: 'header',
+      description: '`t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`; at most 5 minutes old',
+      schema: text(),
+    },
+  ],
+  body: signedBody(BODY_LIMITS.maxBytes),
+  answers: { 200: dataOf(PaymentEventSchema, 'Credited, or nothing to credit') },
+  refusals: ['not_found', 'idempotency_conflict', 'internal_error'],
+  handle: async ({ body: readBody, context }, services) => {
+    const { paymentWebhookSecret: secret } = services;
+    if (secret === null) throw new Error('payment events are served without a secret');
+    const rawBody = await readBody();
     verify(context.get('stripe-signature'), rawBody, secret);
     const event = read(await readJson(rawBody, BODY_LIMITS));
-    if ('ignored' in event) {
-      context.body = { data: presentIgnoredEvent(event.ignored) };
-      return;
-    }
-    context.body = { data: await credit(event.payment) };
-  });
+    if ('ignored' in event) return { data: presentIgnoredEvent(event.ignored) };
+    return { data: await credit(event.payment, services) };
+  },
+});
 
-  async function credit({ id, accountId, amount }: Payment) {
-    try {
-      if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
-        throw new ServiceError('not_found', 'There is no such account. Check the account_id in the metadata.');
-      }
-      // An operator who credits a payment by hand uses the same reference.
-      return presentCreditedPayment(await creditOnce(database, { accountId, amount, reference: `payment:${id}` }));
-    } catch (error) {
-      if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
-      throw error;
+async function credit({ id, accountId, amount }: Payment, { database, log }: ApiServices) {
+  try {
+    if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
+      throw new ServiceError('not_found', 'There is no such account. Check the account_id in the metadata.');
     }
+    // An operator who credits a payment by hand uses the same reference.
+    return presentCreditedPayment(await creditOnce(database, { accountId, amount, reference: `payment:${id}` }));
+  } catch (error) {
+    if (error instanceof ServiceError) log.warn({ paymentId: id, code: error.code }, 'a payment was not credited');
+    throw error;
   }
 }
 

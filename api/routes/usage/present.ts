@@ -1,5 +1,44 @@
+/** How usage is shown. */
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import {
+  arrayOf,
+  boolean,
+  component,
+  count,
+  exactly,
+  fieldsOf,
+  idOf,
+  nullable,
+  object,
+  oneOfTexts,
+  text,
+  unixSeconds,
+  usd,
+} from '../../openapi/json-schema.ts';
+
+export const DailyUsageSchema = component(
+  'DailyUsage',
+  object(
+    fieldsOf<ReturnType<typeof presentDailyUsage>>({
+      object: exactly('daily_usage'),
+      date: text('The day, in UTC', { format: 'date' }),
+      kind: oneOfTexts(['image', 'video', 'text']),
+      model: text('The model'),
+      api_key_id: idOf('apiKey'),
+      requests: count('Requests and tasks that ended well'),
+      failed: count('Those that failed, free of charge'),
+      input_tokens: count('Whole prompts, cached or not'),
+      cache_read_tokens: count('The part of the input that was read from a cache'),
+      cache_write_tokens: count('The part of the input that was written to a cache'),
+      output_tokens: count('All that was generated, reasoning included'),
+      billable_duration_seconds: count('Seconds of video'),
+      charged_usd: usd('What was charged'),
+    }),
+    'What one key used of one model on one day.',
+  ),
+);
 
 export function presentDailyUsage(usage: DailyUsage) {
   return {
@@ -19,11 +58,42 @@ export function presentDailyUsage(usage: DailyUsage) {
   };
 }
 
+export const TEXT_REQUEST_FIELDS = fieldsOf<ReturnType<typeof presentTextUsage>>({
+  id: idOf('textRequest'),
+  object: exactly('text_request'),
+  created_at: unixSeconds('When it began'),
+  request_id: text('Correlates it with the answer’s `x-request-id`'),
+  api_key_id: idOf('apiKey'),
+  model: text('The model'),
+  format: text('The wire format'),
+  stream: boolean('Whether it was answered as a stream'),
+  outcome: oneOfTexts(
+    ['succeeded', 'disconnected', 'failed', 'abandoned'],
+    'A client that disconnects pays for what was produced; what failed or was abandoned is free',
+  ),
+  error_code: nullable(text('Of a failure')),
+  rates_version: text('The edition of the catalogue that it was priced by'),
+  input_tokens: count('The whole prompt, cached or not'),
+  cache_read_tokens: count('The part of it that was read from a cache'),
+  cache_write_tokens: count('The part of it that was written to a cache'),
+  output_tokens: count('All that was generated, reasoning included'),
+  reasoning_tokens: nullable(count('The part of it that is reasoning, where reported')),
+  estimated: boolean('Whether the gateway counted because the upstream did not'),
+  price_modifiers: arrayOf(
+    object({ kind: oneOfTexts(['tier', 'peak']), factor: text('What every rate was multiplied by') }),
+  ),
+  charged_usd: usd('What was charged'),
+  latency_ms: nullable(count('Until the end')),
+  first_byte_ms: nullable(count('Until the first byte of the answer')),
+});
+
+export const TextRequestSchema = component('TextRequest', object(TEXT_REQUEST_FIELDS, 'A text request that ended.'));
+
 export function presentTextUsage(usage: TextUsage) {
   return {
     id: usage.id,
     object: 'text_request',
-    created_at: Math.floor(usage.createdAt.getTime() / 1000),
+    created_at: toUnixSeconds(usage.createdAt),
     request_id: usage.requestId,
     api_key_id: usage.apiKeyId,
     model: usage.model,

@@ -1,49 +1,57 @@
 /** What the calling account used, by day and request by request. */
-import type Router from '@koa/router';
 import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
-import { badRequest } from '../../../domain/errors.ts';
 import { USAGE } from '../../../domain/policy.ts';
-import { pageOf, presentPage, queryTime, queryValue } from '../../pagination.ts';
-import type { ApiServices } from '../../services/services.ts';
-import { callerOf, type Context, type RequestState } from '../../state.ts';
-import { idCursor, queryId } from '../webhooks/query.ts';
-import { presentDailyUsage, presentTextUsage } from './present.ts';
+import { type Answer, json, pageOf } from '../../endpoint/answers.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { anId, anyText, pageById, PERIOD } from '../../endpoint/query.ts';
+import { arrayOf, object } from '../../openapi/json-schema.ts';
+import { presentPage } from '../../pagination.ts';
+import { usagePeriod } from './period.ts';
+import { DailyUsageSchema, presentDailyUsage, presentTextUsage, TextRequestSchema } from './present.ts';
 
-const MS_PER_DAY = 24 * 60 * 60 * 1000;
+export const USAGE_DAYS = `The last ${USAGE.defaultDays} days where nothing else is asked for, and at most ${USAGE.maxDays}.`;
 
-export function usageRoutes(router: Router<RequestState>, { reports, authenticate, limitRequests }: ApiServices): void {
-  router.get('/v1/usage', authenticate, limitRequests, async (context) => {
-    const { from, to } = usagePeriodOf(context);
-    const days = await sumDailyUsage(reports, { accountId: callerOf(context).account.id, from, to });
-    context.body = { data: days.map(presentDailyUsage) };
-  });
+export const DAILY_USAGE: Answer = {
+  description: 'Newest day first',
+  content: json(object({ data: arrayOf(DailyUsageSchema) })),
+};
 
-  router.get('/v1/usage/requests', authenticate, limitRequests, async (context) => {
-    const { limit, after } = pageOf(context, 1);
-    const requests = await listTextUsage(reports, {
-      accountId: callerOf(context).account.id,
-      apiKeyId: queryId(context, 'api_key_id', 'apiKey'),
-      model: queryValue(context, 'model'),
-      from: queryTime(context, 'from'),
-      to: queryTime(context, 'to'),
-      before: idCursor('textRequest', after),
-      limit: limit + 1,
-    });
-    context.body = presentPage(requests, limit, presentTextUsage, ({ id }) => [id]);
-  });
-}
+/** Which text requests, and which page of them. */
+export const TEXT_REQUESTS = {
+  api_key_id: anId('apiKey', 'Only requests of that key'),
+  model: anyText('Only requests to that model'),
+  ...PERIOD,
+  ...pageById('textRequest'),
+};
 
-/** The last days, today included, where nothing else is asked for. @throws ServiceError `bad_request` */
-export function usagePeriodOf(context: Context): { from: Date; to: Date } {
-  const to = queryTime(context, 'to') ?? new Date();
-  const from = queryTime(context, 'from') ?? startOfDay(new Date(to.getTime() - (USAGE.defaultDays - 1) * MS_PER_DAY));
-  if (from >= to) throw badRequest('"from" must be before "to"');
-  if (to.getTime() - from.getTime() > USAGE.maxDays * MS_PER_DAY) {
-    throw badRequest(`"from" and "to" must be at most ${USAGE.maxDays} days apart`);
-  }
-  return { from, to };
-}
+export const sumUsage = endpoint({
+  id: 'sumUsage',
+  tag: 'Account',
+  method: 'get',
+  path: '/v1/usage',
+  access: 'key',
+  summary: 'Sum up what the account used, by day, model and key',
+  description: `${USAGE_DAYS} Tasks count once they are final.`,
+  query: PERIOD,
+  answers: { 200: DAILY_USAGE },
+  handle: async ({ caller, query }, { reports }) => {
+    const days = await sumDailyUsage(reports, { accountId: caller.account.id, ...usagePeriod(query) });
+    return { data: days.map(presentDailyUsage) };
+  },
+});
 
-function startOfDay(moment: Date): Date {
-  return new Date(Math.floor(moment.getTime() / MS_PER_DAY) * MS_PER_DAY);
-}
+export const listTextRequests = endpoint({
+  id: 'listTextRequests',
+  tag: 'Account',
+  method: 'get',
+  path: '/v1/usage/requests',
+  access: 'key',
+  summary: 'List text requests with their tokens and charges, newest first',
+  query: TEXT_REQUESTS,
+  answers: { 200: pageOf(TextRequestSchema, 'A page of text requests') },
+  handle: async ({ caller, query: { api_key_id: apiKeyId, cursor: before, limit, ...filter } }, { reports }) => {
+    const accountId = caller.account.id;
+    const found = await listTextUsage(reports, { ...filter, accountId, apiKeyId, before, limit: limit + 1 });
+    return presentPage(found, limit, presentTextUsage, ({ id }) => [id]);
+  },
+});

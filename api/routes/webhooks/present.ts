@@ -3,6 +3,7 @@ import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import {
   arrayOf,
   boolean,
@@ -129,11 +130,11 @@ export const AdminDeliverySchema = component(
 );
 
 /** The delivery as its owner sees it, and what only operators see. */
-export function presentAdminDelivery(delivery: Delivery, temporal: { uiUrl: string; namespace: string }) {
+export function presentAdminDelivery(delivery: Delivery, temporal: HistoryLinks) {
   return {
     ...presentDelivery(delivery),
     account_id: delivery.accountId,
     workflow_id: delivery.id,
-    history_url: `${temporal.uiUrl}/namespaces/${encodeURIComponent(temporal.namespace)}/workflows/${delivery.id}`,
+    history_url: historyUrl(temporal, delivery.id),
   };
 }

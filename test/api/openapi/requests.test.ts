@@ -4,10 +4,10 @@ import Joi from 'joi';
 import { toJsonSchema } from '../../../api/openapi/joi-schema.ts';
 import {
   createKeySchema,
-  parseAdjustment,
-  parseCreateAccount,
-  parseOperatorAction,
-  parseTopUp,
+  adjustmentSchema,
+  createAccountSchema,
+  operatorActionSchema,
+  topUpSchema,
   updateKeySchema,
 } from '../../../api/routes/admin/schema.ts';
 import { createImageRequestParser } from '../../../api/routes/images/schema.ts';
@@ -147,25 +147,25 @@ const requests: readonly DescribedRequest[] = [
   },
   {
     schema: 'CreateAccount',
-    parse: parseCreateAccount,
+    parse: createValidator(createAccountSchema),
     good: { name: 'Acme' },
     values: { name: [...texts, 'a'.repeat(201)], signup_credit_usd: [0, '5', -1, 1e13, 'a'] },
   },
   {
     schema: 'TopUp',
-    parse: parseTopUp,
+    parse: createValidator(topUpSchema),
     good: { amount_usd: 25, reference: 'invoice-2031' },
     values: { amount_usd: ['25.5', 0, -1, '-1', 1e13, 'a', null], reference: [...texts, 'a'.repeat(256)] },
   },
   {
     schema: 'Adjustment',
-    parse: parseAdjustment,
+    parse: createValidator(adjustmentSchema),
     good: { amount_usd: -1.5, reason: 'An outage' },
     values: { amount_usd: ['2', '-2', 0, 'a', null], reason: texts, author: texts },
   },
   {
     schema: 'OperatorActionRequest',
-    parse: parseOperatorAction,
+    parse: createValidator(operatorActionSchema),
     good: { reason: 'An outage' },
     values: { reason: texts, author: texts, foo: [1] },
   },
