@@ -1,8 +1,8 @@
-/** Connections to Temporal as the configuration describes it. */
+/** Options of connections to Temporal, from the configuration. */
 import { readFileSync } from 'node:fs';
 import type { TemporalConfig } from '../config.ts';
 
-/** What the SDK's client and worker connections have in common. */
+/** The options that the SDK's client and worker connections share. */
 export function connectionOptions({ address, apiKey, tls }: TemporalConfig) {
   return {
     address,

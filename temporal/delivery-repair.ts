@@ -1,6 +1,6 @@
 /**
- * Gives deliveries back to the relay whose workflow was terminated, or which Temporal has lost, or which ended before the
- * database was restored. A workflow that still runs is left alone, however late.
+ * Returns deliveries to the relay whose workflow was terminated, was lost by Temporal, or ended before the database was
+ * restored. A workflow that is still running is left alone, however late it is.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
@@ -8,12 +8,12 @@ import { claimOverdueDeliveries, restartDelivery } from '../db/queries/deliverie
 import type { WorkflowAccess } from './workflow-access.ts';
 
 export interface DeliveryRepair {
-  /** Looks at some overdue deliveries. @returns whether there may be more */
+  /** Repairs some overdue deliveries. @returns whether there may be more */
   repairSome(): Promise<boolean>;
 }
 
 const BATCH_SIZE = 32;
-/** More than an attempt takes whose worker died. */
+/** Longer than an attempt takes even if its worker dies. */
 const GRACE_SECONDS = 120;
 const AGAIN_SECONDS = 300;
 
@@ -26,14 +26,14 @@ export function createDeliveryRepair({
   database: Database;
   workflows: WorkflowAccess;
   log: Logger;
-  /** How long an attempt that is due is left to the delivery's workflow. */
+  /** How long a due attempt is left to the delivery's workflow. */
   graceSeconds?: number;
 }): DeliveryRepair {
   async function repair(deliveryId: string): Promise<void> {
     const workflow = await workflows.describe(deliveryId);
     if (workflow && workflow.closedAt === null) return;
     if (!(await restartDelivery(database, deliveryId))) return;
-    log.warn({ delivery_id: deliveryId, workflow: workflow?.status ?? 'missing' }, 'restarts an abandoned delivery');
+    log.warn({ delivery_id: deliveryId, workflow: workflow?.status ?? 'missing' }, 'restarting an abandoned delivery');
   }
 
   return {

@@ -1,6 +1,7 @@
 /**
- * Starts the workflows of webhook deliveries that no task's workflow has started, or that waited for their turn: redeliveries,
- * test events, those whose endpoint was busy, and those whose task's workflow died between its end and its children.
+ * Starts the workflows of webhook deliveries that no task's workflow has started, or that waited for their turn:
+ * redeliveries, test events, deliveries to an endpoint that was busy, and those whose task's workflow died after the
+ * task ended but before it started its children.
  */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
@@ -12,14 +13,14 @@ import { shareOf, TASK_QUEUES } from '../domain/task-queues.ts';
 import type { webhookDelivery } from '../workflows/webhook-delivery.ts';
 
 export interface DeliveryStarter {
-  /** Starts deliveries that are due; one that cannot be started comes up again. @returns how many were due */
+  /** Starts deliveries that are due; one that cannot be started is tried again later. @returns how many were due */
   startDue(): Promise<number>;
 }
 
 const BATCH_SIZE = 32;
-/** A server that needs longer is in trouble; the next pass comes back to the delivery. */
+/** A server that takes longer is in trouble; a later pass tries again. */
 const START_DEADLINE_MS = 5_000;
-/** When a delivery that was claimed and not started is due again. */
+/** When a delivery that was claimed but not started is due again. */
 const RETRY_AFTER_SECONDS = 10;
 
 export function createDeliveryStarter({
@@ -37,7 +38,7 @@ export function createDeliveryStarter({
         startOrSignal(client, delivery),
       );
     } catch (error) {
-      log.warn({ err: error, delivery_id: delivery.id }, 'the delivery could not be started yet');
+      log.warn({ err: error, delivery_id: delivery.id }, 'the delivery could not be started; it will be tried again');
       return false;
     }
   }
@@ -57,9 +58,9 @@ export function createDeliveryStarter({
 }
 
 /**
- * A delivery has one workflow at a time; a redelivery that finds the last one still open goes to that one.
+ * A delivery has one workflow at a time; a redelivery that finds the previous one still open signals it.
  *
- * @returns false when the workflow that was found open makes the first attempt, or is about to end without one
+ * @returns false when the open workflow is about to make the first attempt, or to end without one
  */
 async function startOrSignal(
   client: Client,

@@ -1,6 +1,6 @@
 /**
- * Ends a task of a database that was restored to an older moment as the history of its workflow says that it ended, with the
- * ledger row that it had. Who has been told of it is not told again.
+ * Ends a task in a database that was restored to an earlier moment the way its workflow's history says it ended, with
+ * the ledger row that it had. Endpoints that have received its event do not receive it again.
  */
 import type { Database } from '../db/database.ts';
 import { eventOf, type FinishedTask, finishTask } from '../db/queries/finish-task.ts';
@@ -17,7 +17,7 @@ export async function endAsRecorded(
   return finishTask(database, taskId, recorded.ending, event, recorded.resolutionId);
 }
 
-/** Its event is sent again, to all of its endpoints and under a new id, unless all of them are known to have it. */
+/** Its event is sent again, to all endpoints and under a new id, unless all of them are known to have it. */
 async function isToBeAnnounced(
   workflows: Pick<WorkflowAccess, 'describe'>,
   { ending, deliveryIds }: RecordedEnding,

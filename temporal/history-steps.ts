@@ -1,4 +1,4 @@
-/** The history of a workflow as sentences for operators. */
+/** Puts a workflow's history into sentences for operators. */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 
@@ -10,14 +10,14 @@ export interface HistoryStep {
 export type HistoryEvent = NonNullable<History['events']>[number];
 type Timestamp = HistoryEvent['eventTime'];
 export type Payload = Parameters<typeof defaultPayloadConverter.fromPayload>[0];
-/** A failure with what caused it, as histories keep it. */
+/** A failure and its cause, as stored in histories. */
 export interface RecordedFailure {
   readonly message?: string | null;
   readonly applicationFailureInfo?: { readonly type?: string | null } | null;
   readonly cause?: RecordedFailure | null;
 }
 
-/** An activity that has not ended. */
+/** An activity that has not finished. */
 export interface PendingActivity {
   readonly activityId?: string | null;
   readonly attempt?: number | null;
@@ -26,7 +26,7 @@ export interface PendingActivity {
   readonly lastFailure?: RecordedFailure | null;
 }
 
-/** What happened, in order. Steps of Temporal's own bookkeeping are left out. */
+/** What happened, in order, without the events that are Temporal's own bookkeeping. */
 export function readHistorySteps(history: History): readonly HistoryStep[] {
   const events = history.events ?? [];
   const byId = new Map(events.map((event) => [String(event.eventId), event]));
@@ -36,16 +36,18 @@ export function readHistorySteps(history: History): readonly HistoryStep[] {
   });
 }
 
-/** What an activity that has not ended is at. */
+/** The state of an activity that has not finished. */
 export function describePending(history: History, pending: PendingActivity): string {
   const scheduled = (history.events ?? []).find(
     (event) => event.activityTaskScheduledEventAttributes?.activityId === pending.activityId,
   );
-  const said = (pending.heartbeatDetails?.payloads ?? []).map((payload) => JSON.stringify(decode(payload))).join(', ');
+  const progress = (pending.heartbeatDetails?.payloads ?? [])
+    .map((payload) => JSON.stringify(decode(payload)))
+    .join(', ');
   return [
     `${scheduled ? summaryOf(scheduled) : 'A step'}: under way, attempt ${pending.attempt ?? 1}`,
-    ...(pending.lastFailure ? [`the attempt before failed: ${describeFailure(pending.lastFailure)}`] : []),
-    ...(said ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${said}`] : []),
+    ...(pending.lastFailure ? [`the previous attempt failed: ${describeFailure(pending.lastFailure)}`] : []),
+    ...(progress ? [`heartbeat of ${toDate(pending.lastHeartbeatTime).toISOString()}: ${progress}`] : []),
   ].join('; ');
 }
 
@@ -65,7 +67,7 @@ function describeEvent(event: HistoryEvent, byId: ReadonlyMap<string, HistoryEve
   if (event.workflowExecutionSignaledEventAttributes) {
     return `The signal ${event.workflowExecutionSignaledEventAttributes.signalName} arrived`;
   }
-  if (event.workflowExecutionCancelRequestedEventAttributes) return 'Its cancellation was asked for';
+  if (event.workflowExecutionCancelRequestedEventAttributes) return 'Cancellation was requested';
   return workflowEnd(event);
 }
 
@@ -98,7 +100,7 @@ function describeFailure(failure: RecordedFailure | null | undefined): string {
   return failure.cause ? `${own} (${describeFailure(failure.cause)})` : own;
 }
 
-/** The words that the workflow gave the step for operators. */
+/** The summary that the workflow gave the step for operators. */
 function summaryOf(event: HistoryEvent | undefined): string {
   const summary = event?.userMetadata?.summary;
   if (summary) return String(decode(summary));
@@ -109,7 +111,7 @@ function decode(payload: Payload): unknown {
   try {
     return defaultPayloadConverter.fromPayload(payload);
   } catch {
-    return 'what cannot be read here';
+    return '(unreadable)';
   }
 }
 

@@ -1,12 +1,12 @@
-/** Passes a provider's word that a job has ended on to the workflow that waits for it. */
+/** Passes a provider's announcement that a job has ended to the workflow that waits for it. */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
 import type { jobEnded } from '../workflows/media-task.ts';
 
-/** @throws ServiceError `processing_unavailable` when it cannot be passed on now; polling finds the end all the same */
+/** @throws ServiceError `processing_unavailable` when it cannot be passed on now; polling finds out anyway */
 export type AnnounceJobEnd = (taskId: string) => Promise<void>;
 
-/** A server that needs longer is in trouble; the provider sends its announcement again. */
+/** A server that takes longer is in trouble; the provider will announce it again. */
 const SIGNAL_DEADLINE_MS = 3_000;
 
 export function createJobAnnouncer(client: Client): AnnounceJobEnd {
@@ -16,7 +16,7 @@ export function createJobAnnouncer(client: Client): AnnounceJobEnd {
         client.workflow.getHandle(taskId).signal<[], (typeof jobEnded)['name']>('jobEnded'),
       );
     } catch (error) {
-      // The task ended in the meantime, so nobody waits.
+      // The task has ended in the meantime, so nobody is waiting.
       if (error instanceof WorkflowNotFoundError) return;
       throw new ServiceError('processing_unavailable', 'The announcement could not be passed on. Send it again.', {
         cause: error,

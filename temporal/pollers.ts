@@ -1,8 +1,8 @@
-/** Who asks Temporal for work. */
+/** The workers that poll Temporal. */
 import type { Connection } from '@temporalio/client';
 
 /**
- * @returns the identities (`pid@host`) of the workers that asked for work of the task queue in the last minutes
+ * @returns the identities (`pid@host`) of the workers that have polled the task queue in the last few minutes
  * @throws Error when Temporal does not answer within `timeoutMs`
  */
 export async function listPollers(

@@ -1,4 +1,4 @@
-/** Starts a reconciliation that an operator asks for. */
+/** Starts a reconciliation at an operator's request. */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { ServiceError } from '../domain/errors.ts';
 import { TASK_QUEUES } from '../domain/task-queues.ts';
@@ -7,7 +7,7 @@ import type { reconciliation } from '../workflows/reconciliation.ts';
 /** @throws ServiceError `processing_unavailable` when Temporal does not answer */
 export type StartReconciliation = (reconciliationId: string) => Promise<void>;
 
-/** A server that needs longer is in trouble. */
+/** A server that takes longer is in trouble. */
 const START_DEADLINE_MS = 5_000;
 
 export function createReconciliationStarter(client: Client): StartReconciliation {

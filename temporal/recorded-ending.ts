@@ -1,4 +1,6 @@
-/** How the history of a task's workflow says that the task ended: what a database restored to an older moment does not know. */
+/**
+ * How a task ended according to its workflow's history, which a database restored to an earlier moment does not know.
+ */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { TaskEnding } from '../db/queries/finish-task.ts';
@@ -9,13 +11,13 @@ import type { HistoryEvent, Payload } from './history-steps.ts';
 
 export interface RecordedEnding {
   readonly ending: TaskEnding;
-  /** The id of the settlement or the refund, which carries the time of the ending. */
+  /** The id of the settlement or refund, which contains the time at which the task ended. */
   readonly resolutionId: string;
   /** The deliveries that announced it. */
   readonly deliveryIds: readonly string[];
 }
 
-/** @returns null for a history in which the task's money was neither charged nor given back */
+/** @returns null for a history in which the task was neither charged nor refunded */
 export function readRecordedEnding(history: History): RecordedEnding | null {
   const events = history.events ?? [];
   for (const completed of events) {
@@ -26,14 +28,14 @@ export function readRecordedEnding(history: History): RecordedEnding | null {
     const [result] = attributes.result?.payloads ?? [];
     if (!ending || !result) continue;
     const { taskStatus, transferId, deliveryIds } = defaultPayloadConverter.fromPayload<Resolution>(result);
-    // Somebody else had ended the task before, otherwise than this run meant to.
+    // The task had already been ended in another way.
     if (taskStatus !== ending.status) continue;
     return { ending, resolutionId: transferId, deliveryIds };
   }
   return null;
 }
 
-/** What a step that resolves the money was asked to do; null for any other step. */
+/** How a step that charges or refunds was to end the task; null for any other step. */
 function endingOf({ activityTaskScheduledEventAttributes: step }: HistoryEvent): TaskEnding | null {
   const [, ...facts] = step?.input?.payloads ?? [];
   if (step?.activityType?.name === 'settle') return settlementOf(facts);

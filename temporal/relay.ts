@@ -1,8 +1,8 @@
 /**
- * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start, Temporal
- * was out of reach, or more tasks came in than could be started at once. Starts webhook deliveries that are due likewise, ends
- * the tasks and starts again the deliveries whose workflows are gone, and makes the tables of the months to come. Runs in
- * every api process; each task and each delivery is taken by one of them at a time.
+ * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start,
+ * Temporal was out of reach, or more tasks arrived than could be started at once. Also starts webhook deliveries that
+ * are due, ends tasks and restarts deliveries whose workflows are gone, and creates the partitions of coming months.
+ * Runs in every api process; each task and each delivery is claimed by one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -20,22 +20,22 @@ import type { TaskStarter } from './task-starter.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 export interface Relay {
-  /** Resolves when the pass that is under way has ended. */
+  /** Resolves when the current passes have ended. */
   stop(): Promise<void>;
 }
 
 const PAUSE_MS = 1_000;
-/** While deliveries wait for others to end, whose room they take. */
+/** While deliveries wait for a place that others occupy. */
 const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
-/** Months are made three ahead, so that a day without an api process does no harm. */
+/** Partitions are created three months ahead, so a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
-/** While tasks wait for others to be taken up. */
+/** While tasks wait for others to be picked up by workers. */
 const ROOM_PAUSE_MS = 50;
 const BATCH_SIZE = 32;
-/** So many starts count in whose turn it is. */
+/** The number of recent starts that decide whose turn it is. */
 const SERVED_COUNT = 64;
-/** When another relay may take a task that this one took and lost. */
+/** When another relay may claim a task that this one claimed but did not start. */
 const RETRY_AFTER_SECONDS = 10;
 
 interface RelayDependencies {
@@ -47,7 +47,7 @@ interface RelayDependencies {
   readonly log: Logger;
 }
 
-/** One look at what is to be done. @returns whether there may be more to do, so that the next look follows at once */
+/** One pass over the work. @returns whether there may be more to do, so that the next pass follows immediately */
 type Pass = () => Promise<boolean>;
 
 export function startRelay(dependencies: RelayDependencies): Relay {
@@ -55,14 +55,14 @@ export function startRelay(dependencies: RelayDependencies): Relay {
   const stopped = new AbortController();
   const repair = createTaskRepair({ database, workflows, metrics, log });
   const deliveryRepair = createDeliveryRepair({ database, workflows, log });
-  // Side by side, so that none waits for another.
+  // Concurrently, so that none waits for another.
   const running = Promise.all([
     run(startTasks(dependencies, stopped.signal), 'start tasks', PAUSE_MS),
     run(endTasksOutOfTime(dependencies), 'end tasks that could not begin in time', PAUSE_MS),
     run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
-    run(() => deliveryRepair.repairSome(), 'look after overdue deliveries', REPAIR_PAUSE_MS),
-    run(() => repair.repairSome(), 'look after overdue tasks', REPAIR_PAUSE_MS),
-    run(makePartitions(dependencies), 'make the partitions of the months to come', PARTITIONS_PAUSE_MS),
+    run(() => deliveryRepair.repairSome(), 'repair overdue deliveries', REPAIR_PAUSE_MS),
+    run(() => repair.repairSome(), 'repair overdue tasks', REPAIR_PAUSE_MS),
+    run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),
   ]);
 
   async function run(pass: Pass, what: string, pauseMs: number): Promise<void> {
@@ -83,9 +83,9 @@ export function startRelay(dependencies: RelayDependencies): Relay {
   };
 }
 
-/** Starts those who wait in PostgreSQL, as far as workers take them up. */
+/** Starts tasks that wait in PostgreSQL, as fast as workers pick them up. */
 function startTasks({ database, starter }: RelayDependencies, signal: AbortSignal): Pass {
-  /** The accounts of the last starts. */
+  /** The accounts of the most recent starts. */
   const served: string[] = [];
   return async () => {
     const limit = Math.min(await starter.room(), BATCH_SIZE);
@@ -93,7 +93,7 @@ function startTasks({ database, starter }: RelayDependencies, signal: AbortSigna
       await pause(ROOM_PAUSE_MS, signal);
       return true;
     }
-    // Before it is known, so that what is left meanwhile is not overlooked.
+    // Set before the claim, so that a task left to the relay in the meantime is not overlooked.
     starter.served(false);
     const due = await claimTasksToStart(database, { limit, retryAfterSeconds: RETRY_AFTER_SECONDS, served });
     const mayBeMore = due.length === limit;
@@ -107,13 +107,13 @@ function startTasks({ database, starter }: RelayDependencies, signal: AbortSigna
   };
 }
 
-/** However little room there is: they would keep their price until their turn. */
+/** Does not wait for free places: until their turn, these tasks would keep their price reserved. */
 function endTasksOutOfTime({ database, workflows, metrics }: RelayDependencies): Pass {
   return async () => {
     const taskIds = await findTasksOutOfTime(database, BATCH_SIZE);
     await Promise.all(
       taskIds.map(async (taskId) => {
-        // In a database that was restored to an older moment it may have begun, and ended.
+        // If the database was restored to an earlier moment, the task may have begun, and even ended.
         const recorded = await workflows.readEnding(taskId).catch(unlessUnreachable);
         const ended = recorded
           ? await endAsRecorded({ database, workflows }, taskId, recorded)
@@ -133,7 +133,7 @@ function startDeliveries({ deliveryStarter }: RelayDependencies, signal: AbortSi
   };
 }
 
-function makePartitions({ database }: RelayDependencies): Pass {
+function createPartitions({ database }: RelayDependencies): Pass {
   return async () => {
     await ensurePartitions(database);
     return false;
@@ -148,13 +148,13 @@ const NEVER_STARTED: TaskEnding = {
   },
 };
 
-/** Clients are given their money back in time, also while Temporal is away. */
+/** Refunds are made in time even while Temporal is down. */
 function unlessUnreachable(error: unknown): null {
   if (error instanceof ServiceError && error.code === 'processing_unavailable') return null;
   throw error;
 }
 
-/** Ends early, without an error, when the signal says so. */
+/** Ends early, without an error, when the signal is aborted. */
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await sleep(milliseconds, undefined, { signal }).catch(() => undefined);
 }

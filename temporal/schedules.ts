@@ -1,4 +1,4 @@
-/** What Temporal starts by itself. */
+/** Workflows that Temporal starts on a schedule. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client';
 import type { Duration } from '@temporalio/common';
@@ -24,14 +24,17 @@ const SCHEDULES: Readonly<Record<string, Schedule>> = {
     workflowType: 'sweep',
     args: [],
     every: '10 minutes',
-    summary: 'Remove what nobody asks for any more',
+    summary: 'Remove expired rows',
   },
 };
 
-/** How long a schedule that was lost, with the rest of Temporal's state or by hand, goes unnoticed. */
+/** How long a missing schedule can go unnoticed, lost with Temporal's state or deleted by hand. */
 const PAUSE_MS = 60_000;
 
-/** Makes the schedules that are missing. One that is there keeps what an operator made of it: another interval, a pause. */
+/**
+ * Creates the schedules that are missing. An existing one keeps an operator's changes, such as another interval or a
+ * pause.
+ */
 export async function ensureSchedules(client: Client): Promise<void> {
   for (const [scheduleId, { workflowType, args, every, summary }] of Object.entries(SCHEDULES)) {
     try {
@@ -45,7 +48,7 @@ export async function ensureSchedules(client: Client): Promise<void> {
           args: [...args],
           staticSummary: summary,
         },
-        // One that was missed is made up for by the next.
+        // The next run makes up for a missed one.
         policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '10 minutes' },
       });
     } catch (error) {
@@ -54,7 +57,7 @@ export async function ensureSchedules(client: Client): Promise<void> {
   }
 }
 
-/** Makes the schedules that are missing, now and for as long as the process runs. */
+/** Creates missing schedules, now and for as long as the process runs. */
 export function keepSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): { stop(): Promise<void> } {
   const stopped = new AbortController();
   const running = keep();
@@ -62,7 +65,7 @@ export function keepSchedules(client: Client, log: Logger, pauseMs = PAUSE_MS): 
   async function keep(): Promise<void> {
     while (!stopped.signal.aborted) {
       await ensureSchedules(client).catch((error: unknown) => {
-        log.error({ err: error }, 'the schedules could not be made');
+        log.error({ err: error }, 'the schedules could not be created');
       });
       await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined);
     }

@@ -1,28 +1,28 @@
 /**
- * How many tasks one process may have started that no worker has taken up yet. What is started waits in Temporal, where a
- * server that is behind serves everybody late; what is not waits in PostgreSQL, where accounts take turns. So the room grows
- * while tasks are taken up quickly and is halved when they are not, as the window of a TCP sender is: a large cluster is not
- * held back, and nobody has to know how fast it is.
+ * How many tasks that no worker has picked up yet one process may have started. Started tasks wait in Temporal, where a
+ * server that has fallen behind serves everybody late; the others wait in PostgreSQL, where accounts take turns. The
+ * room grows while tasks are picked up quickly and is halved when they are not, like the window of a TCP sender: a
+ * large cluster is not held back, and nobody has to know how fast it is.
  */
 export interface StartRoom {
-  /** Tasks that may be started now. */
+  /** How many tasks may be started now. */
   free(): number;
-  /** Counts the task from now on. Again for a task that counts already: its time starts anew. */
+  /** Counts the task from now on. For a task that is already counted, its time starts anew. */
   enter(taskId: string): void;
-  /** The task was not started after all. */
+  /** Stops counting a task that was not started after all. */
   leave(taskId: string): void;
-  /** Those that count, as far as is known. Tasks that nobody takes up do not count for ever. */
+  /** The tasks that count. Tasks that nobody picks up stop counting after a while. */
   entered(): readonly string[];
-  /** @param takenUp when, in milliseconds of the clock; null for a task that nobody needs to take up any more */
+  /** @param takenUp when each was picked up, in milliseconds of the clock; null for a task that no longer needs it */
   takenUp(takenUp: ReadonlyMap<string, number | null>): void;
 }
 
-/** So many at once are started without waiting when nothing is known yet. */
+/** How many are started at once while nothing is known yet. */
 const FIRST_SIZE = 4;
 const MAX_SIZE = 256;
-/** From the call that starts a workflow to its first step. An idle development server takes a third of it. */
+/** From the call that starts a workflow to its first step. An idle development server takes a third of this. */
 const QUICK_MS = 300;
-/** Workers are away, or a start was lost: the others go on, slowly. */
+/** After this, workers are down or the start was lost; the others continue slowly. */
 const GIVEN_UP_AFTER_MS = 10_000;
 
 export function createStartRoom(nowMs: () => number): StartRoom {
@@ -32,7 +32,7 @@ export function createStartRoom(nowMs: () => number): StartRoom {
 
   const free = (): number => Math.max(Math.floor(size) - enteredAtMs.size, 0);
 
-  /** Once for all that were started before it had an effect. */
+  /** Has an effect only once for tasks that were started before the last time. */
   function shrink(startedAtMs: number): void {
     if (startedAtMs < shrunkAtMs) return;
     size = Math.max(size / 2, 1);

@@ -1,7 +1,8 @@
 /**
- * Ends tasks that nobody else will end: the workflow was terminated, or Temporal has lost it. Each is refunded once its
- * deadline has passed, like any task that did not finish in time, unless a history says how it ended, before the database was
- * restored to an older moment. A workflow that still runs is left alone, however late.
+ * Ends tasks that nothing else will end, because their workflow was terminated or was lost by Temporal. Each is
+ * refunded once its deadline has passed, like any task that did not finish in time, unless a history says how it ended
+ * before the database was restored to an earlier moment. A workflow that is still running is left alone, however late
+ * it is.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
@@ -12,16 +13,16 @@ import { endAsRecorded } from './end-as-recorded.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
 
 export interface TaskRepair {
-  /** Looks at some overdue tasks. @returns whether there may be more */
+  /** Repairs some overdue tasks. @returns whether there may be more */
   repairSome(): Promise<boolean>;
 }
 
 const BATCH_SIZE = 32;
-/** Far more than the clocks of the servers may differ. */
+/** Far more than servers' clocks may differ by. */
 const GRACE_SECONDS = 30;
 const AGAIN_SECONDS = 300;
 
-/** How a task ends whose deadline has passed while nobody worked on it. */
+/** How a task ends whose deadline has passed without a workflow working on it. */
 export const NEVER_ENDED: TaskEnding = {
   status: 'failed',
   failure: {
@@ -47,7 +48,7 @@ export function createTaskRepair({
   async function repair(taskId: string): Promise<void> {
     const workflow = await workflows.describe(taskId);
     if (workflow && workflow.closedAt === null) {
-      log.warn({ task_id: taskId }, 'the task is overdue although its workflow runs; are there workers?');
+      log.warn({ task_id: taskId }, 'the task is overdue but its workflow is still running; are there workers?');
       return;
     }
     const recorded = workflow && (await workflows.readEnding(taskId));
@@ -58,7 +59,7 @@ export function createTaskRepair({
     metrics.taskEnded(task);
     log.warn(
       { task_id: taskId, workflow: workflow?.status ?? 'missing', status: task.status },
-      recorded ? 'ended a task again as its history says' : 'refunded an abandoned task',
+      recorded ? 'ended a task again the way its history says' : 'refunded an abandoned task',
     );
   }
 

@@ -1,4 +1,4 @@
-/** Starts the workflow of a task, once, however many processes try. */
+/** Starts a task's workflow once, however many processes try. */
 import { type Client, WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
 import { TypedSearchAttributes, WorkflowIdReusePolicy } from '@temporalio/common';
 import type { Logger } from 'pino';
@@ -14,31 +14,33 @@ import { createStartRoom } from './start-room.ts';
 
 export interface TaskStarter {
   /**
-   * Whether this process starts a task that is about to be created. If not, it is left to the relay, at once: there is no
-   * room, or others wait already, whom it must not overtake.
+   * Whether this process starts a task that is about to be created. If not, it is left to the relay, without delay:
+   * there is no room, or others are already waiting, which it must not overtake.
    */
   takesNext(taskId: string): boolean;
-  /** The task that was taken came to nothing. */
+  /** Gives up a taken task that was not created. */
   forget(taskId: string): void;
-  /** Starts, after its creation, a task that was taken. Returns at once. */
+  /** Starts a taken task after its creation, without waiting for the result. */
   startSoon(task: TaskToStart): void;
-  /** Tells that a task waits for the relay. */
+  /** Notes that a task waits for the relay. */
   leave(): void;
   /** Resolves as soon as a task waits for the relay. */
   whenLeft(): Promise<void>;
-  /** How many tasks of those that wait may be started now. */
+  /** How many waiting tasks may be started now. */
   room(): Promise<number>;
   /** Tries to start the workflow and records it; never throws. @returns whether Temporal acknowledged */
   start(task: TaskToStart): Promise<boolean>;
-  /** @param left whether there are more tasks that wait than there was room for */
+  /** @param left whether more tasks wait than there was room for */
   served(left: boolean): void;
-  /** Resolves when no start is under way. */
+  /** Resolves when no start is in progress. */
   stop(): Promise<void>;
 }
 
-/** A server that needs longer is in trouble; the relay comes back to the task. */
+/** A server that takes longer is in trouble; the relay tries again later. */
 const START_DEADLINE_MS = 5_000;
-/** From the creation of a task on that this process starts; then the relay of any process takes it up. */
+/**
+ * How long after a task's creation its start is left to the process that took it; then any process's relay claims it.
+ */
 export const OWN_START_MS = 3_000;
 
 export function createTaskStarter({
@@ -73,7 +75,7 @@ export function createTaskStarter({
       return true;
     } catch (error) {
       room.leave(task.id);
-      log.warn({ err: error, task_id: task.id }, 'the workflow could not be started yet');
+      log.warn({ err: error, task_id: task.id }, 'the workflow could not be started; the relay will try again');
       return false;
     }
   }
@@ -105,17 +107,17 @@ export function createTaskStarter({
   };
 }
 
-/** Whether tasks wait for the relay. */
+/** Knows whether tasks wait for the relay. */
 function createLine() {
   let waits = false;
-  let tell: (() => void) | undefined;
+  let wake: (() => void) | undefined;
   return {
     waits: () => waits,
     set: (left: boolean) => {
       waits = left;
-      if (left) tell?.();
+      if (left) wake?.();
     },
-    whenSet: () => (waits ? Promise.resolve() : new Promise<void>((resolve) => (tell = resolve))),
+    whenSet: () => (waits ? Promise.resolve() : new Promise<void>((resolve) => (wake = resolve))),
   };
 }
 
@@ -123,7 +125,7 @@ async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
   try {
     await client.workflow.start<typeof mediaTask>('mediaTask', {
       workflowId: task.id,
-      // After one that was terminated or failed another may be wanted: see `recovery/`.
+      // After a workflow that was terminated or failed, another may be started: see `recovery/`.
       workflowIdReusePolicy: WorkflowIdReusePolicy.ALLOW_DUPLICATE_FAILED_ONLY,
       taskQueue: TASK_QUEUES.media,
       priority: shareOf(task.accountId),
@@ -138,7 +140,7 @@ async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
       ]),
     });
   } catch (error) {
-    // Somebody's earlier start arrived although its answer did not.
+    // An earlier start arrived, although its answer did not.
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
   }
 }

@@ -1,4 +1,4 @@
-/** What operators and probes ask of Temporal. Every call ends within seconds, also when Temporal is down. */
+/** Operators' and probes' access to Temporal. Every call ends within seconds, even when Temporal is down. */
 import {
   type Client,
   type WorkflowExecutionDescription,
@@ -10,7 +10,7 @@ import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 import { describePending, type HistoryStep, readHistorySteps } from './history-steps.ts';
 import { readRecordedEnding, type RecordedEnding } from './recorded-ending.ts';
 
-/** How the latest run of a workflow stands. */
+/** The state of a workflow's latest run. */
 export interface WorkflowState {
   readonly runId: string;
   readonly status: WorkflowExecutionStatusName;
@@ -18,44 +18,43 @@ export interface WorkflowState {
   /** Null while it runs. */
   readonly closedAt: Date | null;
   readonly historyEvents: number;
-  /** What became of its task or delivery, once it is over: `succeeded` or an error code; `delivered` or `failed`. */
+  /** Once the workflow has ended: `succeeded` or an error code for a task, `delivered` or `failed` for a delivery. */
   readonly outcome: string | null;
 }
 
-/** A workflow with its story. */
+/** A workflow's state and what has happened in it. */
 export interface WorkflowStory {
   readonly state: WorkflowState;
   readonly steps: readonly HistoryStep[];
-  /** What it is at now. */
+  /** What it is doing now. */
   readonly pending: readonly string[];
 }
 
 export interface WorkflowAccess {
   isReachable(): Promise<boolean>;
   /**
-   * Null when Temporal knows no workflow of that id.
-   *
+   * @returns null when Temporal knows no workflow with that id
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   describe(workflowId: string): Promise<WorkflowState | null>;
-  /** As {@link describe}, with all that happened. */
+  /** Like {@link describe}, with everything that happened. */
   read(workflowId: string): Promise<WorkflowStory | null>;
   /**
-   * How a task ended, by the histories of its workflow's runs; null when they do not say so.
+   * How a task ended, according to the histories of its workflow's runs; null when they do not say.
    *
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   readEnding(taskId: string): Promise<RecordedEnding | null>;
   /**
-   * Asks a workflow to give up what it does and to clean up behind itself.
+   * Asks a workflow to stop and clean up.
    *
-   * @returns whether there is one that still runs
+   * @returns whether the workflow is still running
    * @throws ServiceError `processing_unavailable` when Temporal does not answer
    */
   cancel(workflowId: string): Promise<boolean>;
 }
 
-/** A server that needs longer is in trouble. */
+/** A server that takes longer is in trouble. */
 const DEADLINE_MS = 3_000;
 
 export function createWorkflowAccess(client: Client): WorkflowAccess {
@@ -77,7 +76,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
     return found ? toState(found) : null;
   }
 
-  /** All that Temporal has, the latest first. */
+  /** All runs that Temporal has, newest first. */
   async function runsOf(workflowId: string): Promise<readonly string[]> {
     return soon(async () => {
       const runIds: string[] = [];
@@ -109,7 +108,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
       if (!latest) return null;
       const ending = readRecordedEnding(latest);
       if (ending) return ending;
-      // A workflow that was reset after its task had ended says so in the run before.
+      // If a workflow was reset after its task had ended, the ending is in an earlier run.
       for (const runId of await runsOf(taskId)) {
         const history = await ifKnown(() => client.workflow.getHandle(taskId, runId).fetchHistory());
         const earlier = history && readRecordedEnding(history);
@@ -119,7 +118,7 @@ export function createWorkflowAccess(client: Client): WorkflowAccess {
     },
     cancel: async (workflowId) => {
       const accepted = await ifKnown(() => client.workflow.getHandle(workflowId).cancel());
-      // Temporal accepts it for some workflows that have closed, too.
+      // Temporal also accepts it for some workflows that have closed.
       return accepted !== undefined && (await describe(workflowId))?.status === 'RUNNING';
     },
   };
@@ -137,7 +136,7 @@ function toState(description: WorkflowExecutionDescription): WorkflowState {
   };
 }
 
-/** A workflow that was cancelled can close before an activity that it gave up has noticed. */
+/** A cancelled workflow can close before an activity that it abandoned has noticed. */
 function pendingOf({ closeTime, raw }: WorkflowExecutionDescription) {
   return closeTime ? [] : (raw.pendingActivities ?? []);
 }

@@ -1,4 +1,4 @@
-/** What a reconciliation asks of Temporal, answered by its client. */
+/** Answers a reconciliation's questions with Temporal's client. */
 import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import type { WorkflowLookup } from '../db/reconciliation/check.ts';
 

@@ -1,4 +1,4 @@
-/** What becomes of webhook deliveries that are pending, by what Temporal knows of their workflows. */
+/** Decides what becomes of pending webhook deliveries, from what Temporal knows of their workflows. */
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
 import { restartDelivery } from '../../db/queries/deliveries.ts';
@@ -6,10 +6,10 @@ import { listStartedDeliveries } from '../../db/queries/recovery.ts';
 import { streamPages } from '../../db/stream-pages.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** What is done about a delivery, and why, in words. */
+/** What is done with a delivery, and why, in words. */
 export const DELIVERY_FATES = {
-  revived: 'revived: nobody makes its next attempt',
-  running: 'left alone: its workflow runs',
+  revived: 'revived: no workflow makes its next attempt',
+  running: 'left alone: its workflow is running',
 } as const;
 
 export type DeliveryFate = keyof typeof DELIVERY_FATES;
@@ -17,10 +17,10 @@ export type DeliveryFate = keyof typeof DELIVERY_FATES;
 const AT_ONCE = 20;
 
 /**
- * Looks at each delivery that is pending, and revives those without a workflow: the relay makes their next attempt when it is
- * due. One that had arrived after the moment to which the database was restored arrives again, under the id that it had.
+ * Checks every pending delivery and revives those without a workflow: the relay makes their next attempt when it is
+ * due. A delivery that arrived after the moment to which the database was restored arrives again, under the same id.
  *
- * @param isDryRun only says what would be done
+ * @param isDryRun changes nothing, only yields what would be done
  * @throws ServiceError `processing_unavailable` when Temporal does not answer
  */
 export async function* recoverDeliveries(

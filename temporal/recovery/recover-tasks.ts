@@ -1,4 +1,4 @@
-/** What becomes of tasks that are not over, by what Temporal knows of their workflows. */
+/** Decides what becomes of unfinished tasks, from what Temporal knows of their workflows. */
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
 import { eventOf, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
@@ -9,22 +9,22 @@ import type { RecordedEnding } from '../recorded-ending.ts';
 import { NEVER_ENDED } from '../task-repair.ts';
 import type { WorkflowAccess } from '../workflow-access.ts';
 
-/** What is done about a task, and why, in words. */
+/** What is done with a task, and why, in words. */
 export const TASK_FATES = {
-  charged: 'charged: it had succeeded, says its history',
-  failed: 'refunded: it had failed, says its history',
-  out_of_time: 'refunded: nobody works on it, and its deadline has passed',
-  over: 'refunded: its workflow is over, and says nothing of how the task ended',
-  restarted: 'to be started again: nobody works on it',
-  running: 'left alone: its workflow runs',
-  waiting: 'left alone: it has not begun, and an api process starts it',
+  charged: 'charged: its history says that it succeeded',
+  failed: 'refunded: its history says that it failed',
+  out_of_time: 'refunded: no workflow works on it, and its deadline has passed',
+  over: 'refunded: its workflow has ended, without saying how the task ended',
+  restarted: 'to be started again: no workflow works on it',
+  running: 'left alone: its workflow is running',
+  waiting: 'left alone: it has not begun; an api process will start it',
 } as const;
 
 export type TaskFate = keyof typeof TASK_FATES;
 
 interface Verdict {
   readonly fate: TaskFate;
-  /** Of tasks that have ended before. */
+  /** For a task that had ended before. */
   readonly recorded?: RecordedEnding;
 }
 
@@ -33,7 +33,7 @@ interface TaskRecovery {
   readonly workflows: WorkflowAccess;
 }
 
-/** What a client reads of a task whose workflow ended without an ending for it. */
+/** What a client sees of a task whose workflow has ended without saying how the task ended. */
 const LOST: TaskEnding = {
   status: 'failed',
   failure: {
@@ -44,9 +44,9 @@ const LOST: TaskEnding = {
 const AT_ONCE = 20;
 
 /**
- * Looks at each task that is not over, and sees to it. Doing so again changes nothing.
+ * Handles every unfinished task. Doing so again changes nothing.
  *
- * @param isDryRun only says what would be done
+ * @param isDryRun changes nothing, only yields what would be done
  * @throws ServiceError `processing_unavailable` when Temporal does not answer
  */
 export async function* recoverTasks(
@@ -73,7 +73,7 @@ async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }
   const recorded = workflow && (await workflows.readEnding(id));
   if (recorded) return { fate: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
   if (isOutOfTime) return { fate: 'out_of_time' };
-  // Temporal starts no second workflow after one that was completed.
+  // Temporal does not start a second workflow after one that completed.
   if (workflow?.status === 'COMPLETED') return { fate: 'over' };
   return { fate: isStarted ? 'restarted' : 'waiting' };
 }

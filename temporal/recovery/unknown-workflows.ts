@@ -1,4 +1,4 @@
-/** Workflows of tasks and deliveries that the database has never heard of: it was restored to a moment before they began. */
+/** Finds workflows whose task or delivery is not in the database, which was restored to a moment before they began. */
 import type { Client, WorkflowExecutionInfo } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
@@ -6,26 +6,26 @@ import { findUnknownDeliveries, findUnknownTasks } from '../../db/queries/recove
 import { SEARCH_ATTRIBUTES } from '../../domain/search-attributes.ts';
 
 export interface UnknownWorkflow {
-  /** Of the task or the delivery. */
+  /** The id of the task or delivery. */
   readonly id: string;
   readonly accountId: string | null;
-  /** Of a task. */
+  /** For a task. */
   readonly model: string | null;
   readonly startedAt: Date;
   readonly isOpen: boolean;
-  /** How it ended: `succeeded` or an error code, or else what Temporal says, such as `TERMINATED`. */
+  /** How it ended: `succeeded` or an error code, or else Temporal's own word, such as `TERMINATED`. */
   readonly outcome: string;
 }
 
 const PAGE_SIZE = 200;
 
-/** @param since of those that are over, only tasks begun after that are looked at */
+/** @param since of the workflows that have ended, only those of tasks that began after this are considered */
 export async function* findUnknownWorkflows(
   { client, database }: { readonly client: Client; readonly database: Database },
   since: Date,
 ): AsyncIterable<UnknownWorkflow> {
   const queries = [
-    // Those that are over first, so that none is told of again once it was terminated.
+    // Those that have ended come first, so that a workflow is not reported again after it has been terminated.
     {
       query: `WorkflowType = 'mediaTask' AND ExecutionStatus != 'Running' AND StartTime > '${since.toISOString()}'`,
       findUnknown: findUnknownTasks,
@@ -44,9 +44,9 @@ export async function* findUnknownWorkflows(
   }
 }
 
-/** Ends one that runs; without its row it could only fail. */
+/** Terminates a running workflow, which could only fail without its row. */
 export async function terminateUnknown(client: Client, { id }: UnknownWorkflow): Promise<void> {
-  await client.workflow.getHandle(id).terminate('The database has never heard of it (genway recover).');
+  await client.workflow.getHandle(id).terminate('Its row is not in the database (genway recover).');
 }
 
 function toUnknown({ workflowId, status, startTime, typedSearchAttributes }: WorkflowExecutionInfo): UnknownWorkflow {

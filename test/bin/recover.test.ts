@@ -143,17 +143,17 @@ describe('recovery', function () {
     expect(await stack.database('tasks').where({ status: 'succeeded' }).pluck('id')).to.deep.equal([pending.id]);
     const lines = await recovered({ terminatesUnknown: true });
     expect(lines.slice(0, 5)).to.deep.equal(wouldDo.slice(1, 6));
-    expect(saidOf(lines, charged.id)).to.deep.equal(['charged: it had succeeded, says its history']);
-    expect(saidOf(lines, failed.id)).to.deep.equal(['refunded: it had failed, says its history']);
-    expect(saidOf(lines, unheard.id)).to.deep.equal(['charged: it had succeeded, says its history']);
-    expect(saidOf(lines, terminated.id)).to.deep.equal(['to be started again: nobody works on it']);
-    expect(saidOf(lines, pendingDelivery)).to.deep.equal(['revived: nobody makes its next attempt']);
+    expect(saidOf(lines, charged.id)).to.deep.equal(['charged: its history says that it succeeded']);
+    expect(saidOf(lines, failed.id)).to.deep.equal(['refunded: its history says that it failed']);
+    expect(saidOf(lines, unheard.id)).to.deep.equal(['charged: its history says that it succeeded']);
+    expect(saidOf(lines, terminated.id)).to.deep.equal(['to be started again: no workflow works on it']);
+    expect(saidOf(lines, pendingDelivery)).to.deep.equal(['revived: no workflow makes its next attempt']);
     expect(saidOf(lines, lost.id).join()).to.match(
       /^unknown to the database: .* of acc_\w+ with vidone-3.0, ended as succeeded$/,
     );
     expect(saidOf(lines, lostOpen.id).join()).to.match(/ is open$/);
     expect(saidOf(lines, pending.id).join()).to.match(/^the task succeeded, and its file \S+ is not there$/);
-    expect(lines).to.include('tasks that were not over: 5').and.include('  1 left alone: its workflow runs');
+    expect(lines).to.include('tasks that were not over: 5').and.include('  1 left alone: its workflow is running');
 
     expect(await Promise.all([charged, failed].map(({ id }) => resolutionOf(id)))).to.deep.equal(before);
     expect(await Promise.all([charged, failed, unheard].map(({ id }) => delivered(id)))).to.deep.equal([
@@ -210,8 +210,8 @@ describe('recovery', function () {
     });
     const empty = new Client({ connection: stack.temporal.connection, namespace: claimTestNamespace() });
     const lines = await recovered({ filesSince: null }, empty);
-    expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: nobody works on it']);
-    expect(saidOf(lines, late.id)).to.deep.equal(['refunded: nobody works on it, and its deadline has passed']);
+    expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: no workflow works on it']);
+    expect(saidOf(lines, late.id)).to.deep.equal(['refunded: no workflow works on it, and its deadline has passed']);
     expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
     expect(lines).to.include('workflows that the database has never heard of: 0');
