@@ -31,6 +31,7 @@ import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
+import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
@@ -39,6 +40,7 @@ import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from '../temporal/workflow-access.ts';
 import type { RequestState } from './state.ts';
+import type { TextService } from './text/text-service.ts';
 
 export interface AppDependencies {
   readonly database: Database;
@@ -63,6 +65,7 @@ export interface AppDependencies {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracing: Tracing;
+  readonly text: TextService;
   readonly settings: AppSettings;
 }
 
@@ -99,7 +102,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
-/** What answers on `{text_base_url}` beside text: the models. */
+/** What answers on `{text_base_url}`: text, and the models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
   const router = new Router<RequestState>({ sensitive: true });
   mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
@@ -149,11 +152,19 @@ function createServices(dependencies: AppDependencies): ApiServices {
     startReconciliation,
     guardedClient,
     log,
+    text,
     settings,
   } = dependencies;
   const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
   const countRequest = createRequestCounter(database, requestLimits);
-  const gates = createGates({ database, clock, keyPepper, adminToken, metricsToken, countRequest });
+  const gates = createGates({
+    findCaller: createFindCaller(database, keyPepper),
+    findTextCaller: createCachedFindCaller(database, keyPepper),
+    clock,
+    countRequest,
+    adminToken,
+    metricsToken,
+  });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
@@ -171,6 +182,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     workflows,
     metrics,
     gates,
+    text,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     descriptions: createDescriptions(() =>
       createOpenApiDocument(catalogue, { takesPayments: settings.paymentWebhookSecret !== null }),

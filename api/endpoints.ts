@@ -20,6 +20,13 @@ import { getMetrics } from './routes/metrics/routes.ts';
 import { getModel, listModels } from './routes/models/routes.ts';
 import { announcePayment } from './routes/payment-events/routes.ts';
 import { announceJobEnd } from './routes/provider-callbacks/routes.ts';
+import {
+  createChatCompletion,
+  createMessage,
+  createResponse,
+  generateContent,
+  streamGenerateContent,
+} from './routes/text/routes.ts';
 import { getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
@@ -42,6 +49,7 @@ import {
 
 const MEDIA = [createVideoTask, createImageTask, listOwnTasks, getTask, uploadFile, listFiles, getFile, deleteFile];
 const MODELS = [listModels, getModel];
+const TEXT = [createChatCompletion, createResponse, createMessage, generateContent, streamGenerateContent];
 const WEBHOOKS = [
   createWebhook,
   listWebhooks,
@@ -86,6 +94,7 @@ const SERVICE = [isAlive, isReady, getMetrics];
 const ENDPOINTS: readonly Endpoint[] = [
   ...MEDIA,
   ...MODELS,
+  ...TEXT,
   ...WEBHOOKS,
   ...ACCOUNT,
   ...ADMINISTRATION,
@@ -100,5 +109,5 @@ export function endpointsFor({ takesPayments }: { readonly takesPayments: boolea
   return takesPayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
 }
 
-/** What answers on `{text_base_url}` beside text. */
-export const TEXT_ADDRESS_ENDPOINTS: readonly Endpoint[] = [...MODELS, ...SERVICE];
+/** What answers on `{text_base_url}`. */
+export const TEXT_ADDRESS_ENDPOINTS: readonly Endpoint[] = [...MODELS, ...TEXT, ...SERVICE];

@@ -2,11 +2,19 @@
 import type Koa from 'koa';
 import type { RouterContext } from '@koa/router';
 import type { Caller } from '../db/queries/api-keys.ts';
+import type { ServiceError } from '../domain/errors.ts';
+import type { Operation } from './openapi/operation.ts';
 
 export interface RequestState {
   /** Correlates the response, the logs and the task; also sent as `x-request-id`. */
   requestId: string;
-  /** Set by `authenticate`. */
+  /** When the request came, by `performance.now()`. Set by `observe`. */
+  receivedAtMs: number;
+  /** The endpoint that answers. */
+  endpoint?: Pick<Operation, 'path' | 'tag'>;
+  /** The envelope of errors, where it is not the common one. */
+  presentError?: (error: ServiceError, requestId: string) => object;
+  /** Set by the rules of access that ask for a key. */
   caller?: Caller;
   /** Set where a task is created, for the log. */
   createdTaskId?: string;

@@ -17,13 +17,13 @@ const pings = [() => text.ping()];
 // What is created from here on carries the time of the database.
 await web.dependencies.clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
-const handler = text.handler.before(createTextApp({ ...web.dependencies, pings }).callback());
-const server = await listen(tracing.serve(handler), config.host, config.text.port);
+const app = createTextApp({ ...web.dependencies, pings, text: text.service });
+const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   watch.stop();
-  text.handler.stop(config.shutdownGraceMs);
+  text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await text.close();
   await web.close();

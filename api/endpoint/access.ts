@@ -1,17 +1,25 @@
 /** Who may call an endpoint: contract 5. The rule that an endpoint names lets a request in, or refuses it. */
+import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
-import { type Authentication, createAuthenticator, EVERY_CREDENTIAL_HEADER } from '../middlewares/authenticate.ts';
-import { type CountRequest, createRequestLimit } from '../middlewares/limit-requests.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
+import { type Authentication, createAuthenticator, type CredentialPlaces } from '../middlewares/authenticate.ts';
+import { type CountRequest, createRequestLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
+import type { FindCaller } from '../services/find-caller.ts';
 import type { Context } from '../state.ts';
 
-/** Each rule, and whom it lets in: the owner of an API key, or nobody in particular. */
+/** Each rule, and whom it lets in: the owner of an API key, or nobody in particular. Keys are held to a rate. */
 export interface CallerBy {
-  /** An API key as a bearer token. Keys are held to a number of requests a minute. */
+  /** An API key as a bearer token. */
   readonly key: Caller;
-  /** An API key in the header of any text format, for calls that clients of all of them make. */
+  /** An API key where any text format has it, for calls that clients of all of them make. */
   readonly 'any-key': Caller;
+  /** An API key for text, as a bearer token. */
+  readonly 'text-key': Caller;
+  /** An API key for text, where clients of the messages format send it as well. */
+  readonly 'messages-key': Caller;
+  /** An API key for text, where clients of the native format send it as well. */
+  readonly 'native-key': Caller;
   /** The token of the operators. */
   readonly admin: null;
   /** The token of Prometheus. */
@@ -24,21 +32,36 @@ export type Access = keyof CallerBy;
 /** Each lets a request in or throws a ServiceError: 401, 403 or 429. */
 export type Gates = { readonly [Rule in Access]: (context: Context) => Promise<CallerBy[Rule]> };
 
-export interface GateSettings extends Authentication {
+export interface GateSettings {
+  readonly findCaller: FindCaller;
+  /** May be a little behind. */
+  readonly findTextCaller: FindCaller;
+  readonly clock: Clock;
   readonly countRequest: CountRequest;
   readonly adminToken: string;
   readonly metricsToken: string;
 }
 
-export function createGates({ countRequest, adminToken, metricsToken, ...authentication }: GateSettings): Gates {
-  const authenticate = createAuthenticator(authentication);
-  const authenticateAnyFormat = createAuthenticator(authentication, EVERY_CREDENTIAL_HEADER);
+const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
+// The header that counts last is what the vendor's own clients send.
+const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
+const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
+
+export function createGates({ findCaller, findTextCaller, clock, countRequest, ...tokens }: GateSettings): Gates {
   const holdToLimit = createRequestLimit(countRequest);
+  const keyGate = (authentication: Authentication) => {
+    const authenticate = createAuthenticator(authentication);
+    return async (context: Context): Promise<Caller> => holdToLimit(context, await authenticate(context));
+  };
+  const text = { findCaller: findTextCaller, clock, forText: true };
   return {
-    key: async (context) => holdToLimit(context, await authenticate(context)),
-    'any-key': async (context) => holdToLimit(context, await authenticateAnyFormat(context)),
-    admin: requireToken(adminToken, 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.'),
-    metrics: requireToken(metricsToken, METRICS_REFUSAL),
+    key: keyGate({ findCaller, clock }),
+    'any-key': keyGate({ findCaller, clock, places: ANY }),
+    'text-key': keyGate(text),
+    'messages-key': keyGate({ ...text, places: MESSAGES }),
+    'native-key': keyGate({ ...text, places: NATIVE }),
+    admin: requireToken(tokens.adminToken, 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.'),
+    metrics: requireToken(tokens.metricsToken, METRICS_REFUSAL),
     open: async () => null,
   };
 }

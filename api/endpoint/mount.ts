@@ -5,12 +5,15 @@ import type { Endpoint } from './endpoint.ts';
 
 /** Puts endpoints on a router. Where two paths match a request, the first one answers. */
 export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
-  for (const { method, path, serve } of endpoints) {
-    router[method](toRouterPath(path), (context) => serve(context, services));
+  for (const endpoint of endpoints) {
+    router[endpoint.method](toRouterPath(endpoint.path), (context) => {
+      context.state.endpoint = endpoint;
+      return endpoint.serve(context, services);
+    });
   }
 }
 
-/** `/v1/tasks/{task_id}` as the router writes it: `/v1/tasks/:task_id`. */
+/** `/v1beta/models/{model}:generateContent` as the router writes it: `/v1beta/models/:model\:generateContent`. */
 function toRouterPath(path: string): string {
-  return path.replaceAll(/\{(\w+)\}/g, ':$1');
+  return path.replaceAll(':', String.raw`\:`).replaceAll(/\{(\w+)\}/g, ':$1');
 }

@@ -1,81 +1,63 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import ipaddr from 'ipaddr.js';
-import { createBatcher } from '../../db/batcher.ts';
-import type { Database } from '../../db/database.ts';
-import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
-import { type ApiKey, type Caller, findCallers } from '../../db/queries/api-keys.ts';
-import { assertUsable, refusedKey } from '../../domain/api-key.ts';
+import type { Clock } from '../../db/database-clock.ts';
+import type { ApiKey, Caller } from '../../db/queries/api-keys.ts';
+import { assertNotExhausted, assertUsable, refusedKey } from '../../domain/api-key.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
-import { digestApiKey } from '../services/api-key-digest.ts';
 import type { Context } from '../state.ts';
 
 /** A longer credential is not one of ours and is not worth a digest. */
-export const MAX_KEY_LENGTH = 256;
-const MAX_LOOKUPS_AT_ONCE = 100;
+const MAX_KEY_LENGTH = 256;
+
+/** Where a request may carry its API key beside `Authorization: Bearer`. */
+export interface CredentialPlaces {
+  /** Headers that count before it, in lower case. */
+  readonly before?: readonly string[];
+  /** Headers that count after it: clients of other services fill them with placeholders. */
+  readonly after?: readonly string[];
+  /** The parameter of the query that counts where no header does. Queries are never logged. */
+  readonly parameter?: string;
+}
 
 export interface Authentication {
-  readonly database: Database;
-  readonly keyPepper: Buffer;
-  readonly clock?: Clock;
+  /** The owner of an API key; null when nobody has it. */
+  readonly findCaller: (apiKey: string) => Promise<Caller | null>;
+  readonly clock: Clock;
+  readonly places?: CredentialPlaces;
+  /** Of text endpoints, where each call spends money: a spent key is refused at once. */
+  readonly forText?: boolean;
 }
-
-/** The headers in which a format's clients send the key, in lower case, beside `Authorization: Bearer`. */
-export interface CredentialHeaders {
-  /** Those that count before it. */
-  readonly before: readonly string[];
-  /** Those that count after it: clients of other services fill them with placeholders. */
-  readonly after: readonly string[];
-}
-
-const BEARER_ONLY: CredentialHeaders = { before: [], after: [] };
-/** The headers that carry the key of any format, for calls that belong to none of them. */
-export const EVERY_CREDENTIAL_HEADER: CredentialHeaders = {
-  before: ['x-api-key', 'x-native-api-key'],
-  after: ['x-goog-api-key'],
-};
 
 /** Finds the owner of the API key in a request, and notes it in `state.caller`. @throws ServiceError 401 or 403 */
 export type Authenticate = (context: Context) => Promise<Caller>;
 
-/**
- * Requires an API key: contract 5. The database is asked on every request, so that a deleted or disabled key stops working at
- * once in every process.
- */
-export function createAuthenticator(
-  { database, keyPepper, clock = MACHINE_CLOCK }: Authentication,
-  headers: CredentialHeaders = BEARER_ONLY,
-): Authenticate {
-  const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
-    maxItems: MAX_LOOKUPS_AT_ONCE,
-  });
+/** Requires an API key: contract 5. */
+export function createAuthenticator({ findCaller, clock, places = {}, forText = false }: Authentication): Authenticate {
   return async (context) => {
-    const key = credentialOf(context.headers, headers);
-    const caller = key.length <= MAX_KEY_LENGTH ? await callers.add(digestApiKey(key, keyPepper)) : null;
+    const apiKey = credentialOf(context, places);
+    const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, new Date(clock.nowMs()));
-    if (!isAllowedAddress(caller.key, context.ip)) throw new ServiceError('forbidden', addressRefusal(context.ip));
+    if (forText) assertNotExhausted(caller.key);
+    if (!isAllowedAddress(caller.key, context.ip)) {
+      throw new ServiceError(forText ? 'access_denied' : 'forbidden', addressRefusal(context.ip));
+    }
     context.state.caller = caller;
     return caller;
   };
 }
 
-/**
- * The credential that a request carries.
- *
- * @param otherwise what counts when no header holds one; may be empty
- * @throws ServiceError 401 `missing_api_key`
- */
+/** The credential that a request carries. @throws ServiceError 401 `missing_api_key` */
 export function credentialOf(
-  headers: IncomingHttpHeaders,
-  names: CredentialHeaders = BEARER_ONLY,
-  otherwise = '',
+  { headers, query }: Context,
+  { before = [], after = [], parameter }: CredentialPlaces = {},
 ): string {
-  const inHeaders = (some: readonly string[]): string | undefined =>
-    some.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
-  const credential = inHeaders(names.before) ?? bearerTokenOf(headers) ?? inHeaders(names.after) ?? otherwise.trim();
+  const inHeaders = (names: readonly string[]): string | undefined =>
+    names.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
+  const inQuery = (): string => (parameter === undefined ? '' : String([query[parameter] ?? ''].flat()[0]).trim());
+  const credential = inHeaders(before) ?? bearerTokenOf(headers) ?? inHeaders(after) ?? inQuery();
   if (credential !== '') return credential;
-  throw refusedKey('key_missing');
+  throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
 }
 
 /** Whether the key's allowlist, if it has one, holds the address. */

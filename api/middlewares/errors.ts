@@ -18,7 +18,8 @@ export function errors(log: Logger) {
       }
       context.set(errorHeaders(shown));
       context.status = shown.status;
-      context.body = presentError(shown, context.state.requestId);
+      const { requestId, presentError: present = presentError } = context.state;
+      context.body = present(shown, requestId);
     }
   };
 }

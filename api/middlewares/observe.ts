@@ -5,7 +5,7 @@ import type { Tracing } from '../../telemetry/tracing.ts';
 import type { AppContext } from '../state.ts';
 
 /** Asked every few seconds by machines; their lines would hide the others. */
-const UNREMARKABLE = new Set(['/healthz', '/readyz', '/metrics']);
+const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
 /** What the specification's clients use; anything else shares a label. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -15,9 +15,10 @@ const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
  */
 export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: Tracing; log: Logger }) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
-    const startedAtMs = performance.now();
+    const receivedAtMs = performance.now();
+    context.state.receivedAtMs = receivedAtMs;
     context.res.once('close', () => {
-      const durationMs = performance.now() - startedAtMs;
+      const durationMs = performance.now() - receivedAtMs;
       const method = METHODS.has(context.method) ? context.method : 'other';
       const route = routeOf(context);
       const { statusCode: status, writableFinished } = context.res;
@@ -26,7 +27,7 @@ export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: 
       const taskId = taskIdOf(context);
       metrics.requestEnded({ method, route, status, seconds: durationMs / 1000 });
       tracing.describeRequest(context.res, { route, requestId, accountId, taskId });
-      const level = UNREMARKABLE.has(route) ? 'debug' : 'info';
+      const level = isRemarkable(context) ? 'info' : 'debug';
       if (!log.isLevelEnabled(level)) return;
       log[level](
         {
@@ -47,8 +48,14 @@ export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: 
   };
 }
 
-/** The pattern of the route: paths themselves hold ids, and anything that a client may think of. */
+/** Whether the log needs a line. Text that was served is in the usage table, with all that is known of it. */
+function isRemarkable({ state: { endpoint }, res }: AppContext): boolean {
+  return endpoint?.tag === 'Text' ? res.statusCode >= 400 : !PROBES.has(endpoint?.path);
+}
+
+/** The path of the endpoint with its parameters unfilled: paths themselves hold ids, and anything a client may think of. */
 function routeOf(context: AppContext): string {
+  if (context.state.endpoint) return context.state.endpoint.path;
   if ('routerPath' in context && typeof context['routerPath'] === 'string') return context['routerPath'];
   return pathOf(context).startsWith('/files/') ? '/files/*' : 'unmatched';
 }

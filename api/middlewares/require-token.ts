@@ -7,7 +7,7 @@ import { credentialOf } from './authenticate.ts';
 export function requireToken(token: string, refusal: string): (context: Context) => Promise<null> {
   const isToken = createTokenCheck(token);
   return async (context) => {
-    if (!isToken(credentialOf(context.headers))) throw new ServiceError('invalid_api_key', refusal);
+    if (!isToken(credentialOf(context))) throw new ServiceError('invalid_api_key', refusal);
     return null;
   };
 }

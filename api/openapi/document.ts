@@ -8,7 +8,7 @@ import { endpointsFor } from '../endpoints.ts';
 import { componentsIn, type JsonSchema } from './json-schema.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
-import { TEXT_OPERATIONS, TEXT_RESPONSES, textSchemas } from './text.ts';
+import { TEXT_RESPONSES, textSchemas } from './text.ts';
 import { EVENTS } from '../routes/webhooks/events.ts';
 
 export interface OpenApiDocument {
@@ -39,7 +39,7 @@ export function createOpenApiDocument(
   catalogue: Catalogue,
   { takesPayments }: { readonly takesPayments: boolean },
 ): OpenApiDocument {
-  const operations = [...TEXT_OPERATIONS, ...endpointsFor({ takesPayments })].map(withModelsOf(catalogue));
+  const operations = endpointsFor({ takesPayments }).map(withModelsOf(catalogue));
   const paths = pathsOf(operations);
   return {
     openapi: '3.1.0',

@@ -1,4 +1,5 @@
 /** Operations as a table row each, and what follows from a row: its parameters, its refusals and the headers of its answers. */
+import type { Access } from '../endpoint/access.ts';
 import { type Answers, type Examples, json, type RefusalStatus } from '../endpoint/answers.ts';
 import type { BodyDescription } from '../endpoint/body.ts';
 import { describePath } from '../endpoint/path.ts';
@@ -18,9 +19,6 @@ export const TAGS = {
 export type Tag = keyof typeof TAGS;
 
 export type Method = 'get' | 'post' | 'patch' | 'delete';
-
-/** Who may call an operation, and where the credential goes. Keys are held to a rate. */
-export type Access = 'key' | 'any-key' | 'messages-key' | 'native-key' | 'admin' | 'metrics' | 'open';
 
 export interface Operation {
   readonly method: Method;
@@ -58,6 +56,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
 const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
   key: [401, 403, 429],
   'any-key': [401, 403, 429],
+  'text-key': [401, 403, 429],
   'messages-key': [401, 403, 429],
   'native-key': [401, 403, 429],
   admin: [401],
@@ -71,6 +70,7 @@ const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
 const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
   key: [{ apiKey: [] }],
   'any-key': [{ apiKey: [] }, { messagesApiKey: [] }, { nativeApiKey: [] }],
+  'text-key': [{ apiKey: [] }],
   'messages-key': [{ messagesApiKey: [] }, { apiKey: [] }],
   'native-key': [{ nativeApiKey: [] }, { apiKey: [] }, { nativeApiKeyParameter: [] }],
   admin: [{ adminToken: [] }],

@@ -13,6 +13,7 @@ import type { HistoryLinks } from '../history-link.ts';
 import type { Descriptions } from '../routes/docs/routes.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
+import type { TextService } from '../text/text-service.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { Uploads } from './uploads.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
@@ -42,6 +43,7 @@ export interface ApiServices {
   readonly metrics: Metrics;
 
   readonly gates: Gates;
+  readonly text: TextService;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */

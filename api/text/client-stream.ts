@@ -7,7 +7,6 @@ export type Piece = string | Uint8Array;
 const COLON = 0x3a;
 
 export interface ClientStreamOptions {
-  readonly headers: Readonly<Record<string, string>>;
   readonly contentType: string;
   /** What clients skip, sent when there was nothing to send for `keepAliveMs`; null when there is no such thing. */
   readonly keepAliveFrame: string | null;
@@ -80,8 +79,7 @@ export class ClientStream {
 
   #begin(): void {
     if (this.#response.headersSent) return;
-    const { headers, contentType } = this.#options;
-    this.#response.writeHead(200, { ...headers, 'content-type': contentType, ...STREAM_HEADERS });
+    this.#response.writeHead(200, { 'content-type': this.#options.contentType, ...STREAM_HEADERS });
   }
 
   #breakSilence(frame: string): void {

@@ -61,9 +61,9 @@ interface Watch {
 
 /** Ends what takes too long, and what clients left behind that nobody pays for or waits for any more. */
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
-  const { request, read, timedFromMs, model, accountId } = call;
+  const { context, caller, read, timedFromMs, model } = call;
   // Not the response: one that waits behind another on its connection is not told that it is closed.
-  const { socket } = request;
+  const { socket } = context.req;
   const controller = new AbortController();
   let forget: (() => void) | null = null;
   let isGone = false;
@@ -73,7 +73,7 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
     progress.leftEarly = !progress.meter.finished;
     if (departures.isCutting) end('cut');
     else if (model.free || progress.route === null) end('nothing-due');
-    else forget = departures.begin(accountId, end);
+    else forget = departures.begin(caller.account.id, end);
   };
   const cutOff = (): void =>
     controller.abort(

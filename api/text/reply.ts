@@ -1,15 +1,16 @@
 /** The two ways in which a client is answered: with a whole body, or with a stream. */
+import { Readable } from 'node:stream';
+import { errorHeaders } from '../../domain/error-envelope.ts';
 import type { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
 import { inSteps } from '../../text/json/steps.ts';
-import type { WrittenJson } from '../../text/json/write.ts';
+import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
 import type { Stage } from '../../text/stage.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
 import type { Exchange } from './exchange.ts';
-import { queryOf, sendError, sendJson } from './http.ts';
 import type { TextSettings } from './services.ts';
 
 export interface Reply {
@@ -43,18 +44,26 @@ class WholeReply implements Reply {
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
     this.#body = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
-    if (!this.#call.response.destroyed) this.firstByteAtMs = performance.now();
+    if (!this.#call.context.res.destroyed) this.firstByteAtMs = performance.now();
   }
 
   finish(): void {
-    sendJson(this.#call.response, 200, this.#call.headers, this.#body);
+    const { context } = this.#call;
+    context.type = 'application/json';
+    if (typeof this.#body === 'string') context.body = this.#body;
+    else {
+      context.body = Readable.from(this.#body);
+      context.length = byteLengthOf(this.#body);
+    }
   }
 
   fail(error: ServiceError): void {
     failInFormat(this.#call, error);
   }
 
-  giveUp(): void {}
+  giveUp(): void {
+    this.#call.context.respond = false;
+  }
 }
 
 class StreamedReply implements Reply {
@@ -69,13 +78,13 @@ class StreamedReply implements Reply {
   }
 
   async take(answer: Answer, exchange: Exchange): Promise<void> {
-    const { response, headers, read, request, target } = this.#call;
-    const { keepAliveFrame } = read.format.client;
-    const isArray = target.endpoint.streamsArray === true && queryOf(request).get('alt') !== 'sse';
-    const contentType = isArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
-    const stream = new ClientStream(response, { headers, contentType, keepAliveFrame, ...this.#settings });
+    const { context, format, streamsArray } = this.#call;
+    const { keepAliveFrame } = format.client;
+    const contentType = streamsArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
+    context.respond = false;
+    const stream = new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
     this.#stream = stream;
-    const stage = isArray ? inArray(exchange.readStream()) : exchange.readStream();
+    const stage = streamsArray ? inArray(exchange.readStream()) : exchange.readStream();
     const splitter = splitFrames();
     const frames: Frame[] = [];
     const take = (frame: Frame): void => void frames.push(frame);
@@ -95,7 +104,7 @@ class StreamedReply implements Reply {
     const stream = this.#stream;
     stream?.stop();
     if (stream === null || !stream.hasBegun) return failInFormat(this.#call, error);
-    const frame = this.#call.read.format.client.renderStreamError(error, this.#call.requestId, stream.eventCount);
+    const frame = this.#call.format.client.renderStreamError(error, this.#call.requestId, stream.eventCount);
     if (frame === null) stream.breakOff();
     else stream.end(frame);
   }
@@ -125,7 +134,10 @@ class StreamedReply implements Reply {
   }
 }
 
-/** An error as JSON, in the envelope of the format: specification section 7.1. */
-function failInFormat({ response, headers, read, requestId }: AdmittedCall, error: ServiceError): void {
-  sendError(response, error, headers, read.format.client.renderError(error, requestId));
+/** An error as JSON, in the envelope of the format: contract 7.1. */
+function failInFormat({ context, format, requestId }: AdmittedCall, error: ServiceError): void {
+  context.respond = true;
+  context.status = error.status;
+  context.set(errorHeaders(error));
+  context.body = format.client.renderError(error, requestId);
 }

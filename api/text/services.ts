@@ -2,27 +2,18 @@
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
-import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
-import type { CountRequest } from '../middlewares/limit-requests.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
-import type { Tracing } from '../../telemetry/tracing.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
   readonly catalogue: Catalogue;
   readonly upstreams: TextUpstreams;
   readonly billing: TextBilling;
-  /** The owner of an API key. May be a second old: holding money for a request checks the key again. */
-  readonly findCaller: (apiKey: string) => Promise<Caller | null>;
-  readonly countRequest: CountRequest;
   /** Whether an account has anything left at all. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
   /** By which requests are dated. */
   readonly clock: Clock;
   readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly tracing: Tracing;
   readonly settings: TextSettings;
 }
 
@@ -35,8 +26,4 @@ export interface TextSettings {
   readonly stallMs: number;
   /** How long an answer is read to its end after its client left, for the usage that comes there. */
   readonly readOnMs: number;
-  /** How many proxies in front append to `X-Forwarded-For`. */
-  readonly trustedProxies: number;
-  /** Clients whose `User-Agent` holds one of these are turned away. */
-  readonly rejectedUserAgents: readonly string[];
 }

@@ -19,14 +19,11 @@ const config = loadConfig();
 const log = createLog('text', config);
 const web = openWeb(config, log, NO_TRACING);
 const text = openText(config, web.dependencies, null, free);
-const server = await listen(
-  text.handler.before(createTextApp(web.dependencies).callback()),
-  config.host,
-  config.text.port,
-);
+const app = createTextApp({ ...web.dependencies, text: text.service });
+const server = await listen(app.callback(), config.host, config.text.port);
 
 stopOnSignal(log, config.shutdownGraceMs, async () => {
-  text.handler.stop(config.shutdownGraceMs);
+  text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await text.close();
   await web.close();

@@ -22,8 +22,13 @@ import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
 
+/** All that the applications are made of but the serving of text. */
+export interface WebDependencies extends Omit<AppDependencies, 'text'> {
+  readonly clock: DatabaseClock;
+}
+
 export interface Web {
-  readonly dependencies: AppDependencies & { readonly clock: DatabaseClock };
+  readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
   /** Waits for what is under way and closes all connections. */
   close(): Promise<void>;
@@ -78,7 +83,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
       temporal: config.temporal,
       filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
     },
-  } satisfies AppDependencies;
+  } satisfies WebDependencies;
   return {
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),

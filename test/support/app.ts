@@ -2,7 +2,6 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Router } from '@koa/router';
 import pino from 'pino';
 import { type AppDependencies, type AppSettings, createApp, createTextApp } from '../../api/app.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
@@ -10,16 +9,16 @@ import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
-import { createSealer } from '../../db/sealing.ts';
 import type { Database } from '../../db/database.ts';
+import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { newId } from '../../domain/ids.ts';
+import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
-import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
-import { NO_STARTER } from './starter.ts';
+import { ADMIN_TOKEN, KEY_PEPPER, METRICS_TOKEN, testDependencies, testTextService } from './dependencies.ts';
 
 export interface TestAppOptions {
   readonly settings?: Partial<AppSettings>;
@@ -54,8 +53,6 @@ export interface TestApp {
   readonly metricsToken: string;
   readonly database: Database;
   readonly databaseUrl: string;
-  /** Everything that is routed, as `GET /v1/tasks/:task_id`. */
-  readonly routes: readonly string[];
   /** Everything that was logged. */
   readonly logged: () => string;
   readonly storage: AppDependencies['storage'];
@@ -65,23 +62,10 @@ export interface TestApp {
   createAccount(settings?: { fundedUsd?: number; signupUsd?: number; key?: KeySettings }): Promise<TestCaller>;
   /** Another process of the same service: its own address, the same database. */
   startSecond(): Promise<string>;
-  /** What the text address serves beside text: its own address, the same database. */
+  /** What the text address serves: its own address, the same database. */
   startText(): Promise<string>;
   stop(): Promise<void>;
 }
-
-/** A Temporal that knows nothing yet. */
-const NO_WORKFLOWS: AppDependencies['workflows'] = {
-  isReachable: async () => true,
-  describe: async () => null,
-  read: async () => null,
-  readEnding: async () => null,
-  cancel: async () => false,
-};
-const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
-const KEY_PEPPER = Buffer.alloc(32, 1);
-const METRICS_TOKEN = 'the-token-of-prometheus';
-const ADMIN_TOKEN = 'the-token-of-the-operators';
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
@@ -92,37 +76,24 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const port = await findFreePort();
   const baseUrl = `http://127.0.0.1:${port}`;
   let log = '';
-  const dependencies: AppDependencies = {
+  const catalogue = loadCatalogue();
+  const metrics = createMetrics();
+  const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
+  const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
+  // Nobody generates text here.
+  const upstreams = createTextUpstreams([], 1_000);
+  const { settings = {}, ...given } = options;
+  const dependencies = testDependencies({
     database,
-    reports: database,
-    catalogue: loadCatalogue(),
-    sealer: createSealer(Buffer.alloc(32, 2)),
-    starter: NO_STARTER,
-    workflows: options.workflows ?? NO_WORKFLOWS,
-    storage: options.storage ?? createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
-    moderator: options.moderator ?? null,
-    providerCallbacks: options.providerCallbacks ?? { readers: new Map(), announce: async () => {} },
-    startReconciliation: options.startReconciliation ?? (async () => {}),
+    catalogue,
+    storage: createLocalStorage({ directory: filesFolder, publicUrl: `${baseUrl}/files` }),
     guardedClient,
-    metrics: createMetrics(),
-    tracing: NO_TRACING,
-    log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
-    settings: {
-      adminToken: ADMIN_TOKEN,
-      metricsToken: METRICS_TOKEN,
-      keyPepper: KEY_PEPPER,
-      paymentWebhookSecret: null,
-      requestLimits: { requestsPerMinute: 100_000, readsPerMinute: 100_000 },
-      tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
-      uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },
-      trustedProxies: 0,
-      allowPrivateAddresses,
-      rejectedUserAgents: [],
-      temporal: { uiUrl: 'http://temporal.example', namespace: 'default' },
-      filesFolder,
-      ...options.settings,
-    },
-  };
+    metrics,
+    log: logger,
+    text: testTextService(database, { catalogue, billing, upstreams, log: logger }),
+    ...given,
+    settings: { allowPrivateAddresses, filesFolder, ...settings },
+  });
   const app = createApp(dependencies);
   const servers: RunningServer[] = [await listen(app.callback(), '127.0.0.1', port)];
   const start = async (another: typeof app): Promise<string> => {
@@ -136,7 +107,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     metricsToken: METRICS_TOKEN,
     database,
     databaseUrl: testDatabase.url,
-    routes: routesOf(app),
     logged: () => log,
     storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
@@ -146,21 +116,11 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop(0)));
       await guardedClient.close();
+      await billing.close();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });
     },
   };
-}
-
-function routesOf({ middleware }: ReturnType<typeof createApp>): string[] {
-  const routers = middleware.flatMap((layer) =>
-    'router' in layer && layer.router instanceof Router ? [layer.router] : [],
-  );
-  const layers = routers.flatMap(({ stack }) => stack);
-  // HEAD comes with every GET.
-  return layers.flatMap(({ methods, path }) =>
-    methods.filter((method) => method !== 'HEAD').map((method) => `${method} ${String(path)}`),
-  );
 }
 
 async function createCaller(

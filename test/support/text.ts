@@ -2,20 +2,19 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
-import type { TextServices, TextSettings } from '../../api/text/services.ts';
-import { createTextHandler } from '../../api/text/text-handler.ts';
-import { createRequestCounter } from '../../api/middlewares/limit-requests.ts';
+import { type AppSettings, createTextApp } from '../../api/app.ts';
+import type { TextSettings } from '../../api/text/services.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { type Catalogue, type TextModel, type TextRoute } from '../../catalogue/types.ts';
-import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
-import { hasCredit } from '../../db/queries/accounts.ts';
-import { findCaller, insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
+import type { Clock } from '../../db/database-clock.ts';
+import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
@@ -23,8 +22,10 @@ import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format
 import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
-import { NO_TRACING } from '../../telemetry/tracing.ts';
+import { createGuardedClient } from '../../net/address-guard.ts';
+import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
+import { KEY_PEPPER, testDependencies, testTextService } from './dependencies.ts';
 import { createAccount } from './factories.ts';
 
 /** One request as the simulator noted it. */
@@ -72,19 +73,18 @@ export interface AskOptions extends PostOptions {
 
 export interface TestTextOptions {
   readonly settings?: Partial<TextSettings>;
+  readonly app?: Partial<AppSettings>;
   /** Upstreams beside the simulator. */
   readonly upstreams?: readonly TextUpstreamSettings[];
   /** Models beside those of the catalogue. */
   readonly models?: readonly TextModel[];
   readonly silenceTimeoutMs?: number;
-  readonly requestsPerMinute?: number;
   /** That of the machine by default. */
   readonly clock?: Clock;
   /** Refusals of the account, to be told to clients; left to the account when left out. */
   readonly refuseHold?: (charge: TextCharge) => Error | null;
 }
 
-const KEY_PEPPER = Buffer.alloc(32, 1);
 const SIMULATOR_KEY = 'sk-of-the-simulator';
 
 export async function startTestText(options: TestTextOptions = {}): Promise<TestText> {
@@ -101,36 +101,29 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const catalogue = testCatalogue(options.models ?? []);
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   const { recording, charges, outcomes } = recorded(billing, options.refuseHold);
-  const services: TextServices = {
+  const service = testTextService(database, {
     catalogue,
     upstreams,
     billing: recording,
-    findCaller: (apiKey) => findCaller(database, digestApiKey(apiKey, KEY_PEPPER)),
-    countRequest: createRequestCounter(database, {
-      requestsPerMinute: options.requestsPerMinute ?? 1_000_000,
-      readsPerMinute: 1_000_000,
-    }),
-    hasCredit: (accountId) => hasCredit(database, accountId),
-    clock: options.clock ?? MACHINE_CLOCK,
     log: logger,
-    metrics,
-    tracing: NO_TRACING,
-    settings: {
-      cutoffMs: null,
-      keepAliveMs: 15_000,
-      stallMs: 60_000,
-      readOnMs: 60_000,
-      trustedProxies: 0,
-      rejectedUserAgents: [],
-      ...options.settings,
-    },
-  };
-  const handler = createTextHandler(services);
-  const server = await listen(
-    handler.before(async (_request, response) => response.writeHead(404).end('not text')),
-    '127.0.0.1',
-    0,
+    ...(options.clock && { clock: options.clock }),
+    ...(options.settings && { settings: options.settings }),
+  });
+  const guardedClient = createGuardedClient({ allowPrivateAddresses: false });
+  const app = createTextApp(
+    testDependencies({
+      database,
+      catalogue,
+      metrics,
+      log: logger,
+      guardedClient,
+      storage: createLocalStorage({ directory: tmpdir(), publicUrl: 'http://files.example' }),
+      text: service,
+      ...(options.clock && { clock: { ...options.clock, aheadMs: () => 0, measure: async () => {} } }),
+      ...(options.app && { settings: options.app }),
+    }),
   );
+  const server = await listen(app.callback(), '127.0.0.1', 0);
   const baseUrl = `http://127.0.0.1:${server.port}`;
   const account = await createAccount(database, { fundedUsd: 10_000 });
   const createKey: TestText['createKey'] = async (settings, accountId = account.id) => {
@@ -167,11 +160,12 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       const { path, body } = ASK[format](model, prompt, stream);
       return post(path, body, postOptions);
     },
-    idle: () => handler.idle(),
+    idle: () => service.idle(),
     stop: async () => {
-      handler.stop(0);
+      service.stop(0);
       await server.stop(0);
-      await handler.idle();
+      await service.idle();
+      await guardedClient.close();
       await billing.close();
       await upstreams.close();
       await simulator.close();

@@ -58,7 +58,7 @@ describe('observing requests', () => {
     });
     expect(created).to.have.property('duration_ms').that.is.a('number');
     const polled = await call(`${app.baseUrl}/v1/tasks/${body.data.id}`, { key: apiKey });
-    expect(lineOf(polled.headers)).to.include({ route: '/v1/tasks/:task_id', status: 200, task_id: body.data.id });
+    expect(lineOf(polled.headers)).to.include({ route: '/v1/tasks/{task_id}', status: 200, task_id: body.data.id });
     const refused = await call(`${app.baseUrl}/v1/models`);
     expect(lineOf(refused.headers))
       .to.include({ route: '/v1/models', status: 401 })
@@ -93,7 +93,7 @@ describe('observing requests', () => {
       await call(`${app.baseUrl}/files/made-up-${index}`);
     }
     const scraped = await scrape();
-    expect(scraped).to.include('route="/v1/tasks/:task_id",status="404"').and.include('route="unmatched"');
+    expect(scraped).to.include('route="/v1/tasks/{task_id}",status="404"').and.include('route="unmatched"');
     expect(scraped).to.include('route="/files/*"').and.not.include('made-up');
     const bucketsOfASeries = 18;
     expect(scraped.split('\n').length - before).to.be.at.most(5 * bucketsOfASeries);

@@ -1,20 +1,9 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
 import { createOpenApiDocument } from '../../../api/openapi/document.ts';
-import { targetOf } from '../../../api/text/endpoints.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
-import { FORMATS } from '../../../text/formats.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { document, schemaChecks } from '../../support/openapi.ts';
-
-/** Pages for people, which are no part of the API. */
-const PAGES = [
-  'GET /docs',
-  'GET /docs/administration',
-  'GET /docs/client.json',
-  'GET /docs/administration.json',
-  'GET /docs/{}',
-];
 
 interface DescribedOperation {
   readonly operationId?: string;
@@ -33,15 +22,6 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     return { path, name: `${method.toUpperCase()} ${path}`, operation };
   }),
 );
-
-/** With the names of parameters left out, as they are no part of the address. */
-function anonymous(route: string): string {
-  return route.replace(/:\w+$|:\w+(?=\/)|\{\w+\}/g, '{}');
-}
-
-function isText({ path }: { readonly path: string }): boolean {
-  return targetOf(path.replace('{model}', 'some-model')) !== null;
-}
 
 /** Every object that is somewhere within `value`. */
 function* objectsIn(value: unknown): Generator<object> {
@@ -66,17 +46,6 @@ describe('the API description', () => {
     const { valid, errors } = await new Validator().validate(structuredClone({ ...document }));
     expect(errors).to.equal(undefined);
     expect(valid).to.equal(true);
-  });
-
-  it('describes every route of the router, and nothing that is not routed', () => {
-    const described = operations.filter((operation) => !isText(operation)).map(({ name }) => anonymous(name));
-    expect([...described, ...PAGES]).to.have.members(app.routes.map(anonymous));
-  });
-
-  it('describes every text format, each at the address that serves it', () => {
-    const served = operations.filter(isText).map(({ path }) => targetOf(path.replace('{model}', 'some-model')));
-    expect(new Set(served.map((target) => target?.endpoint.format.name))).to.deep.equal(new Set(Object.keys(FORMATS)));
-    expect(served.filter((target) => target?.parseContext.address?.stream)).to.have.lengthOf(1);
   });
 
   it('names each operation once', () => {

@@ -64,7 +64,7 @@ describe('the gate of the text endpoints', () => {
 
   before(async () => {
     text = await startTestText({
-      settings: { rejectedUserAgents: ['BadBot'], trustedProxies: 1 },
+      app: { rejectedUserAgents: ['BadBot'], trustedProxies: 1 },
       refuseHold: () => refusal,
     });
   });
@@ -251,15 +251,15 @@ describe('the gate of the text endpoints', () => {
     expect([response.status, await response.text()]).to.deep.equal([403, 'error code: 1010']);
   });
 
-  it('leaves other paths to whoever is behind it', async () => {
+  it('answers no other path', async () => {
     for (const path of [
-      '/v1/messages/',
       '/v1/messages/count_tokens',
       '/v1',
       '/v1beta/models/',
       '/v1beta/models/%:generateContent',
+      '/v1beta/models/texth-4-argon:countTokens',
     ]) {
-      expect(await (await text.post(path, {})).text()).to.equal('not text');
+      await expectGateError(await text.post(path, ASK['generate-content'](model, 'Hi', false).body), 404, 'not_found');
     }
   });
 

@@ -16,7 +16,7 @@ describe('a text request', () => {
     await fetch(`${text.baseUrl}/v1/messages`, { method: 'BREW' }).catch(() => null);
     const measured = await text.measured();
     expect(measured).to.match(
-      /duration_seconds_count\{method="POST",route="\/v1beta\/models\/:model",status="200"\} 1/,
+      /duration_seconds_count\{method="POST",route="\/v1beta\/models\/\{model\}:generateContent",status="200"\} 1/,
     );
     expect(measured).to.match(/duration_seconds_count\{method="POST",route="\/v1\/messages",status="404"\} 1/);
     expect(measured).to.not.contain('BREW');

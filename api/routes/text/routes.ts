@@ -1,0 +1,128 @@
+/** Where the text formats are served: contract 4.8. */
+import { badRequest } from '../../../domain/errors.ts';
+import { FORMATS } from '../../../text/formats.ts';
+import { type Answers, json } from '../../endpoint/answers.ts';
+import { anyText } from '../../endpoint/query.ts';
+import { arrayOf, ref, text } from '../../openapi/json-schema.ts';
+import type { Context } from '../../state.ts';
+import { textBody, textEndpoint } from './text-endpoint.ts';
+
+/** Has no schema: up to OpenAPI 3.1 it is open whether one would describe the stream or each of its events. */
+const EVENT_STREAM = { 'text/event-stream': {} };
+
+/** @param schema the name of the whole answer in the API description */
+function wholeOrStreamed(schema: string): Answers {
+  return {
+    200: {
+      description: 'The answer, whole or as a stream of server-sent events',
+      content: { ...json(ref(schema)), ...EVENT_STREAM },
+    },
+  };
+}
+
+export const createChatCompletion = textEndpoint({
+  id: 'createChatCompletion',
+  path: '/v1/chat/completions',
+  access: 'text-key',
+  format: FORMATS['chat-completions'],
+  summary: 'Chat-completions format',
+  description:
+    'With `stream: true`: `chat.completion.chunk` objects as `data:` lines, reasoning in `delta.reasoning_content` before the ' +
+    'text in `delta.content`, a last one with `finish_reason`, then `data: [DONE]`.',
+  body: textBody('ChatCompletionRequest', {
+    model: 'textc-M3',
+    messages: [{ role: 'user', content: 'Name three lighthouses.' }],
+  }),
+  answers: wholeOrStreamed('ChatCompletion'),
+});
+
+export const createResponse = textEndpoint({
+  id: 'createResponse',
+  path: '/v1/responses',
+  access: 'text-key',
+  format: FORMATS.responses,
+  summary: 'Responses format',
+  description:
+    'Nothing is stored: the whole conversation goes in `input` each time. With `stream: true`: `response.created`, ' +
+    '`response.output_text.delta`, `response.function_call_arguments.delta`, …, `response.completed`.',
+  body: textBody('ResponsesRequest', { model: 'textg-6-luna', input: 'Name three lighthouses.' }),
+  answers: wholeOrStreamed('Response'),
+});
+
+/** One of them has to be sent: contract 9. The second is what the vendor's own clients send. */
+const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
+
+export const createMessage = textEndpoint({
+  id: 'createMessage',
+  path: '/v1/messages',
+  access: 'messages-key',
+  format: FORMATS.messages,
+  summary: 'Messages format',
+  description:
+    'With `stream: true`: `message_start`, then `content_block_start`, `content_block_delta` and `content_block_stop` for each ' +
+    'block, `message_delta` with the stop reason, `message_stop`.',
+  headers: [
+    {
+      name: 'msgfmt-version',
+      in: 'header',
+      required: true,
+      description: 'The version of the format',
+      schema: text(undefined, { minLength: 1 }),
+      example: '2023-06-01',
+    },
+  ],
+  body: textBody('MessagesRequest', {
+    model: 'textl-v4.1-flash',
+    max_tokens: 1_000,
+    messages: [{ role: 'user', content: 'Name three lighthouses.' }],
+  }),
+  answers: wholeOrStreamed('Message'),
+  read: ({ context }) => {
+    requireVersion(context);
+    return {};
+  },
+});
+
+function requireVersion({ headers }: Context): void {
+  if (VERSION_HEADERS.some((name) => headers[name])) return;
+  throw badRequest('the header "msgfmt-version" is required, for example "msgfmt-version: 2023-06-01"');
+}
+
+const NATIVE_BODY = textBody('GenerateContentRequest', {
+  contents: [{ role: 'user', parts: [{ text: 'Name three lighthouses.' }] }],
+});
+
+export const generateContent = textEndpoint({
+  id: 'generateContent',
+  path: '/v1beta/models/{model}:generateContent',
+  access: 'native-key',
+  format: FORMATS['generate-content'],
+  summary: 'Native format of the texth family',
+  description: 'The models think before they answer, within `maxOutputTokens`: leave room for it.',
+  body: NATIVE_BODY,
+  answers: { 200: { description: 'The answer', content: json(ref('GenerateContentResponse')) } },
+  read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
+});
+
+export const streamGenerateContent = textEndpoint({
+  id: 'streamGenerateContent',
+  path: '/v1beta/models/{model}:streamGenerateContent',
+  access: 'native-key',
+  format: FORMATS['generate-content'],
+  summary: 'Native format of the texth family, as a stream',
+  description:
+    'With `alt=sse` each event is a `data:` line with an object as `:generateContent` answers; without it these objects are ' +
+    'the items of a JSON array, sent as they come. The last has `finishReason`.',
+  query: { alt: anyText('`sse` for server-sent events') },
+  body: NATIVE_BODY,
+  answers: {
+    200: {
+      description: 'The answer as a stream',
+      content: { ...json(arrayOf(ref('GenerateContentResponse'))), ...EVENT_STREAM },
+    },
+  },
+  read: ({ params: { model }, query: { alt } }) => ({
+    parseContext: { address: { model, stream: true } },
+    streamsArray: alt !== 'sse',
+  }),
+});

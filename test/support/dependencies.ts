@@ -1,0 +1,82 @@
+/** What applications in tests are made of, unless a test says otherwise: nothing starts workflows, and nobody moderates. */
+import type { Logger } from 'pino';
+import type { AppDependencies, AppSettings } from '../../api/app.ts';
+import { createTextService, type TextService } from '../../api/text/text-service.ts';
+import type { TextServices, TextSettings } from '../../api/text/services.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { MACHINE_CLOCK } from '../../db/database-clock.ts';
+import { hasCredit } from '../../db/queries/accounts.ts';
+import type { Database } from '../../db/database.ts';
+import { createSealer } from '../../db/sealing.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
+import { NO_STARTER } from './starter.ts';
+
+export const KEY_PEPPER = Buffer.alloc(32, 1);
+export const METRICS_TOKEN = 'the-token-of-prometheus';
+export const ADMIN_TOKEN = 'the-token-of-the-operators';
+
+/** A Temporal that knows nothing yet. */
+const NO_WORKFLOWS: AppDependencies['workflows'] = {
+  isReachable: async () => true,
+  describe: async () => null,
+  read: async () => null,
+  readEnding: async () => null,
+  cancel: async () => false,
+};
+const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
+
+const SETTINGS: AppSettings = {
+  adminToken: ADMIN_TOKEN,
+  metricsToken: METRICS_TOKEN,
+  keyPepper: KEY_PEPPER,
+  paymentWebhookSecret: null,
+  requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },
+  tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
+  uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },
+  trustedProxies: 0,
+  allowPrivateAddresses: false,
+  rejectedUserAgents: [],
+  temporal: { uiUrl: 'http://temporal.example', namespace: 'default' },
+  filesFolder: null,
+};
+
+type Needed = 'database' | 'storage' | 'guardedClient' | 'log' | 'text';
+
+export interface GivenDependencies
+  extends Partial<Omit<AppDependencies, Needed | 'settings'>>, Pick<AppDependencies, Needed> {
+  readonly settings?: Partial<AppSettings>;
+}
+
+export function testDependencies({ database, settings = {}, ...given }: GivenDependencies): AppDependencies {
+  return {
+    database,
+    reports: database,
+    catalogue: loadCatalogue(),
+    sealer: createSealer(Buffer.alloc(32, 2)),
+    starter: NO_STARTER,
+    workflows: NO_WORKFLOWS,
+    moderator: null,
+    providerCallbacks: { readers: new Map(), announce: async () => {} },
+    startReconciliation: async () => {},
+    metrics: createMetrics(),
+    tracing: NO_TRACING,
+    ...given,
+    settings: { ...SETTINGS, ...settings },
+  };
+}
+
+interface GivenTextServices extends Partial<Pick<TextServices, 'clock'>>, Pick<TextServices, 'upstreams' | 'billing'> {
+  readonly catalogue: TextServices['catalogue'];
+  readonly log: Logger;
+  readonly settings?: Partial<TextSettings>;
+}
+
+export function testTextService(database: Database, { settings = {}, ...given }: GivenTextServices): TextService {
+  return createTextService({
+    hasCredit: (accountId) => hasCredit(database, accountId),
+    clock: MACHINE_CLOCK,
+    ...given,
+    settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },
+  });
+}
