@@ -3,6 +3,7 @@
  * variables, their defaults and meanings stand in `config-variables.ts` and, for readers, in `docs/configuration.md`.
  */
 import { join, resolve } from 'node:path';
+import { OperatorError } from './domain/operator-error.ts';
 import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
 
 const BYTES_PER_MB = 2 ** 20;
@@ -157,7 +158,7 @@ export interface StackConfig {
 }
 
 /** The environment holds something that Genway cannot run with; the message lists every mistake and what to do. */
-export class ConfigurationError extends Error {
+export class ConfigurationError extends OperatorError {
   override readonly name = 'ConfigurationError';
 
   constructor(mistakes: readonly string[]) {

@@ -1,10 +1,11 @@
 /** The `genway` command: what operators and finance do with a running Genway. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import { ConfigurationError, loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig } from '../config.ts';
+import { loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig } from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
 import { addPartitionCommands } from './command/partitions.ts';
+import { explain } from './parts/explain.ts';
 import { addRecoverCommand } from './command/recover.ts';
 
 const program = new Command('genway')
@@ -38,7 +39,6 @@ program
 try {
   await program.parseAsync();
 } catch (error) {
-  if (!(error instanceof CommandError) && !(error instanceof ConfigurationError)) throw error;
-  console.error(error.message);
+  console.error(explain(error));
   process.exitCode = 1;
 }

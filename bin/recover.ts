@@ -70,9 +70,7 @@ export async function withRecovery(
 }
 
 async function checkStores(database: Database, client: Client, { address, namespace }: TemporalConfig): Promise<void> {
-  const pending = await pendingMigrations(database).catch((error: Error) => {
-    throw new CommandError(`PostgreSQL cannot be read (${error.message}). Check DATABASE_URL.`);
-  });
+  const pending = await pendingMigrations(database);
   if (pending.length > 0) {
     throw new CommandError(`The database lacks ${pending.join(', ')}. Run \`node dist/bin/migrate.js\` first.`);
   }

@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { DefaultLogger, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import { OperatorError } from '../domain/operator-error.ts';
 import { IGNORED_WORKFLOW_SPANS } from '../telemetry/tracing.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
 
@@ -25,13 +26,19 @@ export type WorkflowCode = NonNullable<WorkerOptions['workflowBundle']>;
  * from the Temporal UI with its payloads as they are.
  *
  * @param code the workflows to replay it through; those of this checkout when absent
- * @throws Error when the file holds no such history
+ * @throws OperatorError when the file holds no such history
  */
 export async function replayHistoryFile(path: string, code?: WorkflowCode): Promise<Replay> {
-  const history = parseHistory(basename(path), await readFile(path, 'utf8'));
+  const history = parseHistory(basename(path), await readHistory(path));
   for await (const replay of replayHistories([history], code ?? (await bundleWorkflows(new DefaultLogger('ERROR')))))
     return replay;
   throw new Error(`${path} was not replayed`);
+}
+
+function readHistory(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: Error) => {
+    throw new OperatorError(`The history cannot be read: ${error.message}.`);
+  });
 }
 
 export interface SavedHistory {
@@ -44,7 +51,7 @@ export interface SavedHistory {
  * Reads a history from its JSON.
  *
  * @param name stands for the text in errors, and for the workflow's id where the history does not tell it
- * @throws Error when it is none
+ * @throws OperatorError when it is none
  */
 export function parseHistory(name: string, text: string): SavedHistory {
   try {
@@ -54,7 +61,7 @@ export function parseHistory(name: string, text: string): SavedHistory {
     if (!workflowType) throw new Error('its first event does not start a workflow');
     return { workflowId: started.workflowId || name, workflowType, history };
   } catch (cause) {
-    throw new Error(
+    throw new OperatorError(
       `${name} is not the history of a workflow. Save one with: temporal workflow show --workflow-id ID --output json`,
       { cause },
     );

@@ -1,8 +1,9 @@
 /** The simulator process: stands in for the upstream models. */
 import { loadSimulatorConfig } from '../config.ts';
 import { createSimulator } from '../providers/simulator/simulator.ts';
-import { createLog, stopOnSignal } from './parts/process.ts';
+import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 
+explainEnd();
 const config = loadSimulatorConfig();
 const log = createLog('simulator', config);
 const simulator = createSimulator({ apiKey: config.simulator.key, callbackSecret: config.simulator.key });

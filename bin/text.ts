@@ -3,11 +3,12 @@ import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
 import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from '../net/http-server.ts';
-import { createLog, stopOnSignal } from './parts/process.ts';
+import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
 import { watchDatabase } from './parts/watch-database.ts';
 import { openWeb } from './parts/web.ts';
 
+explainEnd();
 const config = loadConfig();
 const log = createLog('text', config);
 const tracing = await openTracing('text', config.tracing);

@@ -7,7 +7,8 @@ import { createSweepActivities } from '../activities/sweep.ts';
 import { createWebhookDeliveryActivities } from '../activities/webhook-delivery.ts';
 import { createWorkflowLookup } from '../temporal/workflow-lookup.ts';
 import { createWorkflowAccess } from '../temporal/workflow-access.ts';
-import { loadConfig } from '../config.ts';
+import { loadConfig, type TemporalConfig } from '../config.ts';
+import { OperatorError } from '../domain/operator-error.ts';
 import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase } from '../db/database.ts';
 import { createDatabaseClock } from '../db/database-clock.ts';
@@ -18,7 +19,7 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
-import { createLog, stopOnSignal } from './parts/process.ts';
+import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { createInputReader } from '../activities/media-task/read-inputs.ts';
 import { fileRenderers, limitedProviders, openMediaUpstreams, providerLimits } from './parts/providers.ts';
 import { keepSchedules } from '../temporal/schedules.ts';
@@ -33,6 +34,7 @@ import { versioned, workerSettings } from './parts/workers.ts';
 /** A reconciliation holds one while it asks for more over another. */
 const BACKGROUND_CONNECTIONS = 4;
 
+explainEnd();
 const config = loadConfig();
 const log = createLog('worker', config);
 const metrics = createMetrics();
@@ -47,7 +49,7 @@ const watch = watchDatabase({ url: config.database.url, clock, pings: [], log })
 // For what reads or removes much while nobody waits for it.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
-const connection = await NativeConnection.connect(connectionOptions(config.temporal));
+const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
 const storage = watchStorage(openStorage(config, log), { onChange: noteStorage });
@@ -109,6 +111,14 @@ stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => 
   await tracing.close();
 });
 await running;
+
+async function connectTemporal(temporal: TemporalConfig): Promise<NativeConnection> {
+  return NativeConnection.connect(connectionOptions(temporal)).catch((error: Error) => {
+    throw new OperatorError(
+      `Temporal at ${temporal.address} cannot be reached (${error.message}). Check TEMPORAL_ADDRESS.`,
+    );
+  });
+}
 
 function noteStorage(isAvailable: boolean, reason: unknown): void {
   metrics.storageChanged(isAvailable);

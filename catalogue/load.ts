@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { OperatorError } from '../domain/operator-error.ts';
 import {
   type CatalogueFile,
   type FamilyEntry,
@@ -19,7 +20,7 @@ import { toTextPricing } from './text-pricing.ts';
 import type { Catalogue, ImageModel, TextModel, TextRoute, VideoModel } from './types.ts';
 
 /** The catalogue file is invalid: the message names the file and the path of each field to correct. */
-export class CatalogueError extends Error {
+export class CatalogueError extends OperatorError {
   override readonly name = 'CatalogueError';
 }
 

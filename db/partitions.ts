@@ -1,6 +1,7 @@
 /** The months of tasks and their submissions, of transfers and of text requests: which there are, and how old ones are taken away. */
 import type { Knex } from 'knex';
 import { DatabaseError } from 'pg';
+import { OperatorError } from '../domain/operator-error.ts';
 
 /** The tables that are partitioned by month. */
 export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests', 'submissions'] as const;
@@ -16,7 +17,7 @@ export interface Month {
 }
 
 /** A month cannot be detached, or is none; the message says why. */
-export class MonthError extends Error {
+export class MonthError extends OperatorError {
   override readonly name = 'MonthError';
 }
 

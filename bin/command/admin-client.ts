@@ -5,6 +5,7 @@ import Joi from 'joi';
 import { request } from 'undici';
 import type { CommandConfig } from '../../config.ts';
 import { isObject } from '../../domain/json.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
 import { type Json, type Fields } from './json.ts';
 import { textOf } from './print.ts';
 
@@ -18,7 +19,7 @@ export interface AdminClient {
 }
 
 /** A refusal or mistake that is told in one line and ends the command with code 1. */
-export class CommandError extends Error {
+export class CommandError extends OperatorError {
   override readonly name = 'CommandError';
 }
 
@@ -42,7 +43,7 @@ export async function connectAdmin(config: CommandConfig): Promise<AdminClient> 
     });
     if (response.statusCode < 400) return response.body;
     const text = await response.body.text();
-    throw new CommandError(refusalIn(text) ?? `${response.statusCode}: ${text}`);
+    throw new CommandError(refusalIn(text) ?? `${baseUrl} answered ${response.statusCode} without a reason.`);
   };
   return {
     call: async (method, path, body) => parseObject(await (await send(method, path, {}, body)).text()),
@@ -68,15 +69,26 @@ async function addressOf({ baseUrl, adminToken, home }: CommandConfig): Promise<
       'No local stack is running here: start one with `npm start`, or set GENWAY_PUBLIC_URL and GENWAY_ADMIN_TOKEN.',
     );
   }
-  const { value, error } = demoSchema.validate(JSON.parse(demo));
+  const { value, error } = demoSchema.validate(parseJson(demo));
   if (error) throw new CommandError(`${join(home, 'demo.json')} is not what a local stack writes: ${error.message}`);
   return { baseUrl: value.base_url, adminToken: value.admin_token };
 }
 
 function parseObject(text: string): Fields {
-  const parsed: Json = JSON.parse(text);
-  if (!isObject(parsed)) throw new CommandError('the answer is not a JSON object');
-  return parsed;
+  const parsed = parseJson(text);
+  if (isObject(parsed)) return parsed;
+  throw new CommandError(
+    'The answer is not one of the administration endpoints. Does GENWAY_PUBLIC_URL lead to Genway?',
+  );
+}
+
+/** @returns undefined for what is no JSON */
+function parseJson(text: string): Json | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 function refusalIn(text: string): string | undefined {

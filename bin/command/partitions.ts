@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
-import { detachMonth, ensurePartitions, listMonths, MonthError } from '../../db/partitions.ts';
-import { CommandError } from './admin-client.ts';
+import { detachMonth, ensurePartitions, listMonths } from '../../db/partitions.ts';
 import { table } from './print.ts';
 
 /** @param load is called when a command runs, so that `--help` needs no database */
@@ -17,8 +16,6 @@ export function addPartitionCommands(
     const database = createDatabase(load().url, 2, REPORT_LIMITS);
     try {
       await action(database);
-    } catch (error) {
-      throw error instanceof MonthError ? new CommandError(error.message) : error;
     } finally {
       await database.destroy();
     }

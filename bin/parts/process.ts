@@ -1,6 +1,8 @@
 /** What every process of Genway does the same way: logging and stopping in order. */
+import { inspect } from 'node:util';
 import { pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
 import { foldOutages } from './outages.ts';
 
 /** A structured log on standard output; credentials are taken out wherever they might slip in. */
@@ -18,6 +20,14 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
       'headers.authorization',
       'headers["x-api-key"]',
     ],
+  });
+}
+
+/** Has a process that ends unasked say why: in sentences where the operator is to put something right. */
+export function explainEnd(): void {
+  process.on('uncaughtException', (error) => {
+    console.error(error instanceof OperatorError ? error.message : inspect(error));
+    process.exit(1);
   });
 }
 

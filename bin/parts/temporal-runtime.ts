@@ -1,6 +1,6 @@
 /** The native runtime under Temporal's workers: where its log goes, and what it measures. */
 import { Runtime } from '@temporalio/worker';
-import type { Logger } from 'pino';
+import { type Logger, stdSerializers } from 'pino';
 import { findFreePort } from '../stack/ports.ts';
 
 /** Asked by this process only, and answered from memory. */
@@ -30,7 +30,8 @@ export async function installTemporalRuntime(log: Logger): Promise<() => Promise
 
 /** What the SDK tells, one level down: its everyday messages are about itself. */
 export function temporalLogger(log: Logger) {
-  const sdk = log.child({ part: 'temporal' });
+  // As the SDK calls what went wrong; without it an error would be written as {}.
+  const sdk = log.child({ part: 'temporal' }, { serializers: { error: stdSerializers.err } });
   return {
     log: (level: string, message: string, meta?: object) => {
       const write =

@@ -1,5 +1,6 @@
 /** What each edition of the catalogue charged for text, kept for as long as the usage that was priced by it. */
 import { parseRational } from '../../domain/rational.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextPricing } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
 
@@ -23,7 +24,7 @@ interface RateCardRow {
 }
 
 /** Prices were changed under a version that had charged others. */
-export class RateCardChangedError extends Error {
+export class RateCardChangedError extends OperatorError {
   override readonly name = 'RateCardChangedError';
 }
 

@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
 
 const run = promisify(execFile);
 
@@ -33,6 +34,70 @@ describe('the genway command', function () {
     const lines = (await genway('accounts', 'ledger', accountId, '--csv')).split('\r\n');
     expect(lines).to.have.length(3);
     expect(lines[1]).to.include(',topup,payments,available,3,');
+  });
+
+  describe('says in sentences what is to be put right, without where it came from in the code,', () => {
+    const CASES: readonly {
+      readonly what: string;
+      readonly words: readonly string[];
+      readonly env?: Readonly<Record<string, string>>;
+      readonly says: RegExp;
+    }[] = [
+      {
+        what: 'a database that does not answer',
+        words: ['partitions', 'list'],
+        env: { DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' },
+        says: /^PostgreSQL does not answer \(connect ECONNREFUSED 127.0.0.1:9\). Check DATABASE_URL.\n$/,
+      },
+      {
+        what: 'a variable that is missing',
+        words: ['partitions', 'list'],
+        env: { DATABASE_URL: '' },
+        says: /^The configuration is not usable:\n {2}- DATABASE_URL is not set: .*\n$/,
+      },
+      {
+        what: 'a Genway that cannot be reached',
+        words: ['tasks', 'list'],
+        env: { GENWAY_PUBLIC_URL: 'http://127.0.0.1:9' },
+        says: /^http:\/\/127.0.0.1:9 cannot be reached \(.*\). Is Genway running\?\n$/,
+      },
+      {
+        what: 'an answer of somebody else',
+        words: ['tasks', 'list'],
+        env: { GENWAY_PUBLIC_URL: 'STRANGER' },
+        says: /^The answer is not one of the administration endpoints. .*\n$/,
+      },
+      {
+        what: 'a file that is not there',
+        words: ['replay', 'nowhere.json'],
+        says: /^The history cannot be read: ENOENT: .*\n$/,
+      },
+      {
+        what: 'a file that holds something else',
+        words: ['replay', 'package.json'],
+        says: /^package.json is not the history of a workflow. .*\n$/,
+      },
+    ];
+
+    let stranger: Receiver;
+    before(async () => {
+      stranger = await startReceiver((_request, response) => response.end('<html>'));
+    });
+    after(() => stranger.close());
+
+    for (const { what, words, env = {}, says } of CASES) {
+      it(what, async () => {
+        const environment = {
+          ...env,
+          ...(env['GENWAY_PUBLIC_URL'] === 'STRANGER' && { GENWAY_PUBLIC_URL: stranger.url }),
+        };
+        const failure = await run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', ...words], {
+          env: childEnvironment({ GENWAY_ADMIN_TOKEN: app.adminToken, ...environment }),
+        }).catch((error: { code: number; stderr: string }) => error);
+        expect(failure).to.include({ code: 1 });
+        expect(failure.stderr).to.match(says);
+      });
+    }
   });
 
   it('tells a refusal in one line and ends with code 1', async () => {

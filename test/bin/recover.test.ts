@@ -229,6 +229,6 @@ describe('recovery', function () {
       .that.matches(/^Temporal at \S+ does not tell about the namespace nowhere .*\n$/);
     expect(await genway({ DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }))
       .to.have.property('stderr')
-      .that.matches(/^PostgreSQL cannot be read \(.*ECONNREFUSED.*\n$/);
+      .that.matches(/^PostgreSQL does not answer \(.*ECONNREFUSED.*\n$/);
   });
 });

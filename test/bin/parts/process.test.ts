@@ -10,7 +10,25 @@ const PROGRAM = `
   createLog('test', { logLevel: 'info' }).error({ err: error, request: secrets, headers: secrets }, 'request failed');
 `;
 
+const TEMPORAL_PROGRAM = `
+  import { createLog } from '${join(import.meta.dirname, '../../../bin/parts/process.ts')}';
+  import { temporalLogger } from '${join(import.meta.dirname, '../../../bin/parts/temporal-runtime.ts')}';
+  const log = temporalLogger(createLog('test', { logLevel: 'info' }));
+  log.warn('Activity failed', { activityType: 'dispatch', error: new Error('the upstream took too long') });
+`;
+
 describe('the log of a process', () => {
+  it('says what went wrong in what Temporal tells', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      '--import',
+      'tsx',
+      '--input-type=module',
+      '--eval',
+      TEMPORAL_PROGRAM,
+    ]);
+    expect(JSON.parse(stdout)).to.have.nested.property('error.message', 'the upstream took too long');
+  });
+
   it('holds no credentials, and not the rows that PostgreSQL quotes in its errors', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [
       '--import',
