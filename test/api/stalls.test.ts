@@ -1,18 +1,27 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text as readText } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
+import { type FakeUpstream, startUpstream } from '../support/text.ts';
+import { type TurnWatch, watchTurns } from '../support/turns.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
-/**
- * Ten times what an idle machine needs, and a tenth of what each of these once took. The process under attack measures its
- * own event loop (`monitorEventLoopDelay`, by way of its metrics).
- */
-const MOST_DELAY_MS = 1_500;
+/** The longest that a process may keep others waiting, in time of the processor. */
+const MOST_HELD_UP_MS = 100;
+/** Memory that is given back is counted as time of the processor too, and comes now and then. */
+const ATTEMPTS = 4;
 const MIB = 2 ** 20;
 
 const CHAT = '/v1/chat/completions';
+const MESSAGES = '/v1/messages';
+/** A model whose upstream speaks chat completions. */
+const CHAT_MODEL = 'textd-v2.5';
 const MODEL = 'textg-6-sol';
 const list = <Item>(size: number, item: (index: number) => Item): Item[] =>
   Array.from({ length: size }, (_, index) => item(index));
@@ -22,6 +31,8 @@ const calls = (count: number, idOf: (index: number) => string): object => ({
   tool_calls: list(count, (index) => ({ id: idOf(index), type: 'function', function: { name: 'f', arguments: '{}' } })),
 });
 const USER = { role: 'user', content: 'Say exactly: hello' };
+const LONG_ANSWER = { role: 'user', content: '[long answer]' };
+const LONG_TEXT = 'Hello, world. '.repeat((15 * MIB) / 14);
 
 /** Requests that each held the process up for seconds. */
 const ATTACKS: Readonly<Record<string, { readonly path: string; readonly body: () => object | string }>> = {
@@ -72,46 +83,108 @@ const ATTACKS: Readonly<Record<string, { readonly path: string; readonly body: (
   },
 };
 
+/** An upstream that answers at great length where it is asked to, and otherwise has the simulator answer. */
+async function answerAtLength(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  simulatorUrl: string,
+): Promise<void> {
+  const body = await readText(incoming);
+  if (!body.includes('[long answer]')) return passOn(incoming, body, response, simulatorUrl);
+  const isStream = body.includes('"stream":true');
+  const message = { role: 'assistant', content: LONG_TEXT };
+  const choice = { index: 0, finish_reason: 'stop', [isStream ? 'delta' : 'message']: message };
+  const answer = JSON.stringify({
+    id: 'c',
+    object: 'chat.completion',
+    created: 1,
+    model: CHAT_MODEL,
+    choices: [choice],
+  });
+  response.writeHead(200, { 'content-type': isStream ? 'text/event-stream' : 'application/json' });
+  await pipeline(inPieces(isStream ? `data: ${answer}\n\ndata: [DONE]\n\n` : answer), response);
+}
+
+function* inPieces(text: string): Generator<string> {
+  for (let at = 0; at < text.length; at += 1_024) yield text.slice(at, at + 1_024);
+}
+
+function passOn({ url, headers }: IncomingMessage, body: string, response: ServerResponse, simulatorUrl: string): void {
+  const onward = request(simulatorUrl + (url ?? ''), { method: 'POST', headers }, (answer) => {
+    response.writeHead(answer.statusCode ?? 500, answer.headers);
+    answer.pipe(response);
+  });
+  onward.on('error', () => response.destroy()).end(body);
+}
+
+function providersAt(url: string): object {
+  const baseUrls = { 'chat-completions': 'v1', responses: 'v1', messages: 'v1', 'generate-content': 'v1beta' };
+  return {
+    media: [{ name: 'simulator', protocol: 'http-jobs', base_url: url, api_key: 'simulator' }],
+    text: [
+      {
+        name: 'simulator',
+        api_key: 'simulator',
+        base_urls: Object.fromEntries(Object.entries(baseUrls).map(([format, path]) => [format, `${url}/${path}`])),
+      },
+    ],
+  };
+}
+
 describe('other clients of a process are served', function () {
   this.timeout(300_000);
   const metricsToken = randomBytes(16).toString('hex');
+  let folder: string;
+  let upstream: FakeUpstream;
+  let turns: TurnWatch;
   let stack: TestStack;
   let apiKey: string;
   let poorKey: string;
   let otherKey: string;
 
   before(async () => {
-    stack = await startTestStack({ env: { GENWAY_METRICS_TOKEN: metricsToken } });
+    [folder, upstream, turns] = await Promise.all([
+      mkdtemp(join(tmpdir(), 'genway-stalls-')),
+      startUpstream((request, response) => void answerAtLength(request, response, stack.simulatorUrl)),
+      watchTurns(),
+    ]);
+    const providers = join(folder, 'providers.yaml');
+    await writeFile(providers, JSON.stringify(providersAt(upstream.url)));
+    stack = await startTestStack({
+      env: { GENWAY_METRICS_TOKEN: metricsToken, GENWAY_PROVIDERS: providers },
+      textEnv: turns.env,
+    });
     await Promise.all([stack.api.start(), stack.text.start()]);
     ({ apiKey } = await stack.createAccount({ fundedUsd: 1_000 }));
     ({ apiKey: poorKey } = await stack.createAccount({ fundedUsd: 0 }));
     ({ apiKey: otherKey } = await stack.createAccount({ fundedUsd: 10 }));
   });
-  after(() => stack.stop());
+  after(async () => {
+    await stack.stop();
+    await Promise.all([upstream.stop(), turns.stop(), rm(folder, { recursive: true })]);
+  });
 
-  async function metric(name: string): Promise<number> {
+  async function residentBytes(): Promise<number> {
     const response = await fetch(`${stack.textBaseUrl}/metrics`, {
       headers: { authorization: `Bearer ${metricsToken}` },
     });
-    const value = new RegExp(`^${name} (.+)$`, 'm').exec(await response.text())?.[1];
-    return Number(value);
+    return Number(/^process_resident_memory_bytes (.+)$/m.exec(await response.text())?.[1]);
   }
 
-  /** The longest that the process was held up while `attack` went on, and other clients' longest wait. */
-  async function delayDuring(attack: () => Promise<unknown>): Promise<number> {
-    // Each reading begins a new measurement.
-    await metric('nodejs_eventloop_lag_max_seconds');
-    const attacked = new AbortController();
-    const others = (async () => {
-      while (!attacked.signal.aborted) {
-        const answer = await call(`${stack.textBaseUrl}${CHAT}`, { key: otherKey, body: chat([USER]) });
-        expect(answer.status).to.equal(200);
-        await sleep(20);
-      }
-    })();
-    await attack().finally(() => attacked.abort());
-    await others;
-    return (await metric('nodejs_eventloop_lag_max_seconds')) * 1000;
+  /** The longest that others were held up while an attack went on; of some attempts the one that was disturbed least. */
+  async function heldUpMs(attack: () => Promise<unknown>): Promise<number> {
+    let heldUp = Infinity;
+    for (let attempt = 0; attempt < ATTEMPTS && heldUp > MOST_HELD_UP_MS; attempt += 1) {
+      await turns.longestMs();
+      await Promise.all([attack(), serveOthers()]);
+      heldUp = Math.min(heldUp, await turns.longestMs());
+    }
+    return heldUp;
+  }
+
+  async function serveOthers(): Promise<void> {
+    const { status } = await call(`${stack.textBaseUrl}${CHAT}`, { key: otherKey, body: chat([USER]) });
+    expect(status).to.equal(200);
   }
 
   for (const [what, { path, body }] of Object.entries(ATTACKS)) {
@@ -119,7 +192,7 @@ describe('other clients of a process are served', function () {
       it(`while ${who} sends ${what}`, async () => {
         const made = body();
         const text = typeof made === 'string' ? made : JSON.stringify(made);
-        const delayMs = await delayDuring(async () => {
+        const longestMs = await heldUpMs(async () => {
           const { status } = await call(stack.textBaseUrl + path, {
             key: who === 'one without' ? poorKey : apiKey,
             body: text,
@@ -127,22 +200,56 @@ describe('other clients of a process are served', function () {
           });
           expect(status).to.be.oneOf([200, 400, 402, 403, 413]);
         });
-        expect(delayMs).to.be.below(MOST_DELAY_MS);
+        expect(longestMs).to.be.below(MOST_HELD_UP_MS);
       });
     }
   }
 
-  it('while 24 bodies of 31 MB wait for their last byte, in bounded memory', async () => {
-    const before = await metric('process_resident_memory_bytes');
-    const sockets: Socket[] = [];
-    const delayMs = await delayDuring(async () => {
-      await Promise.all(list(24, () => sendAllButTheEnd(sockets)));
-      await sleep(1_000);
+  for (const [what, path, body] of [
+    ['streams an event of 15 MB, a kilobyte at a time', CHAT, chat([LONG_ANSWER], { model: CHAT_MODEL, stream: true })],
+    [
+      'streams such an event to a client of another format',
+      MESSAGES,
+      {
+        ...chat([LONG_ANSWER], { model: CHAT_MODEL, stream: true }),
+        max_tokens: 100,
+      },
+    ],
+    ['gives a whole answer of 15 MB', CHAT, chat([LONG_ANSWER], { model: CHAT_MODEL })],
+    [
+      'gives such an answer to a client of another format',
+      MESSAGES,
+      {
+        ...chat([LONG_ANSWER], { model: CHAT_MODEL }),
+        max_tokens: 100,
+      },
+    ],
+  ] as const) {
+    it(`while an upstream ${what}`, async () => {
+      const longestMs = await heldUpMs(async () => {
+        const response = await fetch(stack.textBaseUrl + path, {
+          method: 'POST',
+          headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json', 'msgfmt-version': '1' },
+          body: JSON.stringify(body),
+        });
+        expect(response.status).to.equal(200);
+        expect(await response.text()).to.contain(LONG_TEXT);
+      });
+      expect(longestMs).to.be.below(MOST_HELD_UP_MS);
     });
-    const grown = (await metric('process_resident_memory_bytes')) - before;
-    for (const socket of sockets) socket.destroy();
-    expect(delayMs).to.be.below(MOST_DELAY_MS);
-    expect(grown / MIB).to.be.below(500);
+  }
+
+  it('while 24 bodies of 31 MB wait for their last byte, in bounded memory', async () => {
+    const before = await residentBytes();
+    let most = 0;
+    const longestMs = await heldUpMs(async () => {
+      const sockets: Socket[] = [];
+      await Promise.all(list(24, () => sendAllButTheEnd(sockets)));
+      most = Math.max(most, await residentBytes());
+      for (const socket of sockets) socket.destroy();
+    });
+    expect(longestMs).to.be.below(MOST_HELD_UP_MS);
+    expect((most - before) / MIB).to.be.below(500);
   });
 
   async function sendAllButTheEnd(sockets: Socket[]): Promise<void> {

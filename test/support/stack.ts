@@ -19,6 +19,8 @@ import { claimTestNamespace, testPrograms, testTemporalAddress, testWorkflowBund
 export interface StackOptions {
   /** Configuration beside the usual, e.g. `GENWAY_TASK_DEADLINE_S`. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Configuration of the text process alone. */
+  readonly textEnv?: Readonly<Record<string, string>>;
   /** Another Temporal server than the shared one, e.g. one that the suite stops. */
   readonly temporalAddress?: string;
   /** Lets the processes reach the database over something that the suite can break. @returns the url for them */
@@ -68,6 +70,7 @@ const READY_TIMEOUT_MS = 60_000;
 
 export async function startTestStack({
   env = {},
+  textEnv = {},
   temporalAddress,
   routeDatabase = async (url) => url,
 }: StackOptions = {}): Promise<TestStack> {
@@ -123,7 +126,7 @@ export async function startTestStack({
   const launchWorker = (more?: Readonly<Record<string, string>>): StackProcess =>
     launch('worker', (logFile) => expectInLog(logFile, '"polling"'), more);
   const api = launch('api', () => fetch(baseUrl));
-  const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`));
+  const text = launch('text', () => fetch(`http://127.0.0.1:${textPort}`), textEnv);
   const worker = launchWorker();
   const connection = await Connection.connect({ address });
 
