@@ -1,4 +1,4 @@
-/** Every workflow that a worker registers. */
+/** All workflows that workers register. */
 export { mediaTask } from './media-task.ts';
 export { reconciliation } from './reconciliation.ts';
 export { sweep } from './sweep.ts';

@@ -1,6 +1,6 @@
 /**
- * A media task from its reservation to its end. The workflow only orders the steps and makes up for them: once the money is
- * held, every way out of this function passes through `settle` or `refund`.
+ * A media task, from its reservation to its end. The workflow only orders the steps and compensates for failed ones:
+ * once the price is reserved, every way out of this function passes through `settle` or `refund`.
  */
 import {
   ActivityCancellationType,
@@ -41,25 +41,25 @@ export type { Resolution };
 
 export interface MediaTaskInput {
   readonly taskId: string;
-  /** ISO 8601; processing that has not ended by then fails with `processing_timeout`. */
+  /** ISO 8601. Processing that has not finished by then fails with `processing_timeout`. */
   readonly deadlineAt: string;
 }
 
-/** What the history ends with, for operators and finance. */
+/** The workflow's result, with which its history ends, for operators and finance. */
 export interface MediaTaskOutcome {
   readonly status: string;
-  /** The ledger's rows of this task. */
+  /** The task's rows in the ledger. */
   readonly reservationId: string;
   readonly resolutionId: string | null;
   readonly failure: TaskFailure | null;
 }
 
-/** Sent when the provider announces the end of the job, so that nobody waits for the next poll. */
+/** Sent when the provider announces that the job has ended, so that the task does not wait for the next poll. */
 export const jobEnded = defineSignal('jobEnded');
 
 const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   startToCloseTimeout: '10 seconds',
-  summary: 'Confirm that the price is held',
+  summary: 'Confirm that the price is reserved',
 });
 
 const money = proxyActivities<MediaTaskActivities>({
@@ -67,7 +67,7 @@ const money = proxyActivities<MediaTaskActivities>({
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
 });
 
-/** The task queue of the steps that call the provider, when it is not the workflow's own. */
+/** The task queue of the steps that call the provider, if it is not the workflow's own. */
 type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
 
 type Ending =
@@ -75,11 +75,11 @@ type Ending =
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
 
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
-  setCurrentDetails('Confirming that the price is held.');
-  // A cancellation in this very moment must find its way to the refund, too.
+  setCurrentDetails('Confirming that the price is reserved.');
+  // A cancellation at this point must lead to the refund, too.
   const { reservationId, alreadyFinal, ...first } = await CancellationScope.nonCancellable(() => reserve(taskId));
   if (alreadyFinal) {
-    setCurrentDetails('Ended: the task was final before this workflow began.');
+    setCurrentDetails('Ended: the task was already final when this workflow began.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
@@ -102,7 +102,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   });
 }
 
-/** Until some route has led to files that are stored. The route that has its turn is the last one that was taken. */
+/** Tries routes until one has led to stored files; `route.current` is the one being tried. */
 async function produce(taskId: string, route: { current: RouteSteps }, deadlineMs: number): Promise<Ending> {
   for (;;) {
     const queue = queueOf(route.current);
@@ -122,25 +122,27 @@ async function storeResult(taskId: string, jobId: string, queue: ProviderQueue):
     scheduleToCloseTimeout: STORE_LIMIT_MS,
     heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
-    summary: 'Store the result and check it',
+    summary: 'Store and check the result',
   });
-  setCurrentDetails(`The provider has finished job ${jobId}. Storing the result and checking it.`);
+  setCurrentDetails(`The provider has finished job ${jobId}. Storing and checking the result.`);
   return storeResult(taskId, jobId).catch(failAs('result_transfer_failed', MESSAGES.notStored));
 }
 
 /**
- * Waits, without a provider being asked, for as long as our own store is away.
+ * While our own store is down, waits without calling the provider.
  *
- * @returns the provider's job, the files where it answered with them, or the route that has its turn
+ * @returns the provider's job, the files if the provider answered with them, or the next route to try
  */
 async function handOver(taskId: string, steps: RouteSteps, deadlineMs: number) {
   for (;;) {
-    setCurrentDetails('Handing the job to the provider. Why that fails is the last failure of the pending activity.');
+    setCurrentDetails(
+      'Submitting the job to the provider. If this keeps failing, the pending activity shows its last failure.',
+    );
     try {
       return await attemptHandOver(taskId, steps, timeLeftMs(deadlineMs));
     } catch (error) {
       if (!isStoreAway(error)) throw error;
-      setCurrentDetails('Waiting for the store: what is rendered now could not be kept.');
+      setCurrentDetails('Waiting for the store to come back: a result could not be stored now.');
       await sleep(Math.min(STORE_AWAY_PAUSE_MS, timeLeftMs(deadlineMs)));
     }
   }
@@ -153,9 +155,9 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
     scheduleToCloseTimeout: Math.min(leftMs, HAND_OVER_LIMIT_MS),
     heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
     retry: { initialInterval: '1 second', maximumInterval: '15 seconds' },
-    // A submission that is under way may still be accepted; only then is there a job to cancel.
+    // A submission in progress may still be accepted; only then is there a job to cancel.
     cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-    summary: answersFiles ? 'Have the provider render, and store the files' : 'Hand the job to the provider',
+    summary: answersFiles ? 'Have the provider render, and store the files' : 'Submit the job to the provider',
   });
   const outOfTime =
     leftMs <= HAND_OVER_LIMIT_MS
@@ -167,7 +169,10 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
   });
 }
 
-/** One long activity; a signal of the provider ends it early, and a fresh one asks for the verdict at once. */
+/**
+ * One long activity. When the provider announces the end, it is cancelled, and a new one asks for the result
+ * immediately.
+ */
 async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
   let announced = false;
   setHandler(jobEnded, () => {
@@ -175,10 +180,10 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
   });
   setCurrentDetails(
     `Waiting for job ${jobId} until ${new Date(deadlineMs).toISOString()} at the latest. ` +
-      'What the provider last said is in the heartbeat of the pending activity.',
+      'The heartbeat of the pending activity shows what the provider last reported.',
   );
   for (let attempt = 1; ; attempt += 1) {
-    // It may have been announced before anybody waited.
+    // The end may have been announced before this activity began.
     const isAnnounced = announced;
     announced = false;
     const { awaitResult } = proxyActivities<MediaTaskActivities>({
@@ -186,7 +191,7 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       scheduleToCloseTimeout: timeLeftMs(deadlineMs),
       heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
-      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider announced the end',
+      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end',
     });
     const scope = new CancellationScope();
     const verdict = scope.run(() => awaitResult(taskId, jobId, isAnnounced));
@@ -205,22 +210,22 @@ async function abandonJob(taskId: string, queue: ProviderQueue): Promise<void> {
   const { cancelJob } = proxyActivities<MediaTaskActivities>({
     ...queue,
     startToCloseTimeout: '15 seconds',
-    // A provider that is out of reach may be rendering all the same.
+    // A provider that cannot be reached may still be rendering.
     scheduleToCloseTimeout: '9 minutes',
     retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-    summary: 'Tell the provider that nobody waits any more',
+    summary: 'Cancel the job at the provider',
   });
   await cancelJob(taskId);
 }
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
   if (ending.status === 'succeeded') {
-    setCurrentDetails('Charging what was held.');
-    return money.settle.executeWithOptions({ summary: 'Charge what was held' }, [taskId, ending.output]);
+    setCurrentDetails('Charging the reserved price.');
+    return money.settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
   }
   const { code, message } = ending.failure;
-  setCurrentDetails(`Giving back what was held: ${code}. ${message}`);
-  return money.refund.executeWithOptions({ summary: `Give back what was held: ${code}` }, [taskId, code, message]);
+  setCurrentDetails(`Refunding the reserved price: ${code}. ${message}`);
+  return money.refund.executeWithOptions({ summary: `Refund the reserved price: ${code}` }, [taskId, code, message]);
 }
 
 async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {
@@ -272,7 +277,7 @@ function timeLeftMs(deadlineMs: number): number {
   return leftMs;
 }
 
-/** Gives a step that ran out of attempts or time the code that means so; a verdict of the provider keeps its own. */
+/** Gives a step that ran out of attempts or time the matching error code; a verdict of the provider keeps its own. */
 function failAs(code: TaskErrorCode, message: string): (error: unknown) => never {
   return (error) => {
     if (isCancellation(error) || verdictOf(error)) throw error;
@@ -290,18 +295,18 @@ function toEnding(error: unknown): Ending {
   return { status: 'failed', failure: { code: 'processing_failed', message: MESSAGES.failed }, abandonsJob: true };
 }
 
-/** Where the provider gave the verdict, or has a result, its job is over; where the task was given up it may not be. */
+/** If the provider gave the verdict, or has a result, its job is over; if the task was given up, it may not be. */
 function mayStillRender(error: unknown, { code }: TaskFailure): boolean {
   if (!(error instanceof ActivityFailure)) return code !== 'result_transfer_failed';
   return error.cause instanceof ApplicationFailure && error.cause.details?.[0] === MAY_STILL_RENDER;
 }
 
-/** The deadline ended an activity, whatever its last attempt died of. */
+/** Whether the deadline ended an activity, whatever its last attempt failed with. */
 function ranOutOfTime(error: unknown): boolean {
   return error instanceof ActivityFailure && (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
 }
 
-/** The task error code that an activity or this workflow failed with, if it is one. */
+/** The task error that an activity or this workflow failed with; null if it failed with anything else. */
 function verdictOf(error: unknown): TaskFailure | null {
   const failure = error instanceof ActivityFailure ? error.cause : error;
   if (!(failure instanceof ApplicationFailure) || !failure.type || !isTaskErrorCode(failure.type)) return null;

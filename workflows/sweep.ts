@@ -1,4 +1,4 @@
-/** Removes what nobody asks for any more, on a schedule, so that no table grows for ever. */
+/** Removes expired rows, on a schedule, so that no table grows without limit. */
 import { proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { SweepActivities } from '../activities/sweep.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
@@ -6,12 +6,12 @@ import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';
 const { sweepTables } = proxyActivities<SweepActivities>({
   startToCloseTimeout: '30 minutes',
   heartbeatTimeout: '1 minute',
-  // The next one on the schedule makes up for what this one leaves.
+  // The next scheduled sweep removes what this one leaves.
   retry: { initialInterval: '10 seconds', maximumAttempts: 5 },
-  summary: 'Remove what nobody asks for any more',
+  summary: 'Remove expired rows',
 });
 
-/** @returns how many rows were removed, by what they were */
+/** @returns how many rows were removed, by kind */
 export async function sweep(): Promise<Readonly<Record<string, number>>> {
   upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.kind, value: 'sweep' }]);
   const removed = await sweepTables();

@@ -1,6 +1,6 @@
 /**
- * Hands the trace that a workflow was started in on to its steps and to the workflows that it starts. A workflow that was
- * started in none is left alone, and nothing here decides anything: histories replay with and without it.
+ * Passes the trace in which a workflow was started on to its steps and to the workflows that it starts. A workflow that
+ * was started without one is left alone. Nothing here issues commands: histories replay with and without it.
  */
 import {
   defaultPayloadConverter,
@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import { readCarrier, spanIdOfRun, TRACE_HEADER, withParent, type WorkflowSpan } from '../domain/trace-context.ts';
 
-/** Where workers take the spans of workflows from. */
+/** The sinks through which workers receive the spans of workflows. */
 export interface TracingSinks extends Sinks {
   tracing: { workflowEnded(span: WorkflowSpan): void };
 }
@@ -22,10 +22,10 @@ type Headers = ExecuteInput['headers'];
 const { tracing } = proxySinks<TracingSinks>();
 
 export const interceptors = (): WorkflowInterceptors => {
-  let handedOn: Headers = {};
+  let passedOn: Headers = {};
   const withTrace = <Input extends { readonly headers: Headers }>(input: Input): Input => ({
     ...input,
-    headers: { ...input.headers, ...handedOn },
+    headers: { ...input.headers, ...passedOn },
   });
 
   return {
@@ -36,7 +36,7 @@ export const interceptors = (): WorkflowInterceptors => {
           const carrier = readCarrier(header && defaultPayloadConverter.fromPayload(header));
           if (carrier === null) return next(input);
           const spanId = spanIdOfRun(workflowInfo().runId);
-          handedOn = { [TRACE_HEADER]: defaultPayloadConverter.toPayload(withParent(carrier, spanId)) };
+          passedOn = { [TRACE_HEADER]: defaultPayloadConverter.toPayload(withParent(carrier, spanId)) };
           const end = (errorType: string | null): void =>
             tracing.workflowEnded({ traceparent: carrier.traceparent, spanId, errorType });
           return next(input).then(

@@ -76,7 +76,7 @@ describe('the reconciliation workflow', function () {
     expect((await reportOf(scheduled.id)).status).to.be.oneOf(['clean', 'findings']);
   });
 
-  it('has beside it a schedule that removes what nobody asks for any more', async () => {
+  it('has beside it a schedule that removes expired rows', async () => {
     const past = stack.database.raw(`now() - interval '1 hour'`);
     const { accountId } = await stack.createAccount();
     await stack
