@@ -186,20 +186,8 @@ function toCost({
 }
 
 function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable<CatalogueFile['text']>): TextModel {
-  const toTextRoute = ({
-    provider,
-    format,
-    model = entry.id,
-    max_tokens_field,
-    chat_fields,
-  }: TextRouteEntry): TextRoute => ({
-    provider,
-    format,
-    model,
-    ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
-    ...(chat_fields !== undefined && { chatFields: chat_fields }),
-  });
-  const [first, ...others] = entry.routes ?? family.routes;
+  const [first, ...others] = routesOf(entry) ?? routesOf(family) ?? [];
+  if (first === undefined) throw new CatalogueError('a model without a route has passed the check');
   return {
     id: entry.id,
     family: family.family,
@@ -213,12 +201,32 @@ function toTextModel(family: FamilyEntry, entry: TextEntry, assumed: NonNullable
     reasoningEfforts: entry.reasoning_efforts ?? family.reasoning_efforts,
     responsesFields: family.responses_fields,
     formats: family.formats,
-    routes: [toTextRoute(first), ...others.map(toTextRoute)],
+    routes: [toTextRoute(first, 0, entry), ...others.map((route, index) => toTextRoute(route, index + 1, entry))],
     pricing: toTextPricing(entry),
     free: entry.free ?? false,
     fundedOnly: entry.funded_only,
     requiresTopUp: entry.requires_top_up,
     legacy: entry.legacy,
+  };
+}
+
+function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): readonly TextRouteEntry[] | undefined {
+  return route === undefined ? routes : [route];
+}
+
+/** @param index its place in the list, which is its order unless it says otherwise */
+function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): TextRoute {
+  const { provider, format, model = id, order = index, weight, first_byte_timeout_s } = route;
+  const { max_tokens_field, chat_fields } = route;
+  return {
+    provider,
+    format,
+    model,
+    order,
+    weight,
+    ...(first_byte_timeout_s !== undefined && { firstByteTimeoutMs: first_byte_timeout_s * 1000 }),
+    ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
+    ...(chat_fields !== undefined && { chatFields: chat_fields }),
   };
 }
 

@@ -93,16 +93,22 @@ export interface ImageEntry extends MediaEntry {
 export interface FamilyEntry {
   readonly family: string;
   readonly formats: readonly WireFormatName[];
-  readonly routes: readonly [TextRouteEntry, ...TextRouteEntry[]];
+  readonly route?: TextRouteEntry;
+  readonly routes?: TextRouteEntries;
   readonly responses_fields: readonly string[];
   readonly reasoning_efforts: readonly string[];
   readonly models: readonly TextEntry[];
 }
 
+type TextRouteEntries = readonly [TextRouteEntry, ...TextRouteEntry[]];
+
 export interface TextRouteEntry {
   readonly provider: string;
   readonly format: WireFormatName;
   readonly model?: string;
+  readonly order?: number;
+  readonly weight: number;
+  readonly first_byte_timeout_s?: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
 }
@@ -115,7 +121,8 @@ export interface TextEntry extends PricingEntry {
   readonly media_tokens?: Readonly<Partial<Record<MediaKind, number>>>;
   readonly reasoning: boolean;
   readonly reasoning_efforts?: readonly string[];
-  readonly routes?: readonly [TextRouteEntry, ...TextRouteEntry[]];
+  readonly route?: TextRouteEntry;
+  readonly routes?: TextRouteEntries;
   readonly free?: true;
   readonly funded_only: boolean;
   readonly requires_top_up: boolean;
@@ -214,15 +221,17 @@ const image = Joi.object<ImageEntry>({
   .xor('route', 'routes')
   .custom(assertRenderableImage);
 
-const textRoutes = Joi.array()
-  .items({
-    provider: name.required(),
-    format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
-    model: name,
-    max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
-    chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
-  })
-  .min(1);
+const textRoute = Joi.object({
+  provider: name.required(),
+  format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
+  model: name,
+  order: Joi.number().integer().min(0),
+  weight: count.default(1),
+  first_byte_timeout_s: Joi.number().positive().max(86_400),
+  max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
+  chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
+});
+const textRoutes = Joi.array().items(textRoute).min(1);
 
 const tokenPrice = parsed(parsePricePerMillionTokens);
 
@@ -234,6 +243,7 @@ const textModel = Joi.object<TextEntry>({
   media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
   reasoning: Joi.boolean().required(),
   reasoning_efforts: names,
+  route: textRoute,
   routes: textRoutes,
   prices: Joi.object({ input: tokenPrice, output: tokenPrice, cached_input: tokenPrice, cache_write: tokenPrice }),
   tiers: Joi.array()
@@ -260,6 +270,7 @@ const textModel = Joi.object<TextEntry>({
   legacy: flag,
 })
   .xor('prices', 'free')
+  .oxor('route', 'routes')
   .custom(assertExactPrices);
 
 /** Every error message names the path of the field. */
@@ -277,18 +288,21 @@ export const catalogueSchema = Joi.object<CatalogueFile>({
     media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count.required()]))).required(),
     claude_style_prefixes: names.required(),
     families: Joi.array()
-      .items({
-        family: name.required(),
-        formats: Joi.array()
-          .items(Joi.valid(...WIRE_FORMAT_NAMES))
-          .unique()
-          .min(1)
-          .required(),
-        routes: textRoutes.required(),
-        responses_fields: names.default([]),
-        reasoning_efforts: names.default([]),
-        models: Joi.array().items(textModel).min(1).required(),
-      })
+      .items(
+        Joi.object({
+          family: name.required(),
+          formats: Joi.array()
+            .items(Joi.valid(...WIRE_FORMAT_NAMES))
+            .unique()
+            .min(1)
+            .required(),
+          route: textRoute,
+          routes: textRoutes,
+          responses_fields: names.default([]),
+          reasoning_efforts: names.default([]),
+          models: Joi.array().items(textModel).min(1).required(),
+        }).xor('route', 'routes'),
+      )
       .unique('family')
       .required(),
   }),

@@ -69,6 +69,12 @@ export interface TextRoute {
   readonly provider: string;
   readonly format: WireFormatName;
   readonly model: string;
+  /** Routes with a lower one are tried first. */
+  readonly order: number;
+  /** The share of requests among routes of equal order. */
+  readonly weight: number;
+  /** How long a streamed answer may take to begin; that of the upstream when left out. */
+  readonly firstByteTimeoutMs?: number;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
@@ -102,7 +108,6 @@ export interface TextModel extends TextTerms {
   readonly responsesFields: readonly string[];
   /** The formats that the model answers on. */
   readonly formats: readonly WireFormatName[];
-  /** In the order in which they are tried. */
   readonly routes: readonly [TextRoute, ...TextRoute[]];
   /** Costs nothing, and has a rate limit of its own (contract 8.1). */
   readonly free: boolean;

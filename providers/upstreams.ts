@@ -3,11 +3,14 @@ import { readFileSync } from 'node:fs';
 import Joi from 'joi';
 import { parse } from 'yaml';
 import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
-import type { WireFormatName } from '../domain/wire-format-name.ts';
-import { FORMATS } from '../text/formats.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
-import type { TextUpstreamSettings } from './text/text-upstreams.ts';
+import {
+  textUpstreamSchema,
+  toTextUpstream,
+  type TextUpstreamEntry,
+  type TextUpstreamSettings,
+} from './text/settings.ts';
 
 /** A media upstream, and how much may be asked of it. */
 export interface LimitedMediaUpstream extends MediaUpstreamSettings {
@@ -48,16 +51,10 @@ interface MediaEntry {
 
 interface UpstreamsFile {
   readonly media: readonly MediaEntry[];
-  readonly text: readonly {
-    readonly name: string;
-    readonly base_url?: string;
-    readonly base_urls?: TextUpstreamSettings['baseUrls'];
-    readonly api_key: string;
-  }[];
+  readonly text: readonly TextUpstreamEntry[];
 }
 
 const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
-const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
 
 const origin = httpUrl.custom((url: string) => {
   if (new URL(url).origin !== url)
@@ -99,18 +96,7 @@ function assertFitsProtocol(entry: MediaEntry): MediaEntry {
 
 const schema = Joi.object<UpstreamsFile>({
   media: Joi.array().items(mediaUpstream).unique('name').default([]),
-  text: Joi.array()
-    .items(
-      Joi.object({
-        name: Joi.string().required(),
-        // One address for all formats, or one for each format that the upstream speaks.
-        base_url: httpUrl,
-        base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
-        api_key: Joi.string().required(),
-      }).xor('base_url', 'base_urls'),
-    )
-    .unique('name')
-    .default([]),
+  text: Joi.array().items(textUpstreamSchema).unique('name').default([]),
 }).required();
 
 /**
@@ -123,11 +109,7 @@ export function loadUpstreams(path: string, readVariable: ReadVariable = () => u
   if (error) throw new Error(`${path}: ${error.message}`);
   return {
     media: value.media.map(toMediaUpstream),
-    text: value.text.map(({ name, base_url, base_urls, api_key }) => ({
-      name,
-      apiKey: api_key,
-      baseUrls: base_url === undefined ? (base_urls ?? {}) : everyFormatAt(base_url),
-    })),
+    text: value.text.map(toTextUpstream),
   };
 }
 
@@ -154,8 +136,4 @@ function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {
     poll: entry.poll && { firstMs: entry.poll.first_ms, everyMs: entry.poll.every_ms },
     limits: { stepsPerSecond: entry.steps_per_second, concurrentSteps: entry.concurrent_steps },
   };
-}
-
-function everyFormatAt(baseUrl: string): Readonly<Record<WireFormatName, string>> {
-  return { 'chat-completions': baseUrl, responses: baseUrl, messages: baseUrl, 'generate-content': baseUrl };
 }

@@ -17,6 +17,14 @@ export interface Metrics {
    * @param seconds until the answer began
    */
   upstreamAnswered(call: { upstream: string; outcome: string; seconds: number }): void;
+  /**
+   * One attempt to have a text request answered.
+   *
+   * @param model the upstream's name for it
+   * @param fault what is wrong with the upstream, or `none`
+   * @param decision what became of the request: `answered`, `next`, `refused`, `broken` or `cancelled`
+   */
+  upstreamAttempted(attempt: { upstream: string; model: string; fault: string; decision: string }): void;
   /** @param upstream that reported more tokens than it can have used */
   usageClamped(upstream: string): void;
   /** @param task as it stands after its ending */
@@ -65,6 +73,7 @@ export function createMetrics(): Metrics {
       requests.observe({ method, route, status: String(status) }, seconds);
     },
     upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
+    upstreamAttempted: (attempt) => instruments.upstreamAttempts.inc(attempt),
     usageClamped: (upstream) => clamped.inc({ upstream }),
     taskEnded: ({ model, status, failure, price }) => {
       tasks.inc({ model, outcome: failure?.code ?? status });
@@ -99,6 +108,12 @@ function createInstruments(registers: Registry[]) {
       help: 'Calls of upstreams of text models until their answer begins, by its status, unreachable or cancelled',
       labelNames: ['upstream', 'outcome'],
       buckets: SECONDS_BUCKETS,
+      registers,
+    }),
+    upstreamAttempts: new Counter({
+      name: 'genway_text_attempts_total',
+      help: 'Attempts to have text requests answered, by what was wrong with the upstream and what became of the request',
+      labelNames: ['upstream', 'model', 'fault', 'decision'],
       registers,
     }),
     clamped: new Counter({

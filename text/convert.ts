@@ -45,7 +45,10 @@ export function planConversion(
     convertResult: (body, context) =>
       client.client.renderResult(collect(runStage(upstream.upstream.parseResult(body), between)), context),
     convertStream: (context) =>
-      chain(chain(chain(readEvents(), upstream.upstream.parseStream()), between), client.client.renderStream(context)),
+      chain(
+        chain(chain(chain(readEvents(), meter.hearingStage()), upstream.upstream.parseStream()), between),
+        client.client.renderStream(context),
+      ),
   };
 }
 

@@ -106,6 +106,7 @@ class Forwarder implements Stage<Frame, Uint8Array> {
 
   /** Reads an event. @returns the event to pass on instead of it; null to drop it */
   #pass(event: ServerSentEvent): ServerSentEvent | null {
+    this.#meter.hear(event);
     this.#answer.push(event, this.#measure);
     return this.#keepsEvent(event) ? this.#repairer.repair(event) : null;
   }

@@ -3,12 +3,17 @@
  * for it; on the converting path it sits between two stages.
  */
 import { UNREPORTED_USAGE, mergeUsage, type StreamEvent, type Usage } from './canonical.ts';
+import { isKeepAlive, type ServerSentEvent } from './sse.ts';
 import type { Stage } from './stage.ts';
 import { TokenCounter } from './token-estimate.ts';
 
 /** The measurements. They can be read at any time, even for an answer that broke off. */
 export class Meter {
   usage: Usage = UNREPORTED_USAGE;
+  /** Whether a stream has said anything, if only that it will answer. */
+  heard = false;
+  /** Whether there is anything of the answer itself yet. */
+  begun = false;
   /** Whether the answer was complete. */
   finished = false;
   /** Text, reasoning and tool arguments so far, for an estimate in case no usage is reported. */
@@ -26,7 +31,13 @@ export class Meter {
     return this.#output.length;
   }
 
+  /** Notes an event as it came. What only keeps a connection open says nothing. */
+  hear(event: ServerSentEvent): void {
+    this.heard ||= !isKeepAlive(event);
+  }
+
   see(event: StreamEvent): void {
+    this.begun ||= isOfAnswer(event);
     if (event.type === 'usage') this.#takeUsage(event.usage);
     else if (event.type === 'finish') this.finished = true;
     else if ('text' in event) {
@@ -53,6 +64,17 @@ export class Meter {
     if (usage.outputTotal !== null) this.#unreportedLength = 0;
   }
 
+  /** The stage that notes events as they come. */
+  hearingStage(): Stage<ServerSentEvent, ServerSentEvent> {
+    return {
+      push: (event, emit) => {
+        this.hear(event);
+        emit(event);
+      },
+      end() {},
+    };
+  }
+
   /** The stage that measures events and lets them through unchanged. */
   stage(): Stage<StreamEvent, StreamEvent> {
     return {
@@ -63,4 +85,16 @@ export class Meter {
       end() {},
     };
   }
+}
+
+/** Upstreams say that they will answer before they know whether they can. */
+const ANNOUNCEMENTS: ReadonlySet<StreamEvent['type']> = new Set([
+  'response-start',
+  'usage',
+  'text-start',
+  'reasoning-start',
+]);
+
+function isOfAnswer(event: StreamEvent): boolean {
+  return 'text' in event ? event.text !== '' : !ANNOUNCEMENTS.has(event.type);
 }

@@ -18,6 +18,13 @@ export interface ServerSentEvent {
 /** The data of the event that ends a chat-completions stream. */
 export const DONE = '[DONE]';
 
+const PING = /^\{\s*"type"\s*:\s*"ping"/;
+
+/** Whether an event does no more than a comment. */
+export function isKeepAlive({ event, data }: ServerSentEvent): boolean {
+  return event === 'ping' || PING.test(data);
+}
+
 /** A comment, which keeps idle connections open and which clients skip. */
 export const COMMENT_FRAME = ': keep-alive\n\n';
 

@@ -23,9 +23,12 @@ export type UpstreamFault = (typeof UPSTREAM_FAULTS)[number];
 interface UpstreamErrorOptions {
   readonly status?: number | null | undefined;
   readonly told?: string | undefined;
-  readonly retryAfterSeconds?: number | undefined;
+  readonly askedWaitSeconds?: number | null | undefined;
   readonly cause?: unknown;
 }
+
+/** Every 429 says how long to wait: contract 2.3. */
+const DEFAULT_WAIT_SECONDS = 5;
 
 /** A refusal or failure of an upstream: what the client may read about it, and what only operators may. */
 export class UpstreamError extends ServiceError {
@@ -35,13 +38,17 @@ export class UpstreamError extends ServiceError {
   readonly upstreamStatus: number | null;
   /** The upstream's own message, which may contain secrets and quote the request; empty when there was none. */
   readonly told: string;
+  /** For how long it asked to be left alone; null where it did not. `retryAfterSeconds` is what clients are told. */
+  readonly askedWaitSeconds: number | null;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
-    const { status = null, told = '', retryAfterSeconds, cause } = options;
-    super(code, message, { retryAfterSeconds, cause });
+    const { status = null, told = '', askedWaitSeconds = null, cause } = options;
+    const defaultWait = fault === 'rate_limited' ? DEFAULT_WAIT_SECONDS : undefined;
+    super(code, message, { retryAfterSeconds: askedWaitSeconds ?? defaultWait, cause });
     this.fault = fault;
     this.upstreamStatus = status;
     this.told = told;
+    this.askedWaitSeconds = askedWaitSeconds;
   }
 }
 
@@ -114,9 +121,6 @@ const FAILURE_BY_STATUS: Readonly<Record<number, Failure>> = {
   529: UNAVAILABLE,
 };
 
-/** Every 429 says how long to wait: contract 2.3. */
-const DEFAULT_WAIT_SECONDS = 5;
-
 /** Codes and types with which upstreams describe a failure more precisely than by its status. */
 const FAILURE_BY_CODE: Readonly<Record<string, Failure>> = {
   content_filter: MODERATED,
@@ -188,8 +192,7 @@ export function upstreamError(
     FAILED;
   // Other keys of the upstream may have access to the model.
   const failure = named === MODEL_UNKNOWN && status === 403 ? ACCESS_REFUSED : named;
-  const wait = retryAfterSeconds ?? (failure === OVERLOADED ? DEFAULT_WAIT_SECONDS : undefined);
-  return new UpstreamError(failure, { status, told: stringOf(told), retryAfterSeconds: wait });
+  return new UpstreamError(failure, { status, told: stringOf(told), askedWaitSeconds: retryAfterSeconds });
 }
 
 /**

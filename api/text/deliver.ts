@@ -2,18 +2,18 @@
 import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError } from '../../domain/errors.ts';
-import { codeOf } from '../../providers/text/answer.ts';
-import type { Answered } from '../../providers/text/text-upstreams.ts';
+import { FORMATS } from '../../text/formats.ts';
 import { Meter } from '../../text/meter.ts';
-import { AnswerTooLongError } from '../../text/upstream-errors.ts';
+import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
 import { toServiceError } from '../../domain/errors.ts';
 import type { AdmittedCall } from './admit.ts';
+import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';
 import type { ReportedUsage } from '../../domain/text-price.ts';
 import { ClientGoneError, type Departures, type Ending } from './departures.ts';
 import { planExchange, withBound, type Exchange, type ReadRequest } from './exchange.ts';
-import { createReply } from './reply.ts';
+import { createReply, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
 /** How far a call has come. */
@@ -34,27 +34,23 @@ export async function deliver(call: AdmittedCall, services: TextServices, depart
   const reply = createReply(call, services.settings);
   let failure: Error | null = null;
   try {
-    const { answer, prepared } = await callModel(call, services, progress, watch);
-    progress.answered = true;
-    try {
-      await reply.take(answer, prepared);
-    } finally {
-      answer.discard();
-    }
+    await callModel(call, services, progress, watch, reply);
   } catch (error) {
-    failure = reasonOf(error, watch.signal, call);
+    failure = reasonOf(error, watch.signal, call, progress);
   } finally {
     watch.stop();
     await call.hold.settle(outcomeOf(call, progress, failure, reply.firstByteAtMs));
   }
   if (watch.isClientGone() || failure instanceof ClientGoneError) return reply.giveUp();
   if (failure === null) return reply.finish();
-  reply.fail(explain(failure, call, progress, services.log));
+  reply.fail(explain(failure, call, services.log));
 }
 
 interface Watch {
   /** Aborted when the answer is not to be read any further. */
   readonly signal: AbortSignal;
+  /** Aborted when the client leaves. */
+  readonly left: AbortSignal;
   isClientGone(): boolean;
   stop(): void;
 }
@@ -65,11 +61,11 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   // Not the response: one that waits behind another on its connection is not told that it is closed.
   const { socket } = context.req;
   const controller = new AbortController();
+  const left = new AbortController();
   let forget: (() => void) | null = null;
-  let isGone = false;
   const end = (ending: Ending): void => controller.abort(new ClientGoneError(ending));
   const leave = (): void => {
-    isGone = true;
+    left.abort();
     progress.leftEarly = !progress.meter.finished;
     if (departures.isCutting) end('cut');
     else if (model.free || progress.route === null) end('nothing-due');
@@ -85,7 +81,8 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   else socket.once('close', leave);
   return {
     signal: controller.signal,
-    isClientGone: () => isGone,
+    left: left.signal,
+    isClientGone: () => left.signal.aborted,
     stop: () => {
       socket.off('close', leave);
       forget?.();
@@ -94,13 +91,14 @@ function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Depa
   };
 }
 
-/** @throws ServiceError when no upstream answers */
+/** @throws ServiceError when no upstream answers, or one breaks off */
 function callModel(
-  { model, read, hold, requestId, startedAtMs }: AdmittedCall,
+  { caller, model, read, hold, requestId, startedAtMs }: AdmittedCall,
   { upstreams, clock }: TextServices,
   progress: Progress,
   watch: Watch,
-): Promise<Answered<Exchange>> {
+  reply: Reply,
+): Promise<void> {
   const context: RenderContext = {
     request: read.request,
     responseId: requestId.slice(requestId.indexOf('_') + 1),
@@ -108,23 +106,49 @@ function callModel(
     nowSeconds: () => Math.floor(clock.nowMs() / 1000),
   };
   const bounded = withBound(read, hold.maxOutputTokens);
-  const prepare = (route: TextRoute, apiKey: string): Exchange => {
-    // Nobody is tried after an upstream that did not take the request of a client that is gone.
-    if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
-    progress.route = route;
-    progress.meter = new Meter();
-    return planExchange(bounded, route, apiKey, context, progress.meter);
-  };
-  return upstreams.send(model.routes, prepare, watch.signal);
+  return upstreams.call<TextRoute, Exchange>({
+    requestId,
+    routes: model.routes,
+    affinity: affinityOf(caller.account.id, read.body),
+    streamed: read.request.stream,
+    signal: watch.signal,
+    left: watch.left,
+    prepare: (route, apiKey) => {
+      progress.answered = false;
+      // Nobody is tried after an upstream that failed the request of a client that is gone.
+      if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
+      const meter = new Meter();
+      const exchange = planExchange(bounded, route, apiKey, context, meter);
+      Object.assign(progress, { route, meter });
+      return exchange;
+    },
+    begin: (answer, exchange) => {
+      progress.answered = true;
+      return reply.begin(answer, exchange);
+    },
+    readOn: (answer) => reply.readOn(answer),
+  });
 }
 
 /** Why it failed: the reason of the abort, if there was one, whatever came of it. */
-function reasonOf(error: unknown, signal: AbortSignal, { read }: AdmittedCall): Error {
+function reasonOf(error: unknown, signal: AbortSignal, call: AdmittedCall, progress: Progress): Error {
+  const { read } = call;
   const reason: unknown = signal.aborted ? signal.reason : error;
-  if (reason instanceof ClientGoneError) return reason;
+  if (reason instanceof ClientGoneError) {
+    return reason.ending === 'unfinished' && isUpstreamSilent(call, progress) ? new UpstreamError(SILENT) : reason;
+  }
   return reason instanceof AnswerTooLongError && asksForLongAnswer(read)
     ? new AskedTooMuchError()
     : toServiceError(reason);
+}
+
+/**
+ * Whether an upstream has made nothing of a stream, of which it said nothing in all the time that was waited for. A model that
+ * may think first could have done so in secret, unless its upstream would have announced the answer before.
+ */
+function isUpstreamSilent({ read, model }: AdmittedCall, { route, meter }: Progress): boolean {
+  const announces = route !== null && FORMATS[route.format].upstream.announcesStreams === true;
+  return read.request.stream && !meter.heard && (announces || !model.reasoning);
 }
 
 /**
@@ -168,7 +192,8 @@ function outcomeOf(
 /** Why the answer was not read to its end, unless it failed. */
 function endOf(failure: Error | null, { finished }: Meter): Ending | null {
   if (failure instanceof AskedTooMuchError) return 'unfinished';
-  return failure instanceof ClientGoneError && !finished ? failure.ending : null;
+  if (!(failure instanceof ClientGoneError) || finished) return null;
+  return failure.ending === 'crowded-out' ? 'unfinished' : failure.ending;
 }
 
 /** Whether an upstream is to be named: one that failed even when it gave no answer, and any whose work is charged. */
@@ -220,10 +245,11 @@ function usageOf({ usage, hasUnreportedOutput, finished, outputLength }: Meter):
   return inputTotal === null && outputTotal === null ? null : { ...usage, inputTotal, outputTotal };
 }
 
-function explain(failure: Error, { requestId, model }: AdmittedCall, { route }: Progress, log: Logger): ServiceError {
+/** What upstreams do wrong is in the log already: a line for each attempt. */
+function explain(failure: Error, { requestId, model }: AdmittedCall, log: Logger): ServiceError {
   const shown = toServiceError(failure);
-  const about = { request_id: requestId, model: model.id, upstream: route?.provider, code: shown.code };
-  if (shown.code === 'internal_error') log.error({ ...about, err: failure }, 'text request failed');
-  else if (shown.retryable) log.warn({ ...about, cause: codeOf(shown.cause) }, 'upstream failed');
+  if (shown.code === 'internal_error') {
+    log.error({ request_id: requestId, model: model.id, err: failure }, 'text request failed');
+  }
   return shown;
 }

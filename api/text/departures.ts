@@ -4,14 +4,14 @@
  */
 
 /** Why the answer to a client that is gone is read no further. */
-export type Ending = 'nothing-due' | 'unfinished' | 'cut';
+export type Ending = 'nothing-due' | 'unfinished' | 'crowded-out' | 'cut';
 
 /** The client has closed the connection, or lost it, so there is nobody to tell. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError';
   /**
    * `nothing-due`: what is still to come costs nothing; `unfinished`: the upstream went on for longer than is waited for;
-   * `cut`: it was the service that ended the connection.
+   * `crowded-out`: too many others are waited for; `cut`: it was the service that ended the connection.
    */
   readonly ending: Ending;
 
@@ -53,7 +53,7 @@ export function watchDepartures(readOnMs: number): Departures {
     begin(accountId, end) {
       const count = counts.get(accountId) ?? 0;
       if (count >= MOST_OF_ONE_ACCOUNT || left.size >= MOST_OF_ALL) {
-        end('unfinished');
+        end('crowded-out');
         return () => {};
       }
       counts.set(accountId, count + 1);

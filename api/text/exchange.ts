@@ -1,6 +1,7 @@
 /** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
 import type { TextRoute } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
+import type { PreparedRequest } from '../../providers/text/attempt.ts';
 import { parseAnswer } from '../../text/answer-json.ts';
 import { callIdReplacements } from '../../text/call-ids.ts';
 import type { TextRequest } from '../../text/canonical.ts';
@@ -11,11 +12,12 @@ import type { Frame } from '../../text/frames.ts';
 import { writeJson, type WrittenJson } from '../../text/json/write.ts';
 import type { Meter } from '../../text/meter.ts';
 import type { Stage } from '../../text/stage.ts';
-import type { RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
+import type { RenderContext, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
-export interface Exchange {
-  readonly upstreamRequest: UpstreamRequest;
+export interface Exchange extends PreparedRequest {
+  /** Whether there is anything of the answer itself yet. */
+  hasBegun(): boolean;
   /** The client's body for the bytes of a whole answer. Throws a ServiceError when they hold none. */
   readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson>;
   /** The stage from the frames of a stream to events for the client. To be made once. */
@@ -49,10 +51,12 @@ export function planExchange(
   meter: Meter,
 ): Exchange {
   const upstream = FORMATS[route.format];
+  const measured = { hasHeard: () => meter.heard, hasBegun: () => meter.begun };
   const options = { model: route.model, apiKey, maxTokensField: route.maxTokensField, chatFields: route.chatFields };
   if (isPassedOn(format, request, route)) {
     const forwarding = planForwarding(upstream.upstream, body, request, options, meter);
     return {
+      ...measured,
       upstreamRequest: forwarding.upstreamRequest,
       readResult: async (bytes) => {
         const answer = await parseAnswer(bytes);
@@ -64,6 +68,7 @@ export function planExchange(
   }
   const conversion = planConversion(format, upstream, request, options, meter);
   return {
+    ...measured,
     upstreamRequest: conversion.upstreamRequest,
     readResult: async (bytes) => writeJson(conversion.convertResult(await parseAnswer(bytes), context)),
     readStream: () => conversion.convertStream(context),

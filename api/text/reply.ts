@@ -3,21 +3,24 @@ import { Readable } from 'node:stream';
 import { errorHeaders } from '../../domain/error-envelope.ts';
 import type { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
-import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
-import { inSteps } from '../../text/json/steps.ts';
 import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
-import type { Stage } from '../../text/stage.ts';
 import type { AdmittedCall } from './admit.ts';
 import { ClientStream, type Piece } from './client-stream.ts';
 import type { Exchange } from './exchange.ts';
 import type { TextSettings } from './services.ts';
+import { StreamReading } from './stream-reading.ts';
 
 export interface Reply {
   /** When the answer began to reach the client, by `performance.now()`; null before. */
   readonly firstByteAtMs: number | null;
-  /** Reads an upstream's answer to its end, also when the client is gone, and passes on what can go before it is settled. */
-  take(answer: Answer, exchange: Exchange): Promise<void>;
+  /**
+   * Reads an upstream's answer until there is some of it for the client, which gets nothing of it yet. To be called again for
+   * the answer of another upstream when it throws.
+   */
+  begin(answer: Answer, exchange: Exchange): Promise<void>;
+  /** Reads that answer to its end, also when the client is gone, and passes on what can go before it is settled. */
+  readOn(answer: Answer): Promise<void>;
   /** Ends the reply in order. */
   finish(): void;
   /** Ends it with an error, in the way that is left. */
@@ -42,10 +45,12 @@ class WholeReply implements Reply {
     this.#call = call;
   }
 
-  async take(answer: Answer, exchange: Exchange): Promise<void> {
+  async begin(answer: Answer, exchange: Exchange): Promise<void> {
     this.#body = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
     if (!this.#call.context.res.destroyed) this.firstByteAtMs = performance.now();
   }
+
+  async readOn(): Promise<void> {}
 
   finish(): void {
     const { context } = this.#call;
@@ -66,34 +71,45 @@ class WholeReply implements Reply {
   }
 }
 
+/** So much is held of an upstream that only announces its answer, in bytes or characters: it may repeat the whole request. */
+const MOST_HELD_LENGTH = 2 ** 20;
+
 class StreamedReply implements Reply {
   firstByteAtMs: number | null = null;
   readonly #call: AdmittedCall;
   readonly #settings: TextSettings;
   #stream: ClientStream | null = null;
+  #reading: StreamReading | null = null;
 
   constructor(call: AdmittedCall, settings: TextSettings) {
     this.#call = call;
     this.#settings = settings;
   }
 
-  async take(answer: Answer, exchange: Exchange): Promise<void> {
-    const { context, format, streamsArray } = this.#call;
-    const { keepAliveFrame } = format.client;
-    const contentType = streamsArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
-    context.respond = false;
-    const stream = new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
-    this.#stream = stream;
-    const stage = streamsArray ? inArray(exchange.readStream()) : exchange.readStream();
-    const splitter = splitFrames();
-    const frames: Frame[] = [];
-    const take = (frame: Frame): void => void frames.push(frame);
-    for (let bytes = await answer.read(); bytes !== null; bytes = await answer.read()) {
-      splitter.push(bytes, take);
-      await this.#pass(stream, stage, frames.splice(0));
+  async begin(answer: Answer, exchange: Exchange): Promise<void> {
+    // From the first answer on the connection is kept open, whoever answers in the end.
+    this.#stream ??= this.#open();
+    const stage = exchange.readStream();
+    const reading = new StreamReading(this.#call.streamsArray ? inArray(stage) : stage);
+    this.#reading = reading;
+    const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
+    while (!hasBegun() && !reading.hasEnded && reading.heldLength < MOST_HELD_LENGTH) {
+      await reading.read(answer);
+      if (reading.failure !== null && !hasBegun()) throw reading.failure.error;
+      // What only keeps the connection open is no beginning.
+      if (!exchange.hasHeard()) reading.takeHeld();
     }
-    splitter.end(take);
-    await this.#pass(stream, stage, frames, { isEnd: true });
+  }
+
+  async readOn(answer: Answer): Promise<void> {
+    const reading = this.#reading;
+    if (reading === null) return;
+    await this.#send(reading.takeHeld());
+    while (!reading.hasEnded) {
+      await reading.read(answer);
+      await this.#send(reading.takeHeld());
+    }
+    if (reading.failure !== null) throw reading.failure.error;
   }
 
   finish(): void {
@@ -113,24 +129,19 @@ class StreamedReply implements Reply {
     this.#stream?.breakOff();
   }
 
-  /** Sends what follows from some frames and from the end; also what was made before a failure. */
-  async #pass(
-    stream: ClientStream,
-    stage: Stage<Frame, Piece>,
-    frames: readonly Frame[],
-    { isEnd = false } = {},
-  ): Promise<void> {
-    const pieces: Piece[] = [];
-    const emit = (piece: Piece): void => void pieces.push(piece);
-    try {
-      for (const frame of frames) stage.push(isLong(frame) ? await inSteps(readFrame(frame)) : frame, emit);
-      if (isEnd) stage.end(emit);
-    } finally {
-      if (pieces.length > 0 && !stream.isGone) {
-        this.firstByteAtMs ??= performance.now();
-        await stream.send(pieces);
-      }
-    }
+  async #send(pieces: readonly Piece[]): Promise<void> {
+    const stream = this.#stream;
+    if (pieces.length === 0 || stream === null || stream.isGone) return;
+    this.firstByteAtMs ??= performance.now();
+    await stream.send(pieces);
+  }
+
+  #open(): ClientStream {
+    const { context, format, streamsArray } = this.#call;
+    const { keepAliveFrame } = format.client;
+    const contentType = streamsArray ? 'application/json; charset=utf-8' : 'text/event-stream; charset=utf-8';
+    context.respond = false;
+    return new ClientStream(context.res, { contentType, keepAliveFrame, ...this.#settings });
   }
 }
 

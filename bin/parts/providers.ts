@@ -8,13 +8,13 @@ import {
   type MediaUpstream,
   type MediaUpstreamOptions,
 } from '../../providers/media/upstream.ts';
+import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
 import {
   createTextUpstreams,
+  type TextUpstreamObserver,
   type TextUpstreams,
-  type TextUpstreamSettings,
 } from '../../providers/text/text-upstreams.ts';
 import { type LimitedMediaUpstream, loadUpstreams, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
-import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 
 /** The upstreams that render media, by name; those of the simulator where no file names others. */
@@ -54,24 +54,13 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
 }
 
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
-export function openTextUpstreams(
-  { providers, simulator, text }: Config,
-  { tracing, metrics }: { readonly tracing: Tracing; readonly metrics: Metrics },
-): TextUpstreams {
-  const open = (upstreams: readonly TextUpstreamSettings[]): TextUpstreams =>
-    createTextUpstreams(upstreams, text.silenceMs, {
-      traced: (name, dispatcher) => tracing.provider(name, dispatcher),
-      answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
-    });
-  if (providers.routesFile) return open(loadUpstreams(resolve(providers.routesFile), readVariable).text);
-  const v1 = `${simulator.url}/v1`;
-  const baseUrls = {
-    'chat-completions': v1,
-    responses: v1,
-    messages: v1,
-    'generate-content': `${simulator.url}/v1beta`,
-  };
-  return open([{ name: 'simulator', apiKey: simulator.key, baseUrls }]);
+export function openTextUpstreams(config: Config, observer: TextUpstreamObserver): TextUpstreams {
+  return createTextUpstreams(textUpstreams(config), config.text.silenceMs, observer);
+}
+
+function textUpstreams({ providers, simulator }: Config): readonly TextUpstreamSettings[] {
+  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).text;
+  return [{ name: 'simulator', apiKeys: [simulator.key], baseUrls: baseUrlsAt(simulator.url) }];
 }
 
 function openEach(

@@ -1,6 +1,7 @@
 /** What serves text, in the api process and in the text process. */
 import type { WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
+import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { againIfLost } from '../../db/connections.ts';
@@ -26,7 +27,7 @@ export function openText(
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
   const { database, clock, catalogue, log, metrics, tracing } = dependencies;
-  const upstreams = openTextUpstreams(config, { tracing, metrics });
+  const upstreams = openTextUpstreams(config, observeUpstreams({ log, metrics, tracing }));
   const service = createTextService({
     catalogue,
     upstreams,

@@ -2,7 +2,7 @@
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { BodyBytes } from '../../net/body-bytes.ts';
-import { AnswerTooLongError } from '../../text/upstream-errors.ts';
+import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 
 export interface AnswerHead {
   readonly status: number;
@@ -36,8 +36,14 @@ export class Answer implements Dispatcher.DispatchHandler {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
+    // It may be given up before anybody waits for it.
+    this.head.catch(() => {});
     if (signal.aborted) this.#abort();
     else signal.addEventListener('abort', this.#abort);
+  }
+
+  get isAborted(): boolean {
+    return this.#signal.aborted;
   }
 
   /**
@@ -80,9 +86,19 @@ export class Answer implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new Error('the rest of the answer is not wanted'));
   }
 
+  /** Ends it with an error of the caller's, for whoever waits for its beginning or reads it. */
+  giveUp(error: ServiceError): void {
+    if (this.#ended || this.#failure !== null) return;
+    this.#failure = error;
+    this.#controller?.abort(error);
+    this.#rejectHead(error);
+    this.#release();
+  }
+
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
     if (this.#signal.aborted) this.#abort();
+    else if (this.#failure !== null) controller.abort(this.#failure);
   }
 
   onResponseStart(_controller: Dispatcher.DispatchController, status: number, headers: AnswerHead['headers']): void {
@@ -102,7 +118,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#failure = failureOfBody(error);
+    this.#failure ??= failureOfBody(error);
     // Without effect when the answer has begun.
     this.#rejectHead(error);
     this.#release();
@@ -134,9 +150,8 @@ function reasonOf(signal: AbortSignal): Error {
 const SILENCES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 /** What a client may read about an upstream that was silent for too long; null for any other error. */
-export function silenceOf(error: unknown): ServiceError | null {
-  if (!SILENCES.has(codeOf(error))) return null;
-  return new ServiceError('processing_timeout', 'The model did not answer in time; try again.', { cause: error });
+export function silenceOf(error: unknown): UpstreamError | null {
+  return SILENCES.has(codeOf(error)) ? new UpstreamError(SILENT, { cause: error }) : null;
 }
 
 function failureOfBody(cause: Error): ServiceError {

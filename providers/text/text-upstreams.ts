@@ -1,55 +1,78 @@
-/** All upstreams of text models: which of them takes a request. */
+/** All upstreams of text models: which of them takes a request, and who is asked when one fails. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { UpstreamRequest } from '../../text/wire-format.ts';
-import type { Answer } from './answer.ts';
+import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import { codeOf } from './answer.ts';
+import { attempt, type AnswerReader, type FailedAttempt, type PreparedRequest } from './attempt.ts';
+import { HealthBoard } from './health-board.ts';
+import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint, type UpstreamEndpoint } from './upstream-endpoint.ts';
+import { lineForOperators, wordsForClient } from './vendor-words.ts';
+import { Walk } from './walk.ts';
+import { orderWays, type UpstreamRoute, type Way } from './ways.ts';
 
-export interface TextUpstreamSettings {
-  /** As the routes of the catalogue use it. */
-  readonly name: string;
-  readonly apiKey: string;
-  /** The address, with the version, of each format that the upstream speaks. */
-  readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
-}
-
-/** One way to a model. */
-export interface UpstreamRoute {
-  readonly provider: string;
-  readonly format: WireFormatName;
-  /** The model's name at the upstream. */
-  readonly model: string;
-}
-
-interface Sendable {
-  readonly upstreamRequest: UpstreamRequest;
-}
-
-/** The answer of an upstream, and what had been prepared for it. */
-export interface Answered<Prepared> {
-  readonly answer: Answer;
-  readonly prepared: Prepared;
+/** A request to a model, and how its answer is read. */
+export interface TextCall<
+  Route extends UpstreamRoute,
+  Prepared extends PreparedRequest,
+> extends AnswerReader<Prepared> {
+  readonly requestId: string;
+  readonly routes: readonly Route[];
+  /** Requests in which it is the same go the same way while they can. */
+  readonly affinity: string;
+  /**
+   * Makes what is sent over a route.
+   *
+   * @throws ServiceError `bad_request` when the route cannot say what the request asks, so that the next is tried; what
+   *   else it throws ends the call
+   */
+  prepare(route: Route, apiKey: string): Prepared;
 }
 
 export interface TextUpstreams {
   /** Whether there is an upstream of that name that speaks the format. */
-  serves(route: UpstreamRoute): boolean;
+  serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
-   * Sends a request over the first of the routes whose upstream takes it. The next one is asked only when the one before
-   * certainly did not begin to work: it could not be reached, or said that it does not take the request now.
+   * Sends a request over one of the routes and has its answer read. When an upstream fails before its answer has begun, the
+   * next is asked: each way once, three at the most, and all in the time that one has.
    *
-   * @param prepare makes what is sent over a route; called once for each that is tried
-   * @throws ServiceError that of the last route that was tried, or what `prepare` throws
+   * @throws ServiceError what a client may read of the failures; what the functions of the call throw; the reason of its signal
    */
-  send<Route extends UpstreamRoute, Prepared extends Sendable>(
-    routes: readonly Route[],
-    prepare: (route: Route, apiKey: string) => Prepared,
-    signal: AbortSignal,
-  ): Promise<Answered<Prepared>>;
+  call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
+  /** Forgets what was wrong with an upstream: somebody has seen to it. */
+  resume(name: string): void;
   close(): Promise<void>;
 }
+
+/** One attempt to have a request answered, when it has ended. */
+export interface AttemptReport {
+  readonly requestId: string;
+  readonly upstream: string;
+  readonly format: WireFormatName;
+  readonly model: string;
+  /** The last four characters of the key. */
+  readonly key: string;
+  /** The HTTP status of a refusal; null where there was none. */
+  readonly status: number | null;
+  /** What is wrong with the upstream; null where nothing is known to be. */
+  readonly fault: UpstreamFault | null;
+  /** The upstream's own words, on one line and without secrets; empty where it said none. */
+  readonly told: string;
+  /** What undici or the system calls the failure; empty where neither has a name for it. */
+  readonly reason: string;
+  readonly decision: Decision;
+  readonly seconds: number;
+}
+
+/**
+ * `answered`; `next`: another upstream is asked; `refused`: the client is told, for want of another or because its request is
+ * at fault; `broken`: the client has had a part of the answer; `cancelled` by the caller.
+ */
+export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
+
+const SHOWN_KEY_CHARACTERS = 4;
 
 /** Who watches the calls of upstreams, by their names. */
 export interface TextUpstreamObserver {
@@ -57,84 +80,147 @@ export interface TextUpstreamObserver {
   readonly traced: (name: string, dispatcher: Dispatcher) => Dispatcher;
   /** Told when an answer begins, or does not. @param outcome its status, `unreachable`, or `cancelled` by the caller */
   readonly answered: (name: string, outcome: string, seconds: number) => void;
+  readonly attempted: (attempt: AttemptReport) => void;
 }
 
-const UNOBSERVED: TextUpstreamObserver = { traced: (_name, dispatcher) => dispatcher, answered: () => {} };
-
 /**
- * @param silenceTimeoutMs models may think for minutes before they say a word, and between two
+ * @param silenceTimeoutMs models may think for minutes before they say a word, and between two. All attempts of a request
+ *   together have as long for their first
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
   silenceTimeoutMs: number,
-  { traced, answered }: TextUpstreamObserver = UNOBSERVED,
+  observer: TextUpstreamObserver,
 ): TextUpstreams {
-  const endpoints = new Map<string, UpstreamEndpoint>();
-  for (const { name, apiKey, baseUrls } of settings) {
-    for (const { name: format, upstream } of Object.values(FORMATS)) {
-      const baseUrl = baseUrls[format];
-      if (baseUrl === undefined) continue;
-      const settings = {
-        baseUrl,
-        apiKey,
-        silenceTimeoutMs,
-        traced: (dispatcher: Dispatcher) => traced(name, dispatcher),
-        answered: (outcome: string, seconds: number) => answered(name, outcome, seconds),
-      };
-      endpoints.set(keyOf(name, format), createUpstreamEndpoint(upstream, settings));
-    }
-  }
-  const endpointOf = (route: UpstreamRoute): UpstreamEndpoint | undefined =>
-    endpoints.get(keyOf(route.provider, route.format));
+  const board = new HealthBoard();
+  const upstreams = new Map(settings.map((upstream) => [upstream.name, upstream]));
+  const endpoints = openEndpoints(settings, silenceTimeoutMs, observer);
 
-  /** Upstreams that rest come last: they are still asked when nobody else takes the request. */
-  function inOrder<Route extends UpstreamRoute>(routes: readonly Route[]): readonly Route[] {
-    if (routes.length === 1) return routes;
-    const nowMs = Date.now();
-    const rests = (route: Route): boolean => endpointOf(route)?.health.rests(nowMs) === true;
-    return [...routes.filter((route) => !rests(route)), ...routes.filter(rests)];
-  }
+  const endpointOf = (route: Pick<UpstreamRoute, 'provider' | 'format'>): UpstreamEndpoint | undefined =>
+    endpoints.get(endpointName(route.provider, route.format));
+  const keysOf = (route: UpstreamRoute): readonly string[] =>
+    endpointOf(route) === undefined ? [] : (upstreams.get(route.provider)?.apiKeys ?? []);
+
+  /** How long a streamed answer may take until it says something, if there is a limit to it. */
+  const limitOf = ({ route }: Way): number | undefined =>
+    route.firstByteTimeoutMs ?? upstreams.get(route.provider)?.firstByteTimeoutMs;
 
   return {
     serves: (route) => endpointOf(route) !== undefined,
-    send: async (routes, prepare, signal) => {
-      let refusal: ServiceError | null = null;
-      for (const route of inOrder(routes)) {
-        const endpoint = endpointOf(route);
-        if (endpoint === undefined) continue;
-        const prepared = prepare(route, endpoint.apiKey);
-        try {
-          const answer = await endpoint.send(prepared.upstreamRequest, signal);
-          endpoint.health.noteSuccess();
-          return { answer, prepared };
-        } catch (error) {
-          if (!(error instanceof ServiceError) || signal.aborted) throw error;
-          if (isFaultOfUpstream(error)) endpoint.health.noteFailure(Date.now());
-          if (!wasNotTaken(error)) throw error;
-          refusal = error;
-        }
+
+    call: async (call) => {
+      const startedAtMs = Date.now();
+      const ways = orderWays(call.routes, keysOf, call.affinity);
+      const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
+      for (;;) {
+        const step = nextStep(call, walk);
+        const endpoint = step && endpointOf(step.way.route);
+        if (!step || !endpoint) throw walk.refusal(Date.now());
+        const { way, prepared } = step;
+        const attemptedAtMs = Date.now();
+        const leftMs = walk.leftMs(attemptedAtMs);
+        // A whole answer says nothing until it is there, and has all the time that the first has.
+        const limitMs = call.streamed ? Math.min(limitOf(way) ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
+        const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs);
+        const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
+        observer.attempted({
+          ...describe(call.requestId, way, failure, keysOf(way.route)),
+          decision: decisionOn(failure, goesOn && walk.hasNext(Date.now()), call),
+          seconds: (Date.now() - attemptedAtMs) / 1000,
+        });
+        if (failure === null) return;
+        if (!goesOn) throw tellable(failure.error, way, keysOf(way.route));
       }
-      throw refusal ?? unserved();
     },
+
+    resume: (name) => board.reset(name),
+
     close: async () => {
       await Promise.all([...endpoints.values()].map((endpoint) => endpoint.close()));
     },
   };
 }
 
-function keyOf(name: string, format: WireFormatName): string {
+function endpointName(name: string, format: WireFormatName): string {
   return `${format} ${name}`;
 }
 
-function unserved(): ServiceError {
-  return new ServiceError('processing_unavailable', 'No upstream serves the model at the moment; use another model.');
+function openEndpoints(
+  settings: readonly TextUpstreamSettings[],
+  silenceTimeoutMs: number,
+  { traced, answered }: TextUpstreamObserver,
+): ReadonlyMap<string, UpstreamEndpoint> {
+  const endpoints = new Map<string, UpstreamEndpoint>();
+  for (const { name, baseUrls, headers = {} } of settings) {
+    for (const { name: format, upstream } of Object.values(FORMATS)) {
+      const baseUrl = baseUrls[format];
+      if (baseUrl === undefined) continue;
+      const endpoint = createUpstreamEndpoint(upstream, {
+        baseUrl,
+        headers,
+        silenceTimeoutMs,
+        traced: (dispatcher) => traced(name, dispatcher),
+        answered: (outcome, seconds) => answered(name, outcome, seconds),
+      });
+      endpoints.set(endpointName(name, format), endpoint);
+    }
+  }
+  return endpoints;
 }
 
-/** Whether the upstream certainly did not begin to work on the request. */
-function wasNotTaken({ code }: ServiceError): boolean {
-  return code === 'processing_unavailable' || code === 'rate_limit_exceeded';
+/** The next way whose route can say what the request asks, and what goes over it; null when none is left. */
+function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
+  call: TextCall<Route, Prepared>,
+  walk: Walk<Route>,
+): { readonly way: Way<Route>; readonly prepared: Prepared } | null {
+  for (let way = walk.next(Date.now()); way !== null; way = walk.next(Date.now())) {
+    try {
+      return { way, prepared: call.prepare(way.route, way.key) };
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code !== 'bad_request') throw error;
+      walk.unsayable(way, error);
+    }
+  }
+  return null;
 }
 
-function isFaultOfUpstream({ code }: ServiceError): boolean {
-  return code !== 'bad_request' && code !== 'content_policy_violation';
+function decisionOn(
+  failure: FailedAttempt | null,
+  hasNext: boolean,
+  { signal, left }: { readonly signal: AbortSignal; readonly left: AbortSignal },
+): Decision {
+  if (failure === null) return 'answered';
+  if (signal.aborted) return 'cancelled';
+  if (failure.hadBegun) return 'broken';
+  if (!hasNext) return 'refused';
+  return left.aborted ? 'cancelled' : 'next';
+}
+
+function describe(
+  requestId: string,
+  { route: { provider, format, model }, key }: Way,
+  failure: FailedAttempt | null,
+  secrets: readonly string[],
+): Omit<AttemptReport, 'decision' | 'seconds'> {
+  const error = failure?.error;
+  const answer = error instanceof UpstreamError ? error : null;
+  return {
+    requestId,
+    upstream: provider,
+    format,
+    model,
+    key: key.slice(-SHOWN_KEY_CHARACTERS),
+    status: answer?.upstreamStatus ?? null,
+    fault: failure?.fault ?? null,
+    told: lineForOperators(answer?.told ?? '', secrets),
+    reason: error instanceof Error ? codeOf(error.cause) : '',
+  };
+}
+
+/** An error as the client may read it: with what the upstream said of a request that it refused. */
+function tellable(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
+  if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
+  const words = wordsForClient(error.told, route.model, secrets);
+  if (words === '') return error;
+  return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
 }

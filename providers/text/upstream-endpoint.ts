@@ -1,29 +1,28 @@
 /** An address at which an upstream serves one wire format: sends requests, and tells failures as a client may read them. */
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
-import { ServiceError } from '../../domain/errors.ts';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
 import type { UpstreamFormat, UpstreamRequest } from '../../text/wire-format.ts';
-import { Answer, codeOf, silenceOf } from './answer.ts';
-import { Health } from './health.ts';
+import { FAILED, UNREACHABLE, UpstreamError } from '../../text/upstream-errors.ts';
+import { type Answer, codeOf, silenceOf } from './answer.ts';
 
 export interface UpstreamEndpoint {
-  readonly apiKey: string;
-  readonly health: Health;
   /**
-   * Sends a request and returns the answer once it has begun and is a successful one.
+   * Sends a request. Resolves when its answer has a head, and that of a success.
    *
-   * @throws ServiceError what a client may read about an upstream that refused, failed or could not be reached; the reason
-   *   of the signal when it is aborted
+   * @param answer takes what comes
+   * @throws UpstreamError when the upstream refuses, fails or cannot be reached; the reason of the signal when the answer's
+   *   is aborted, and that for which it was given up
    */
-  send(request: UpstreamRequest, signal: AbortSignal): Promise<Answer>;
+  send(request: UpstreamRequest, answer: Answer): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface EndpointSettings {
   /** With the version. */
   readonly baseUrl: string;
-  readonly apiKey: string;
+  /** Sent with every request. */
+  readonly headers: Readonly<Record<string, string>>;
   /** How long an upstream may be silent before its answer counts as lost. */
   readonly silenceTimeoutMs: number;
   /** Sends the trace along with the requests. */
@@ -38,6 +37,7 @@ const KEEP_ALIVE_MS = 30_000;
 const MAX_CONNECTIONS = 8_192;
 /** More of an error than this says nothing. */
 const MAX_ERROR_BYTES = 64 * 1024;
+const MAX_ERROR_MS = 2_000;
 
 export function createUpstreamEndpoint(format: UpstreamFormat, settings: EndpointSettings): UpstreamEndpoint {
   const { origin, pathname } = new URL(settings.baseUrl);
@@ -51,18 +51,16 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
   });
   const dispatcher = settings.traced(pool);
   return {
-    apiKey: settings.apiKey,
-    health: new Health(),
-    send: async ({ path, headers, body }, signal) => {
+    send: async ({ path, headers, body }, answer) => {
       const written = await writeJson(body);
       const startedAtMs = performance.now();
       const report = (outcome: string): void => settings.answered(outcome, (performance.now() - startedAtMs) / 1000);
-      const answer = new Answer(signal);
       dispatcher.dispatch(
         {
           method: 'POST',
           path: basePath + path,
           headers: {
+            ...settings.headers,
             ...headers,
             'content-type': 'application/json',
             'content-length': String(byteLengthOf(written)),
@@ -72,31 +70,44 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
         answer,
       );
       const { status, headers: answerHeaders } = await answer.head.catch((error: unknown) => {
-        report(signal.aborted ? 'cancelled' : 'unreachable');
-        throw signal.aborted ? signal.reason : failureOfCall(error);
+        report(answer.isAborted ? 'cancelled' : 'unreachable');
+        throw answer.isAborted || error instanceof UpstreamError ? error : failureOfCall(error);
       });
       report(String(status));
-      if (status === 200) return answer;
-      const refusal = await readJson(answer);
+      if (status === 200) return;
+      const refusal = await readRefusal(answer);
       throw format.parseError(status, refusal, secondsOf(answerHeaders['retry-after']));
     },
     close: () => pool.destroy(),
   };
 }
 
-/** The JSON that an answer holds; null when it is none, too long or breaks off. */
-async function readJson(answer: Answer): Promise<unknown> {
+/** The JSON that an answer holds, or its text where that is none; null when it is too long, takes too long or breaks off. */
+async function readRefusal(answer: Answer): Promise<unknown> {
+  const timer = setTimeout(() => answer.discard(), MAX_ERROR_MS);
   try {
-    return JSON.parse((await answer.readAll(MAX_ERROR_BYTES)).toString());
+    return jsonOf((await answer.readAll(MAX_ERROR_BYTES)).toString());
   } catch {
     answer.discard();
     return null;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-/** A `Retry-After` in seconds; dates and nonsense count as absent. */
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The seconds of a `Retry-After`, also of one that is a date: RFC 9110 section 10.2.3. Nonsense counts as absent. */
 function secondsOf(header: string | string[] | undefined): number | undefined {
-  const seconds = typeof header === 'string' && header.trim() !== '' ? Number(header) : NaN;
+  if (typeof header !== 'string' || header.trim() === '') return undefined;
+  const number = Number(header);
+  const seconds = Number.isNaN(number) ? (Date.parse(header) - Date.now()) / 1000 : number;
   return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : undefined;
 }
 
@@ -115,12 +126,7 @@ const UNREACHED = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ]);
 
-function failureOfCall(cause: unknown): ServiceError {
-  if (!UNREACHED.has(codeOf(cause))) {
-    return (
-      silenceOf(cause) ?? new ServiceError('processing_failed', 'The model failed to answer; try again.', { cause })
-    );
-  }
-  const unavailable = 'The model is not available at the moment; try again later or use another model.';
-  return new ServiceError('processing_unavailable', unavailable, { cause });
+function failureOfCall(cause: unknown): UpstreamError {
+  if (UNREACHED.has(codeOf(cause))) return new UpstreamError(UNREACHABLE, { cause });
+  return silenceOf(cause) ?? new UpstreamError(FAILED, { cause });
 }

@@ -46,6 +46,7 @@ describe('loading a catalogue', () => {
     ['a model that is both free and priced', 'legacy: true', 'free: true', 'text.families[4].models[4]', 'free'],
     ['a model without reasoning flag', 'reasoning: true', '', 'text.families[0].models[0].reasoning', 'required'],
     ['an unknown format', 'format: chat-completions', 'format: grpc', 'text.families[0].routes[0].format', 'one of'],
+    ['a share of nothing', 'format: chat-completions', 'format: messages, weight: 0', 'routes[0].weight', 'greater'],
     ['an hour that does not exist', "from: '08:00'", "from: '24:01'", 'peaks[0].windows[0].from', '24:00'],
     ['a window that ends before it begins', "from: '14:00'", "from: '20:00'", 'peaks[0].windows[1]', 'after it begins'],
     ['a day that does not exist', 'days: [monday,', 'days: [noday,', 'peaks[0].days[0]', 'one of'],
@@ -105,8 +106,28 @@ describe('loading a catalogue', () => {
     const model = catalogue.textModels.get('textd-v2.5');
     expect(model?.assumedOutputTokens).to.equal(10);
     expect(model?.routes).to.deep.equal([
-      { provider: 'a', format: 'messages', model: 'm' },
-      { provider: 'b', format: 'responses', model: 'textd-v2.5' },
+      { provider: 'a', format: 'messages', model: 'm', order: 0, weight: 1 },
+      { provider: 'b', format: 'responses', model: 'textd-v2.5', order: 1, weight: 1 },
     ]);
+  });
+
+  it('takes one route where there are no several', () => {
+    const route = 'route: { provider: a, format: messages }';
+    const catalogue = parseCatalogue(changed('id: textd-v2.5', `id: textd-v2.5\n          ${route}`), 'test.yaml');
+    expect(catalogue.textModels.get('textd-v2.5')?.routes.map(({ provider }) => provider)).to.deep.equal(['a']);
+    const both = `id: textd-v2.5\n          ${route}\n          routes: [{ provider: b, format: messages }]`;
+    expect(faultsOf(changed('id: textd-v2.5', both))).to.include('routes');
+  });
+
+  it('lets routes name their order, their share and how long a stream may take to begin', () => {
+    const routes =
+      '[{ provider: a, format: messages, order: 1, weight: 3 }, { provider: b, format: responses, first_byte_timeout_s: 0.5 }]';
+    const catalogue = parseCatalogue(
+      changed('id: textd-v2.5', `id: textd-v2.5\n          routes: ${routes}`),
+      'test.yaml',
+    );
+    const [first, second] = catalogue.textModels.get('textd-v2.5')?.routes ?? [];
+    expect(first).to.include({ provider: 'a', order: 1, weight: 3 });
+    expect(second).to.include({ provider: 'b', order: 1, weight: 1, firstByteTimeoutMs: 500 });
   });
 });

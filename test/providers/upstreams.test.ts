@@ -94,10 +94,52 @@ describe('the file of upstreams', () => {
       messages: 'https://one.example/v1',
       'generate-content': 'https://one.example/v1',
     });
-    expect(text[1]).to.deep.equal({ name: 'some', apiKey: 'sk-two', baseUrls });
+    expect(text[1]).to.deep.equal({ name: 'some', apiKeys: ['sk-two'], baseUrls });
+  });
+
+  it('finds the formats of a text upstream at its bare address, and takes one with a version as it is', async () => {
+    const addressOf = async (base_url: string): Promise<unknown> =>
+      (await load({ text: [{ ...EVERYTHING, base_url }] })).text[0]?.baseUrls;
+    for (const base_url of ['https://one.example', 'https://one.example/']) {
+      expect(await addressOf(base_url)).to.deep.equal({
+        'chat-completions': 'https://one.example/v1',
+        responses: 'https://one.example/v1',
+        messages: 'https://one.example/v1',
+        'generate-content': 'https://one.example/v1beta',
+      });
+    }
+    expect(await addressOf('https://one.example/anthropic')).to.include({
+      messages: 'https://one.example/anthropic/v1',
+    });
+    for (const base_url of ['https://one.example/api/paas/v4', 'https://one.example/v1beta/openai']) {
+      expect(await addressOf(base_url)).to.include({ 'chat-completions': base_url });
+    }
+  });
+
+  it('gives a text upstream several keys, headers of its own and a limit to how long a stream may take to begin', async () => {
+    const headers = { 'OpenAI-Organization': 'org_1' };
+    const several = {
+      ...EVERYTHING,
+      api_key: undefined,
+      api_keys: ['sk-1', 'sk-2'],
+      headers,
+      first_byte_timeout_s: 0.5,
+    };
+    expect((await load({ text: [several] })).text[0]).to.deep.include({
+      apiKeys: ['sk-1', 'sk-2'],
+      headers: { 'openai-organization': 'org_1' },
+      firstByteTimeoutMs: 500,
+    });
   });
 
   for (const [what, fields, field] of [
+    ['no key', { api_key: undefined }, 'api_key'],
+    ['one key and several', { api_keys: ['sk-2'] }, 'api_keys'],
+    ['no key in a list of keys', { api_key: undefined, api_keys: [] }, 'api_keys'],
+    ['a key twice', { api_key: undefined, api_keys: ['sk-2', 'sk-2'] }, 'api_keys[1]'],
+    ['a header by which HTTP works', { headers: { 'Content-Length': '1' } }, 'Content-Length'],
+    ['a header of two lines', { headers: { 'x-a': 'b\r\nc: d' } }, 'x-a'],
+    ['a stream that may take no time to begin', { first_byte_timeout_s: 0 }, 'first_byte_timeout_s'],
     ['no address', { base_url: undefined }, 'base_url'],
     ['both kinds of addresses', { base_urls: { messages: 'https://one.example' } }, 'base_urls'],
     ['an empty list of addresses', { base_url: undefined, base_urls: {} }, 'base_urls'],

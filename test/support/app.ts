@@ -15,6 +15,8 @@ import { newId } from '../../domain/ids.ts';
 import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
+import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createTestDatabase } from './database.ts';
 import { createAccount } from './factories.ts';
@@ -81,7 +83,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   // Nobody generates text here.
-  const upstreams = createTextUpstreams([], 1_000);
+  const upstreams = createTextUpstreams([], 1_000, observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }));
   const { settings = {}, ...given } = options;
   const dependencies = testDependencies({
     database,

@@ -7,6 +7,7 @@ import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { type AppSettings, createTextApp } from '../../api/app.ts';
+import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import type { TextSettings } from '../../api/text/services.ts';
 import { digestApiKey, newApiKey } from '../../api/services/api-key-digest.ts';
 import { listen } from '../../net/http-server.ts';
@@ -19,9 +20,11 @@ import type { Database } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
-import { createTextUpstreams, type TextUpstreamSettings } from '../../providers/text/text-upstreams.ts';
+import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
+import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createTestDatabase } from './database.ts';
@@ -56,6 +59,8 @@ export interface TestText {
   post(path: string, body: unknown, options?: PostOptions): Promise<Response>;
   /** One sentence to a model, in the way of a format. */
   ask(format: WireFormatName, model: string, prompt: string, options?: AskOptions): Promise<Response>;
+  /** Forgets what was wrong with the upstreams. */
+  resumeUpstreams(): void;
   /** Resolves when every request so far is settled. */
   idle(): Promise<void>;
   stop(): Promise<void>;
@@ -91,13 +96,15 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const simulator = createSimulator({ apiKey: SIMULATOR_KEY });
   const [testDatabase, simulatorUrl] = await Promise.all([createTestDatabase(), simulator.listen(0, '127.0.0.1')]);
   const { database } = testDatabase;
-  const upstreams = createTextUpstreams(
-    [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])],
-    options.silenceTimeoutMs ?? 60_000,
-  );
   let log = '';
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const metrics = createMetrics();
+  const settings = [simulatorUpstream(simulatorUrl), ...(options.upstreams ?? [])];
+  const upstreams = createTextUpstreams(
+    settings,
+    options.silenceTimeoutMs ?? 60_000,
+    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
+  );
   const catalogue = testCatalogue(options.models ?? []);
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   const { recording, charges, outcomes } = recorded(billing, options.refuseHold);
@@ -160,6 +167,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       const { path, body } = ASK[format](model, prompt, stream);
       return post(path, body, postOptions);
     },
+    resumeUpstreams: () => settings.forEach(({ name }) => upstreams.resume(name)),
     idle: () => service.idle(),
     stop: async () => {
       service.stop(0);
@@ -176,12 +184,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
 
 /** The upstream of that name and every format; its own in production. */
 function simulatorUpstream(url: string): TextUpstreamSettings {
-  return { name: 'simulator', apiKey: SIMULATOR_KEY, baseUrls: baseUrlsAt(url) };
-}
-
-export function baseUrlsAt(url: string): Readonly<Record<WireFormatName, string>> {
-  const v1 = `${url}/v1`;
-  return { 'chat-completions': v1, responses: v1, messages: v1, 'generate-content': `${url}/v1beta` };
+  return { name: 'simulator', apiKeys: [SIMULATOR_KEY], baseUrls: baseUrlsAt(url) };
 }
 
 /** How a client of each format asks for a model with one sentence. */
@@ -228,9 +231,11 @@ export function textModel(
   routes: readonly (Pick<TextRoute, 'format'> & Partial<TextRoute>)[],
   settings: Partial<TextModel> = {},
 ): TextModel {
-  const [first, ...others] = routes.map((route) => ({
+  const [first, ...others] = routes.map((route, order) => ({
     provider: 'simulator',
     model: id,
+    order,
+    weight: 1,
     ...route,
   }));
   const example = loadCatalogue().textModels.get('textg-6-sol');

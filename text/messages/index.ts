@@ -22,6 +22,7 @@ export const messages: WireFormat = {
   },
   upstream: {
     stopSequences: 'reported',
+    announcesStreams: true,
     takesStopSequence,
     buildRequest,
     forwardRequest,

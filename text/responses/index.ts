@@ -24,6 +24,7 @@ export const responses: WireFormat = {
   },
   upstream: {
     stopSequences: 'unsupported',
+    announcesStreams: true,
     leastOutputTokens: MINIMUM_OUTPUT_TOKENS,
     buildRequest,
     forwardRequest,

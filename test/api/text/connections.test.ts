@@ -4,10 +4,10 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
+import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { FORMATS } from '../../../text/formats.ts';
 import {
   ASK,
-  baseUrlsAt,
   eventually,
   modelVia,
   startTestText,
@@ -88,9 +88,10 @@ describe('text endpoints', () => {
     });
     text = await startTestText({
       ...options,
-      upstreams: [{ name: 'scripted', apiKey: 'sk-scripted', baseUrls: baseUrlsAt(upstream.url) }],
+      upstreams: [{ name: 'scripted', apiKeys: ['sk-scripted'], baseUrls: baseUrlsAt(upstream.url) }],
       models: [
         ...WIRE_FORMAT_NAMES.map((format) => textModel(`texta-${format}`, [{ format, provider: 'scripted' }])),
+        textModel('texta-thoughtless', [{ format: 'chat-completions', provider: 'scripted' }], { reasoning: false }),
         textModel('texta-free', [{ format: 'messages', provider: 'scripted' }], { free: true }),
         textModel('texta-twice', [
           { format: 'messages', provider: 'scripted' },
@@ -296,23 +297,50 @@ describe('text endpoints', () => {
     before(() => start({ settings: { readOnMs: 200 } }));
     after(stop);
 
-    for (const stream of [false, true]) {
-      it(`give up in a while and charge all that was held for, of ${stream ? 'a stream' : 'a whole answer'}`, async () => {
-        for (const hasBegun of [false, true]) {
-          script = (_request, response) => {
-            if (hasBegun) response.writeHead(200).write(stream ? ': thinking\n\n' : '{"choices":');
-          };
-          answers = [];
-          const leaving = new AbortController();
-          const asked = text.ask('messages', 'texta-messages', 'Hi', { stream, signal: leaving.signal });
-          await eventually(() => answers.length === 1 && answers[0]?.headersSent === hasBegun);
-          leaving.abort();
-          await asked.catch(() => {});
-          await closed.at(-1);
-          await text.idle();
+    async function leaveBehind(model: string, stream: boolean, said: string | null): Promise<void> {
+      script = (_request, response) => {
+        if (said !== null) response.writeHead(200).write(said);
+      };
+      answers = [];
+      const leaving = new AbortController();
+      const asked = text.ask('messages', model, 'Hi', { stream, signal: leaving.signal });
+      await eventually(() => answers.length === 1 && answers[0]?.headersSent === (said !== null));
+      leaving.abort();
+      await asked.catch(() => {});
+      await closed.at(-1);
+      await text.idle();
+    }
+
+    const announcement = frame({ type: 'message_start', message: { usage: { input_tokens: 11 } } });
+    const charged: readonly [string, string, boolean, readonly (string | null)[]][] = [
+      ['of a whole answer', 'texta-messages', false, [null, '{"content":']],
+      ['of a stream that was announced', 'texta-messages', true, [announcement]],
+      [
+        'of a stream that its model may think about in secret',
+        'texta-chat-completions',
+        true,
+        [null, ': thinking\n\n'],
+      ],
+    ];
+    for (const [what, model, stream, beginnings] of charged) {
+      it(`give up in a while and charge all that was held for, ${what}`, async () => {
+        for (const said of beginnings) {
+          await leaveBehind(model, stream, said);
           const last = (await charges()).at(-1);
           expect(last).to.include({ outcome: 'disconnected', output: 1_000 });
           expect(last?.input).to.be.within(1, 20);
+        }
+      });
+    }
+
+    for (const [what, model] of [
+      ['of which even the announcement is missing', 'texta-messages'],
+      ['whose model does not think before it answers', 'texta-thoughtless'],
+    ] as const) {
+      it(`charge nothing for a stream of nothing but keep-alives ${what}`, async () => {
+        for (const said of [null, ': still here\n\n', 'event: ping\ndata: {"type":"ping"}\n\n']) {
+          await leaveBehind(model, true, said);
+          expect((await charges()).at(-1)).to.include({ outcome: 'failed', charge: 0n });
         }
       });
     }

@@ -21,7 +21,7 @@ describe('the calls that clients left behind', () => {
     const forgets = Array.from({ length: 1_000 }, () => departures.begin('acc_1', end));
     expect(ended).to.deep.equal([]);
     departures.begin('acc_1', end);
-    expect(ended).to.deep.equal(['unfinished']);
+    expect(ended).to.deep.equal(['crowded-out']);
     forgets.push(departures.begin('acc_2', end));
     expect(ended).to.have.length(1);
     forgets.pop()?.();

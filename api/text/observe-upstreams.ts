@@ -1,0 +1,47 @@
+import type { Logger } from 'pino';
+import type { AttemptReport, TextUpstreamObserver } from '../../providers/text/text-upstreams.ts';
+import type { Metrics } from '../../telemetry/metrics.ts';
+import type { Tracing } from '../../telemetry/tracing.ts';
+
+export interface UpstreamWatch {
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly tracing: Tracing;
+}
+
+/** Has every attempt to have a text request answered measured, traced and written down. */
+export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): TextUpstreamObserver {
+  return {
+    traced: (name, dispatcher) => tracing.provider(name, dispatcher),
+    answered: (upstream, outcome, seconds) => metrics.upstreamAnswered({ upstream, outcome, seconds }),
+    attempted: (attempt) => {
+      const { upstream, model, fault, decision } = attempt;
+      metrics.upstreamAttempted({ upstream, model, fault: fault ?? 'none', decision });
+      const level = levelOf(attempt);
+      if (log.isLevelEnabled(level)) log[level](lineOf(attempt), 'upstream attempt');
+    },
+  };
+}
+
+/** What upstreams do wrong is for operators to see; what went well is in the usage table. */
+function levelOf({ decision, fault }: AttemptReport): 'debug' | 'info' | 'warn' {
+  if (decision === 'answered') return 'debug';
+  return fault === null ? 'info' : 'warn';
+}
+
+function lineOf({ requestId, upstream, format, model, key, ...attempt }: AttemptReport): object {
+  const { status, fault, told, reason, decision, seconds } = attempt;
+  return {
+    request_id: requestId,
+    upstream,
+    format,
+    model,
+    key: `…${key}`,
+    decision,
+    ...(status !== null && { status }),
+    ...(fault !== null && { fault }),
+    ...(told !== '' && { told }),
+    ...(reason !== '' && { reason }),
+    duration_ms: Math.round(seconds * 10_000) / 10,
+  };
+}

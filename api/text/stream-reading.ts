@@ -1,0 +1,64 @@
+/** The stream of an upstream on its way to being the client's: what was made of it and not yet sent. */
+import type { Answer } from '../../providers/text/answer.ts';
+import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
+import { inSteps } from '../../text/json/steps.ts';
+import type { Stage } from '../../text/stage.ts';
+import type { Piece } from './client-stream.ts';
+
+export class StreamReading {
+  readonly #stage: Stage<Frame, Piece>;
+  readonly #splitter = splitFrames();
+  #held: Piece[] = [];
+  #heldLength = 0;
+  #hasEnded = false;
+  #failure: { readonly error: unknown } | null = null;
+
+  /** @param stage turns the frames of the stream into events for the client */
+  constructor(stage: Stage<Frame, Piece>) {
+    this.#stage = stage;
+  }
+
+  /** How much is held, in bytes or characters. */
+  get heldLength(): number {
+    return this.#heldLength;
+  }
+
+  /** Whether nothing more can be read, because of the end or of a failure. */
+  get hasEnded(): boolean {
+    return this.#hasEnded || this.#failure !== null;
+  }
+
+  /** What went wrong after what is held, if anything did. */
+  get failure(): { readonly error: unknown } | null {
+    return this.#failure;
+  }
+
+  /** Waits for more of the stream, or its end, and holds what follows from it. Never throws: see {@link failure}. */
+  async read(answer: Answer): Promise<void> {
+    const hold = (piece: Piece): void => {
+      this.#held.push(piece);
+      this.#heldLength += piece.length;
+    };
+    try {
+      const bytes = await answer.read();
+      const frames: Frame[] = [];
+      const take = (frame: Frame): void => void frames.push(frame);
+      if (bytes === null) this.#splitter.end(take);
+      else this.#splitter.push(bytes, take);
+      for (const frame of frames) this.#stage.push(isLong(frame) ? await inSteps(readFrame(frame)) : frame, hold);
+      if (bytes !== null) return;
+      this.#hasEnded = true;
+      this.#stage.end(hold);
+    } catch (error) {
+      this.#failure = { error };
+    }
+  }
+
+  /** Gives out what is held. */
+  takeHeld(): readonly Piece[] {
+    const held = this.#held;
+    this.#held = [];
+    this.#heldLength = 0;
+    return held;
+  }
+}

@@ -1,0 +1,107 @@
+/** One attempt to have a request answered by an upstream, and what it says of that upstream's health. */
+import { ServiceError } from '../../domain/errors.ts';
+import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import type { UpstreamRequest } from '../../text/wire-format.ts';
+import { Answer } from './answer.ts';
+import type { WayHealth, WayTrial } from './health-board.ts';
+import type { UpstreamEndpoint } from './upstream-endpoint.ts';
+
+/** A request as it goes over one route. */
+export interface PreparedRequest {
+  readonly upstreamRequest: UpstreamRequest;
+  /** Whether the answer has said anything yet; what only keeps a connection open says nothing. */
+  hasHeard(): boolean;
+}
+
+/** How an answer is read. */
+export interface AnswerReader<Prepared extends PreparedRequest> {
+  readonly streamed: boolean;
+  /** Aborted when the answer is not to be read any further. */
+  readonly signal: AbortSignal;
+  /** Aborted when nobody waits for the answer any more, though it may still be read. */
+  readonly left: AbortSignal;
+  /** Reads an answer until the client is to get the first of it. Until then another upstream can be asked. */
+  begin(answer: Answer, prepared: Prepared): Promise<void>;
+  /** Reads the rest of it. */
+  readOn(answer: Answer, prepared: Prepared): Promise<void>;
+}
+
+export interface FailedAttempt {
+  readonly error: unknown;
+  /** What is wrong with the upstream; null where nothing is known to be. */
+  readonly fault: UpstreamFault | null;
+  /** Whether the client was to get some of the answer. */
+  readonly hadBegun: boolean;
+}
+
+/** An upstream that has said nothing for so long when nobody waits any more is a silent one. Whole answers come late. */
+const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
+
+/**
+ * Sends a request and has its answer read.
+ *
+ * @param limitMs after which an answer that has said nothing is given up; null for as long as its connection lives
+ * @returns how it failed; null when the whole answer was read
+ */
+export async function attempt<Prepared extends PreparedRequest>(
+  endpoint: UpstreamEndpoint,
+  health: WayHealth,
+  prepared: Prepared,
+  reader: AnswerReader<Prepared>,
+  limitMs: number | null,
+): Promise<FailedAttempt | null> {
+  const { signal, left } = reader;
+  const startedAtMs = Date.now();
+  const trial = health.start(startedAtMs);
+  const answer = new Answer(signal);
+  const isSilent = (): boolean =>
+    !prepared.hasHeard() && Date.now() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
+  const noteLeaving = (): void => {
+    if (isSilent()) trial.failed('silent', Date.now(), null);
+  };
+  const expire = (): void => {
+    if (!prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
+  };
+  const timer = limitMs === null ? undefined : setTimeout(expire, limitMs);
+  left.addEventListener('abort', noteLeaving);
+  let hadBegun = false;
+  try {
+    await endpoint.send(prepared.upstreamRequest, answer);
+    await reader.begin(answer, prepared);
+    hadBegun = true;
+    trial.begun();
+    await reader.readOn(answer, prepared);
+    trial.ended(Date.now());
+    return null;
+  } catch (error) {
+    const fault = signal.aborted ? (isSilent() ? 'silent' : null) : faultOf(error);
+    noteFailure(trial, fault, error);
+    return { error, fault, hadBegun };
+  } finally {
+    clearTimeout(timer);
+    left.removeEventListener('abort', noteLeaving);
+    answer.discard();
+  }
+}
+
+function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknown): void {
+  if (fault === null) return trial.released();
+  const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
+  trial.failed(fault, Date.now(), askedSeconds === null ? null : askedSeconds * 1000);
+}
+
+/** Errors of answers that began as a success and were none. */
+const FAILURE_CODES: ReadonlySet<string> = new Set([
+  'processing_unavailable',
+  'processing_timeout',
+  'processing_failed',
+  'result_transfer_failed',
+]);
+
+/** Null where the request is at fault, or the gateway itself. */
+function faultOf(error: unknown): UpstreamFault | null {
+  if (error instanceof UpstreamError) return error.fault;
+  // Who asks for several answers gets more than can be told, from whomever.
+  if (!(error instanceof ServiceError) || error instanceof AnswerTooLongError) return null;
+  return FAILURE_CODES.has(error.code) ? 'failed' : null;
+}

@@ -1,0 +1,187 @@
+/** What this process knows of the upstreams of text models: who rests, why and until when. */
+import type { UpstreamFault } from '../../text/upstream-errors.ts';
+import { Health, type Rest, type Standing, type Trial } from './health.ts';
+import type { Way } from './ways.ts';
+
+/**
+ * The parts of an upstream that fail and rest by themselves: its address, one of its keys, one of its models, and what a key
+ * may ask of a model.
+ */
+const PARTS = ['address', 'key', 'model', 'access'] as const;
+type Part = (typeof PARTS)[number];
+
+const PART_OF_FAULT: Readonly<Record<UpstreamFault, Part>> = {
+  unreachable: 'address',
+  key_refused: 'key',
+  access_refused: 'access',
+  model_unknown: 'model',
+  rate_limited: 'access',
+  failed: 'model',
+  silent: 'model',
+};
+
+/** What a way is made of, by the names under which others share it. */
+function partsOf({ route: { provider, format, model }, key }: Way): Readonly<Record<Part, string>> {
+  return {
+    address: JSON.stringify([provider, format]),
+    key: JSON.stringify([provider, 'key', key]),
+    model: JSON.stringify([provider, format, model]),
+    access: JSON.stringify([provider, format, model, key]),
+  };
+}
+
+/** Whether two ways have in common what is wrong with one of them. */
+export function shareFault(one: Way, other: Way, fault: UpstreamFault): boolean {
+  const part = PART_OF_FAULT[fault];
+  return partsOf(one)[part] === partsOf(other)[part];
+}
+
+/** How a way stands, for operators. */
+export interface WayReport {
+  readonly state: 'ok' | 'resting' | 'probing';
+  readonly cause: UpstreamFault | null;
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+  /** Since the process started. */
+  readonly requests: number;
+  readonly failures: number;
+}
+
+export class HealthBoard {
+  readonly #random: () => number;
+  /** As many as the catalogue has routes and the upstreams have keys. */
+  readonly #parts = new Map<string, Health>();
+  readonly #ways = new Map<string, { readonly provider: string; readonly health: WayHealth }>();
+
+  /** @param random from 0 to 1 */
+  constructor(random: () => number = Math.random) {
+    this.#random = random;
+  }
+
+  of(way: Way): WayHealth {
+    const { provider, format, model } = way.route;
+    const name = `${provider}\n${format}\n${model}\n${way.key}`;
+    const known = this.#ways.get(name);
+    if (known !== undefined) return known.health;
+    const parts = partsOf(way);
+    const health = new WayHealth(PARTS.map((part) => [part, this.#part(parts[part])]));
+    this.#ways.set(name, { provider, health });
+    return health;
+  }
+
+  /** Forgets what was wrong with an upstream: somebody has seen to it. */
+  reset(provider: string): void {
+    for (const way of this.#ways.values()) if (way.provider === provider) way.health.reset();
+  }
+
+  #part(name: string): Health {
+    let health = this.#parts.get(name);
+    if (health === undefined) this.#parts.set(name, (health = new Health(this.#random)));
+    return health;
+  }
+}
+
+/** The health of one way: it rests while a part of it does. */
+export class WayHealth {
+  readonly #parts: readonly (readonly [Part, Health])[];
+  #requests = 0;
+  #failures = 0;
+
+  constructor(parts: readonly (readonly [Part, Health])[]) {
+    this.#parts = parts;
+  }
+
+  standing(nowMs: number): Standing {
+    let worst: Standing = 'ready';
+    for (const [, health] of this.#parts) {
+      const standing = health.standing(nowMs);
+      if (standing === 'resting') return 'resting';
+      if (standing === 'due') worst = 'due';
+    }
+    return worst;
+  }
+
+  /** The rest under way that ends last; null when none is. */
+  restAt(nowMs: number): Rest | null {
+    const rest = this.#longestRest();
+    return rest !== null && rest.untilMs > nowMs ? rest : null;
+  }
+
+  /** Begins a request. */
+  start(nowMs: number): WayTrial {
+    this.#requests += 1;
+    const trials = this.#parts.map(([part, health]) => ({ part, health, trial: health.start(nowMs) }));
+    return new WayTrial(trials, () => (this.#failures += 1));
+  }
+
+  /** Forgets what was wrong. */
+  reset(): void {
+    for (const [, health] of this.#parts) health.reset();
+  }
+
+  report(nowMs: number): WayReport {
+    const rest = this.#longestRest();
+    return {
+      state: rest === null ? 'ok' : nowMs < rest.untilMs ? 'resting' : 'probing',
+      cause: rest?.cause ?? null,
+      sinceMs: rest?.sinceMs ?? null,
+      untilMs: rest?.untilMs ?? null,
+      requests: this.#requests,
+      failures: this.#failures,
+    };
+  }
+
+  #longestRest(): Rest | null {
+    let longest: Rest | null = null;
+    for (const [, { rest }] of this.#parts) {
+      if (rest !== null && (longest === null || rest.untilMs > longest.untilMs)) longest = rest;
+    }
+    return longest;
+  }
+}
+
+/** One request over one way, as its outcome will be told. */
+export class WayTrial {
+  readonly #trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[];
+  readonly #countFailure: () => void;
+  #hasFailed = false;
+
+  constructor(
+    trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[],
+    countFailure: () => void,
+  ) {
+    this.#trials = trials;
+    this.#countFailure = countFailure;
+  }
+
+  /** The answer has begun. */
+  begun(): void {
+    for (const { health, trial } of this.#trials) health.begun(trial);
+  }
+
+  /** The answer was whole. */
+  ended(nowMs: number): void {
+    for (const { health, trial } of this.#trials) health.ended(trial, nowMs);
+  }
+
+  /**
+   * The upstream failed; only the first failure counts.
+   *
+   * @param askedRestMs for how long it asked to be left alone; null where it did not
+   */
+  failed(fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
+    if (this.#hasFailed) return;
+    this.#hasFailed = true;
+    this.#countFailure();
+    for (const { part, health, trial } of this.#trials) {
+      if (part === PART_OF_FAULT[fault]) health.failed(trial, fault, nowMs, askedRestMs);
+      else if (part === 'address') health.begun(trial);
+      else health.released(trial);
+    }
+  }
+
+  /** It came to an end that says nothing of the upstream. */
+  released(): void {
+    for (const { health, trial } of this.#trials) health.released(trial);
+  }
+}

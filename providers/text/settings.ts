@@ -1,0 +1,82 @@
+/** An upstream of text models as the operator writes it in the file of upstreams. */
+import Joi from 'joi';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import { FORMATS } from '../../text/formats.ts';
+
+export interface TextUpstreamSettings {
+  /** As the routes of the catalogue use it. */
+  readonly name: string;
+  /** Each of them works for everything. */
+  readonly apiKeys: readonly [string, ...string[]];
+  /** The address, with the version, of each format that the upstream speaks. */
+  readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
+  /** How long a streamed answer may take to begin, where its route does not say; unbounded when absent. */
+  readonly firstByteTimeoutMs?: number;
+  /** Sent with every request, beside what the format sends; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface TextUpstreamEntry {
+  readonly name: string;
+  readonly base_url?: string;
+  readonly base_urls?: TextUpstreamSettings['baseUrls'];
+  readonly api_key?: string;
+  readonly api_keys?: TextUpstreamSettings['apiKeys'];
+  readonly first_byte_timeout_s?: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
+const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
+/** A header, but for those by which HTTP itself works. */
+const HEADER_NAME =
+  /^(?!(?:connection|content-length|content-type|expect|keep-alive|transfer-encoding|upgrade)$)[\w-]+$/i;
+
+export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
+  name: Joi.string().required(),
+  // One address for all formats, or one for each format that the upstream speaks.
+  base_url: httpUrl,
+  base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
+  api_key: Joi.string(),
+  api_keys: Joi.array().items(Joi.string()).unique().min(1),
+  first_byte_timeout_s: Joi.number().positive().max(86_400),
+  headers: Joi.object()
+    .pattern(HEADER_NAME, Joi.string().pattern(/^[\x20-\x7e]*$/))
+    .default({}),
+})
+  .xor('base_url', 'base_urls')
+  .xor('api_key', 'api_keys');
+
+export function toTextUpstream(entry: TextUpstreamEntry): TextUpstreamSettings {
+  const { name, base_url, base_urls, api_key = '', api_keys, first_byte_timeout_s, headers } = entry;
+  const lowerCase = Object.entries(headers).map(([header, value]) => [header.toLowerCase(), value] as const);
+  return {
+    name,
+    apiKeys: api_keys ?? [api_key],
+    baseUrls: base_url === undefined ? (base_urls ?? {}) : baseUrlsAt(base_url),
+    ...(first_byte_timeout_s !== undefined && { firstByteTimeoutMs: first_byte_timeout_s * 1000 }),
+    ...(lowerCase.length > 0 && { headers: Object.fromEntries(lowerCase) }),
+  };
+}
+
+/** A part of a path such as `v1`, `v1beta` or `v4`. */
+const VERSION = /\/v\d+[a-z\d]*(?:\/|$)/;
+const VERSION_OF_FORMAT: Readonly<Record<WireFormatName, string>> = {
+  'chat-completions': 'v1',
+  responses: 'v1',
+  messages: 'v1',
+  'generate-content': 'v1beta',
+};
+
+/** The addresses of all formats at a vendor's bare address. One that names a version already is left as it is. */
+export function baseUrlsAt(baseUrl: string): Readonly<Record<WireFormatName, string>> {
+  const bare = baseUrl.replace(/\/+$/, '');
+  const isVersioned = VERSION.test(new URL(bare).pathname);
+  const at = (format: WireFormatName): string => (isVersioned ? bare : `${bare}/${VERSION_OF_FORMAT[format]}`);
+  return {
+    'chat-completions': at('chat-completions'),
+    responses: at('responses'),
+    messages: at('messages'),
+    'generate-content': at('generate-content'),
+  };
+}

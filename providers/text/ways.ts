@@ -1,0 +1,93 @@
+/**
+ * In which order the ways to a model are tried. Requests that belong together go the same way while they can, so that the
+ * prompt caches of upstreams stay warm, and others spread; nothing has to be remembered for it.
+ */
+import { createHash } from 'node:crypto';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
+
+/** One route to a model. */
+export interface UpstreamRoute {
+  readonly provider: string;
+  readonly format: WireFormatName;
+  /** The model's name at the upstream. */
+  readonly model: string;
+  /** Lower ones are tried first. */
+  readonly order: number;
+  /** The share of requests among routes of equal order. */
+  readonly weight: number;
+  /** How long a streamed answer may take to begin; that of the upstream when absent. */
+  readonly firstByteTimeoutMs?: number;
+}
+
+/** A route with one of the keys of its upstream. */
+export interface Way<Route extends UpstreamRoute = UpstreamRoute> {
+  readonly route: Route;
+  readonly key: string;
+}
+
+/** Keys beyond these are tried after all other routes: a request has few attempts. */
+const KEYS_IN_A_ROW = 2;
+
+/**
+ * The ways of some routes, best first.
+ *
+ * @param keysOf the keys of a route's upstream; none where nobody serves it
+ * @param affinity names what requests have in common that are to go the same way
+ */
+export function orderWays<Route extends UpstreamRoute>(
+  routes: readonly Route[],
+  keysOf: (route: Route) => readonly string[],
+  affinity: string,
+): readonly Way<Route>[] {
+  const first: Way<Route>[] = [];
+  const last: Way<Route>[] = [];
+  for (const route of orderRoutes(routes, affinity)) {
+    const keys = spread(
+      keysOf(route),
+      affinity,
+      (key) => [route.provider, key],
+      () => 1,
+    );
+    for (const [index, key] of keys.entries()) (index < KEYS_IN_A_ROW ? first : last).push({ route, key });
+  }
+  return last.length === 0 ? first : [...first, ...last];
+}
+
+function orderRoutes<Route extends UpstreamRoute>(routes: readonly Route[], affinity: string): readonly Route[] {
+  if (routes.length < 2) return routes;
+  const namesOf = ({ provider, format, model }: Route): readonly string[] => [provider, format, model];
+  const orders = [...new Set(routes.map(({ order }) => order))].sort((one, other) => one - other);
+  return orders.flatMap((order) =>
+    spread(
+      routes.filter((route) => route.order === order),
+      affinity,
+      namesOf,
+      ({ weight }) => weight,
+    ),
+  );
+}
+
+/**
+ * Rendezvous hashing with weights (https://www.ietf.org/archive/id/draft-ietf-bess-weighted-hrw-02.html): each item comes
+ * first for its share of the affinities, and one that is added or taken away moves no others.
+ */
+function spread<Item>(
+  items: readonly Item[],
+  affinity: string,
+  namesOf: (item: Item) => readonly string[],
+  weightOf: (item: Item) => number,
+): readonly Item[] {
+  if (items.length < 2) return items;
+  return items
+    .map((item) => ({ item, score: -weightOf(item) / Math.log(chanceOf([affinity, ...namesOf(item)])) }))
+    .sort((one, other) => other.score - one.score)
+    .map(({ item }) => item);
+}
+
+const HASHED_BYTES = 6;
+
+/** A number between 0 and 1, evenly spread and the same each time. */
+function chanceOf(names: readonly string[]): number {
+  const hash = createHash('sha256').update(JSON.stringify(names)).digest();
+  return (hash.readUIntBE(0, HASHED_BYTES) + 0.5) / 2 ** (8 * HASHED_BYTES);
+}
