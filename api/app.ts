@@ -15,10 +15,11 @@ import type { Tracing } from '../telemetry/tracing.ts';
 import type { Storage } from '../storage/storage.ts';
 import type { GuardedClient } from '../net/address-guard.ts';
 import { createGates } from './endpoint/access.ts';
+import type { Endpoint } from './endpoint/endpoint.ts';
 import { mount } from './endpoint/mount.ts';
 import { endpointsFor, TEXT_ADDRESS_ENDPOINTS } from './endpoints.ts';
 import { errors } from './middlewares/errors.ts';
-import { createRequestCounter, type RequestLimits } from './middlewares/limit-requests.ts';
+import { createRequestLimit, type RequestLimits } from './middlewares/limit-requests.ts';
 import { observe } from './middlewares/observe.ts';
 import { rejectUserAgent } from './middlewares/reject-user-agent.ts';
 import { requestId } from './middlewares/request-id.ts';
@@ -96,7 +97,7 @@ const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
-  mount(router, endpointsFor({ takesPayments: services.paymentWebhookSecret !== null }), services);
+  mount(router, endpointsWith(dependencies.settings), services);
   const { filesFolder } = dependencies.settings;
   docsPages(router, services.descriptions);
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
@@ -107,6 +108,10 @@ export function createTextApp(dependencies: AppDependencies): Koa<RequestState> 
   const router = new Router<RequestState>({ sensitive: true });
   mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
   return createFrame(router, dependencies, []);
+}
+
+function endpointsWith({ paymentWebhookSecret }: AppSettings): readonly Endpoint[] {
+  return endpointsFor({ takesPayments: paymentWebhookSecret !== null });
 }
 
 function createFrame(
@@ -156,12 +161,11 @@ function createServices(dependencies: AppDependencies): ApiServices {
     settings,
   } = dependencies;
   const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
-  const countRequest = createRequestCounter(database, requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, keyPepper),
     findTextCaller: createCachedFindCaller(database, keyPepper),
     clock,
-    countRequest,
+    holdToLimit: createRequestLimit(database, requestLimits),
     adminToken,
     metricsToken,
   });
@@ -184,9 +188,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     gates,
     text,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
-    descriptions: createDescriptions(() =>
-      createOpenApiDocument(catalogue, { takesPayments: settings.paymentWebhookSecret !== null }),
-    ),
+    descriptions: createDescriptions(() => createOpenApiDocument(endpointsWith(settings), catalogue)),
     parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),
     parseImageRequest: createImageRequestParser(catalogue, { isInputLink }),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),

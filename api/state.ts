@@ -22,9 +22,3 @@ export interface RequestState {
 
 export type Context = RouterContext<RequestState>;
 export type AppContext = Koa.ParameterizedContext<RequestState>;
-
-/** The authenticated caller. @throws Error on a route that forgot to authenticate */
-export function callerOf(context: Context): Caller {
-  if (!context.state.caller) throw new Error(`${context.path} is served without authentication`);
-  return context.state.caller;
-}

@@ -3,7 +3,7 @@ import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
 import { type Authentication, createAuthenticator, type CredentialPlaces } from '../middlewares/authenticate.ts';
-import { type CountRequest, createRequestLimit } from '../middlewares/limit-requests.ts';
+import type { HoldToLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
 import type { FindCaller } from '../services/find-caller.ts';
 import type { Context } from '../state.ts';
@@ -37,7 +37,7 @@ export interface GateSettings {
   /** May be a little behind. */
   readonly findTextCaller: FindCaller;
   readonly clock: Clock;
-  readonly countRequest: CountRequest;
+  readonly holdToLimit: HoldToLimit;
   readonly adminToken: string;
   readonly metricsToken: string;
 }
@@ -47,8 +47,7 @@ const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
 const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
 
-export function createGates({ findCaller, findTextCaller, clock, countRequest, ...tokens }: GateSettings): Gates {
-  const holdToLimit = createRequestLimit(countRequest);
+export function createGates({ findCaller, findTextCaller, clock, holdToLimit, ...tokens }: GateSettings): Gates {
   const keyGate = (authentication: Authentication) => {
     const authenticate = createAuthenticator(authentication);
     return async (context: Context): Promise<Caller> => holdToLimit(context, await authenticate(context));

@@ -1,6 +1,6 @@
 /** What endpoints answer, and how they refuse, as the API description says it. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { arrayOf, type JsonSchema, nullable, object, text } from '../openapi/json-schema.ts';
+import { type JsonSchema, object } from '../openapi/json-schema.ts';
 
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;
@@ -27,12 +27,6 @@ export function json(schema: JsonSchema, examples?: Examples): Content {
 /** A body `{data: …}`. */
 export function dataOf(schema: JsonSchema, description: string, examples?: Examples): Answer {
   return { description, content: json(object({ data: schema }), examples) };
-}
-
-/** One page of a list: contract 4.10. */
-export function pageOf(items: JsonSchema, description: string): Answer {
-  const list = { data: arrayOf(items), next_cursor: nullable(text('Null on the last page')) };
-  return { description, content: json(object(list)) };
 }
 
 export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503] as const;

@@ -1,10 +1,20 @@
 /** Endpoints that create something, and create it once however often a client asks under the same key: contract 4.1. */
-import { IDEMPOTENCY_KEY } from '../openapi/shared.ts';
+import { IDEMPOTENCY } from '../../domain/policy.ts';
+import { type JsonSchema, text } from '../openapi/json-schema.ts';
 import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../services/idempotency.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Answer, Refusal } from './answers.ts';
 import { type JsonBody, unchecked } from './body.ts';
 import { type Definition, endpoint, type Endpoint, type EndpointRequest } from './endpoint.ts';
+
+const IDEMPOTENCY_KEY: JsonSchema = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  description:
+    `Names the request. Within ${IDEMPOTENCY.windowHours} hours the same key with the same body gets the first answer again, and nothing is created ` +
+    'twice; with another body, or while the first request is under way, it gets 409. Refused requests are not kept.',
+  schema: text(undefined, { minLength: 1, maxLength: IDEMPOTENCY.maxKeyLength }),
+};
 
 export interface CreateRequest<Body> extends EndpointRequest<string, 'key', object> {
   readonly body: Body;
@@ -37,9 +47,9 @@ export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): En
     body: unchecked(body),
     answers: { 201: { ...created, headers: ['Idempotent-Replayed'] } },
     refusals: [...refusals, 'idempotency_conflict'],
-    handle: ({ body: value, ...request }, services) =>
-      idempotently(request.context, value, services, async (claim) =>
-        handle({ ...request, body: body.parse(value, services), claim }, services),
+    handle: (request, services) =>
+      idempotently(request, services, async (claim) =>
+        handle({ ...request, body: body.parse(request.body, services), claim }, services),
       ),
   });
 }

@@ -2,9 +2,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import { PAGES } from '../../domain/policy.ts';
 import { idOf, integer, type JsonSchema, oneOfTexts, text } from '../openapi/json-schema.ts';
-import { decodeCursor } from '../pagination.ts';
 
 export interface QueryParameter<Value> {
   readonly description: string;
@@ -148,37 +146,3 @@ export const PERIOD = {
   from: aMoment('Earliest moment, inclusive'),
   to: aMoment('Latest moment, exclusive'),
 };
-
-/** Reads the values with which the page before ended; null when they are none of this list. */
-export type ReadPosition<Position> = (values: readonly string[]) => Position | null;
-
-/** `limit` and `cursor` of a list: contract 4.10. */
-export function page<Position>(readPosition: ReadPosition<Position>) {
-  const limit: QueryParameter<number> = {
-    description: 'Items in a page',
-    schema: integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
-    read: (given = String(PAGES.defaultLimit)) => {
-      const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
-      if (items < 1 || items > PAGES.maxLimit)
-        throw badRequest(`"limit" must be a whole number from 1 to ${PAGES.maxLimit}`);
-      return items;
-    },
-  };
-  const cursor: QueryParameter<Position | undefined> = {
-    description: '`next_cursor` of the page before',
-    schema: text(),
-    read: (given) => {
-      if (given === undefined) return undefined;
-      const values = decodeCursor(given);
-      const position = values && readPosition(values);
-      if (position === null) throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
-      return position;
-    },
-  };
-  return { limit, cursor };
-}
-
-/** The pages of a list that is ordered by the ids of its items. */
-export function pageById(kind: IdKind) {
-  return page(([id = '', ...others]) => (others.length === 0 && isId(kind, id) ? id : null));
-}

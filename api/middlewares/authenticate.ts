@@ -61,12 +61,12 @@ export function credentialOf(
 }
 
 /** Whether the key's allowlist, if it has one, holds the address. */
-export function isAllowedAddress(key: ApiKey, address: string): boolean {
+function isAllowedAddress(key: ApiKey, address: string): boolean {
   return key.ipAllowlist === null || isAddressIn(address, key.ipAllowlist);
 }
 
 /** What is said of an address outside the key's allowlist, whatever the code. */
-export function addressRefusal(address: string): string {
+function addressRefusal(address: string): string {
   return `The API key may not be used from the address ${address}. Add it to the allowlist.`;
 }
 

@@ -25,7 +25,7 @@ export function errors(log: Logger) {
 }
 
 /** The error as a client may see it, of a request that has not got further than the gateway itself, which depends on its database first of all. */
-export function toGateError(error: unknown): ServiceError {
+function toGateError(error: unknown): ServiceError {
   if (error instanceof ServiceError || !isUnavailable(error)) return toServiceError(error);
   return new ServiceError(
     'processing_unavailable',

@@ -4,7 +4,6 @@
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { isObject } from '../../domain/json.ts';
-import { endpointsFor } from '../endpoints.ts';
 import { componentsIn, type JsonSchema } from './json-schema.ts';
 import { type Operation, renderOperation, TAGS } from './operation.ts';
 import { HEADERS, SECURITY_SCHEMES, SHARED_RESPONSES, SHARED_SCHEMAS } from './shared.ts';
@@ -30,17 +29,9 @@ request that does not stream is not cut off after 100 seconds.
 what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, a
 path that is none 404, both in the common envelope.`;
 
-/**
- * Describes what a gateway with this catalogue serves.
- *
- * @param options `takesPayments`: whether a payment provider announces payments to it
- */
-export function createOpenApiDocument(
-  catalogue: Catalogue,
-  { takesPayments }: { readonly takesPayments: boolean },
-): OpenApiDocument {
-  const operations = endpointsFor({ takesPayments }).map(withModelsOf(catalogue));
-  const paths = pathsOf(operations);
+/** Describes endpoints with the models of a catalogue. */
+export function createOpenApiDocument(endpoints: readonly Operation[], catalogue: Catalogue): OpenApiDocument {
+  const paths = pathsOf(endpoints.map(withModelsOf(catalogue)));
   return {
     openapi: '3.1.0',
     info: {

@@ -1,6 +1,6 @@
-/** Operations as a table row each, and what follows from a row: its parameters, its refusals and the headers of its answers. */
+/** What the API description says of an endpoint, and what follows from it: refusals, credentials and headers. */
 import type { Access } from '../endpoint/access.ts';
-import { type Answers, type Examples, json, type RefusalStatus } from '../endpoint/answers.ts';
+import type { Answers, RefusalStatus } from '../endpoint/answers.ts';
 import type { BodyDescription } from '../endpoint/body.ts';
 import { describePath } from '../endpoint/path.ts';
 import type { JsonSchema } from './json-schema.ts';
@@ -29,11 +29,11 @@ export interface Operation {
   readonly description?: string;
   readonly access: Access;
   /** Headers and query; those of the path follow from it. */
-  readonly parameters?: readonly JsonSchema[];
+  readonly parameters: readonly JsonSchema[];
   readonly body?: BodyDescription;
   readonly answers: Answers;
   /** Refusals beside those that follow from `access` and `body`. */
-  readonly refusals?: readonly RefusalStatus[];
+  readonly refusals: readonly RefusalStatus[];
   /** The refusals, by status, that have another envelope than the common one; names under `components.responses`. */
   readonly refusalsInFormat?: Readonly<Partial<Record<RefusalStatus, string>>>;
 }
@@ -53,31 +53,6 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   503: 'Unavailable',
 };
 
-const REFUSALS_OF_ACCESS: Readonly<Record<Access, readonly RefusalStatus[]>> = {
-  key: [401, 403, 429],
-  'any-key': [401, 403, 429],
-  'text-key': [401, 403, 429],
-  'messages-key': [401, 403, 429],
-  'native-key': [401, 403, 429],
-  admin: [401],
-  metrics: [401],
-  open: [],
-};
-
-/** Of what comes too slowly, or beside too much else. */
-const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
-
-const SECURITY: Readonly<Record<Access, readonly JsonSchema[]>> = {
-  key: [{ apiKey: [] }],
-  'any-key': [{ apiKey: [] }, { messagesApiKey: [] }, { nativeApiKey: [] }],
-  'text-key': [{ apiKey: [] }],
-  'messages-key': [{ messagesApiKey: [] }, { apiKey: [] }],
-  'native-key': [{ nativeApiKey: [] }, { apiKey: [] }, { nativeApiKeyParameter: [] }],
-  admin: [{ adminToken: [] }],
-  metrics: [{ metricsToken: [] }],
-  open: [],
-};
-
 /** On every answer to a key. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit-Limit',
@@ -88,16 +63,48 @@ export const RATE_LIMIT_HEADERS = [
   'x-ratelimit-reset-requests',
 ] as const;
 
+/** What follows from a rule of access. */
+interface AccessDescription {
+  /** Any of these credentials will do. */
+  readonly security: readonly JsonSchema[];
+  readonly refusals: readonly RefusalStatus[];
+  /** On every answer. */
+  readonly headers: readonly string[];
+}
+
+function withKeyIn(...schemes: readonly string[]): AccessDescription {
+  const security = schemes.map((scheme) => ({ [scheme]: [] }));
+  return { security, refusals: [401, 403, 429, 500], headers: RATE_LIMIT_HEADERS };
+}
+
+function withToken(scheme: string): AccessDescription {
+  return { security: [{ [scheme]: [] }], refusals: [401, 500], headers: [] };
+}
+
+const ACCESS: Readonly<Record<Access, AccessDescription>> = {
+  key: withKeyIn('apiKey'),
+  'any-key': withKeyIn('apiKey', 'messagesApiKey', 'nativeApiKey'),
+  'text-key': withKeyIn('apiKey'),
+  'messages-key': withKeyIn('messagesApiKey', 'apiKey'),
+  'native-key': withKeyIn('nativeApiKey', 'apiKey', 'nativeApiKeyParameter'),
+  admin: withToken('adminToken'),
+  metrics: withToken('metricsToken'),
+  open: { security: [], refusals: [], headers: [] },
+};
+
+/** Of what is wrong, comes too slowly, is too large, or comes beside too much else. */
+const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
+
 /** The operation object of OpenAPI. */
 export function renderOperation(operation: Operation): JsonSchema {
   const { id, tag, summary, description, access, body } = operation;
-  const parameters = [...describePath(operation.path), ...(operation.parameters ?? [])];
+  const parameters = [...describePath(operation.path), ...operation.parameters];
   return {
     operationId: id,
     tags: [tag],
     summary,
     ...(description !== undefined && { description }),
-    security: SECURITY[access],
+    security: ACCESS[access].security,
     ...(parameters.length > 0 && { parameters }),
     ...(body && { requestBody: body }),
     responses: { ...renderAnswers(operation), ...renderRefusals(operation) },
@@ -105,18 +112,20 @@ export function renderOperation(operation: Operation): JsonSchema {
 }
 
 function renderAnswers({ answers, access }: Operation): JsonSchema {
-  const counted = access.endsWith('key') ? RATE_LIMIT_HEADERS : [];
   return Object.fromEntries(
     Object.entries(answers).map(([status, { description, content, headers = [] }]) => [
       status,
-      { description, headers: headersNamed(['x-request-id', ...counted, ...headers]), ...(content && { content }) },
+      {
+        description,
+        headers: headersNamed(['x-request-id', ...ACCESS[access].headers, ...headers]),
+        ...(content && { content }),
+      },
     ]),
   );
 }
 
-function renderRefusals({ access, body, refusals = [], refusalsInFormat = {} }: Operation): JsonSchema {
-  const statuses: RefusalStatus[] = [...REFUSALS_OF_ACCESS[access], ...(body ? REFUSALS_OF_BODIES : []), ...refusals];
-  if (access !== 'open') statuses.push(500);
+function renderRefusals({ access, body, refusals, refusalsInFormat = {} }: Operation): JsonSchema {
+  const statuses = [...ACCESS[access].refusals, ...(body ? REFUSALS_OF_BODIES : []), ...refusals];
   return Object.fromEntries(
     statuses.map((status) => [
       status,
@@ -128,9 +137,4 @@ function renderRefusals({ access, body, refusals = [], refusalsInFormat = {} }: 
 /** The headers object of a response: references by name. */
 export function headersNamed(names: readonly string[]): JsonSchema {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-/** A body that has to be sent, as JSON. */
-export function jsonBody(schema: JsonSchema, examples?: Examples): BodyDescription {
-  return { required: true, content: json(schema, examples) };
 }

@@ -56,20 +56,6 @@ function header(description: string, schema: JsonSchema): JsonSchema {
   return { description, schema };
 }
 
-export const IDEMPOTENCY_KEY: JsonSchema = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description:
-    'Names the request. Within 24 hours the same key with the same body gets the first answer again, and nothing is created ' +
-    'twice; with another body, or while the first request is under way, it gets 409. Refused requests are not kept.',
-  schema: text(undefined, { minLength: 1, maxLength: 255 }),
-};
-
-/** An empty value counts as an absent one. */
-export function query(name: string, description: string, schema: JsonSchema): JsonSchema {
-  return { name, in: 'query', description, allowEmptyValue: true, schema };
-}
-
 export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Error: object(
     fieldsOf<ErrorEnvelope>({

@@ -459,7 +459,7 @@ export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string
 }
 
 /** The ids of the models that answer on a format. */
-export function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
+function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter(({ formats }) => formats.includes(format)).map(({ id }) => id);
   return ids.length === 0 ? text('There is none') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

@@ -6,7 +6,8 @@ import { claimIdempotencyKey, releaseIdempotencyKey } from '../../db/queries/ide
 import type { Sealer } from '../../db/sealing.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { callerOf, type Context } from '../state.ts';
+import type { Caller } from '../../db/queries/api-keys.ts';
+import type { Context } from '../state.ts';
 
 /** A claim that the create call must complete in the transaction that creates what it creates. */
 export interface IdempotencyClaim {
@@ -29,19 +30,18 @@ const LEASE_SECONDS = 60;
  * Runs a create call under its idempotency key, if it brings one: answers a repetition with the first response, and refuses
  * another body under the same key or a repetition that comes too early. A create call that fails gives the key back.
  *
- * @param body as it was sent
+ * @param request with its body as it was sent
  * @param create must store the response with the claim in its own transaction, or fail
  */
 export async function idempotently(
-  context: Context,
-  body: unknown,
+  { caller, context, body }: { caller: Caller; context: Context; body: unknown },
   { database, sealer }: { database: Database; sealer: Sealer },
   create: (claim: IdempotencyClaim | null) => Promise<CreatedResponse>,
 ): Promise<void> {
   const key = idempotencyKeyOf(context);
   if (key === null) return send(context, await create(null));
 
-  const accountId = callerOf(context).account.id;
+  const accountId = caller.account.id;
   const requestDigest = digestRequest(context.method, context.path, body);
   const claim = await claimIdempotencyKey(database, { accountId, key, requestDigest, leaseSeconds: LEASE_SECONDS });
   switch (claim.outcome) {

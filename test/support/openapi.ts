@@ -1,10 +1,11 @@
 /** The API description, and checks of JSON against the schemas in it. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
+import { endpointsFor } from '../../api/endpoints.ts';
 import { createOpenApiDocument, type OpenApiDocument } from '../../api/openapi/document.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 
-export const document: OpenApiDocument = createOpenApiDocument(loadCatalogue(), { takesPayments: false });
+export const document: OpenApiDocument = createOpenApiDocument(endpointsFor({ takesPayments: false }), loadCatalogue());
 
 export interface SchemaChecks {
   /** The faults of a value, by a schema of the description or a pointer into it; none when it fits. */

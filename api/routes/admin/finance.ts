@@ -8,11 +8,11 @@ import {
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
 import { isId } from '../../../domain/ids.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { aDay, anId, page, pageById, PERIOD } from '../../endpoint/query.ts';
+import { page, pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { aDay, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
-import { presentPage } from '../../pagination.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { presentDailyUsage } from '../usage/present.ts';
 import { DAILY_USAGE, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
@@ -121,7 +121,7 @@ export const listTextRequestsOfAccount = endpoint({
     const rows = () => streamTextUsage(reports, filter);
     if (sendAll(context, { rows, columns: TEXT_USAGE_COLUMNS, present: presentAdminTextUsage })) return undefined;
     const found = await listTextUsage(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, presentAdminTextUsage, ({ id }) => [id]);
+    return presentPage(found, limit, presentAdminTextUsage);
   },
 });
 
@@ -142,6 +142,6 @@ export const listRefunds = endpoint({
     const rows = () => streamRefunds(reports, filter);
     if (sendAll(context, { rows, columns: refundColumns(temporal), present })) return undefined;
     const found = await findRefunds(reports, { ...filter, before, limit: limit + 1 });
-    return presentPage(found, limit, present, ({ id }) => [id]);
+    return presentPage(found, limit, present);
   },
 });

@@ -8,10 +8,10 @@ import {
 } from '../../../db/queries/reconciliations.ts';
 import type { Finding } from '../../../db/reconciliation/check.ts';
 import { newId } from '../../../domain/ids.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { pageById } from '../../endpoint/query.ts';
 import { type Column, orAllRows, sendAll } from '../../exports.ts';
 import {
   arrayOf,
@@ -26,7 +26,6 @@ import {
   oneOfTexts,
   text,
 } from '../../openapi/json-schema.ts';
-import { presentPage } from '../../pagination.ts';
 
 const RECONCILIATION_FIELDS = fieldsOf<ReturnType<typeof presentReconciliation>>({
   id: idOf('reconciliation'),
@@ -97,7 +96,7 @@ export const listReconciliations = endpoint({
   answers: { 200: pageOf(ReconciliationSchema, 'A page of reconciliations') },
   handle: async ({ query: { cursor: before, limit } }, { database }) => {
     const found = await findReconciliations(database, { before, limit: limit + 1 });
-    return presentPage(found, limit, presentReconciliation, ({ id }) => [id]);
+    return presentPage(found, limit, presentReconciliation);
   },
 });
 

@@ -6,13 +6,13 @@ import { findTask, listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
-import { type Answer, dataOf, pageOf } from '../../endpoint/answers.ts';
+import { type Answer, dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { anyText, oneOf, pageById, PERIOD } from '../../endpoint/query.ts';
+import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { integer, object, text } from '../../openapi/json-schema.ts';
-import { presentPage } from '../../pagination.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
 import { AdminTaskSchema, presentAdminTask } from './present.ts';
@@ -46,12 +46,7 @@ export const listAllTasks = endpoint({
   answers: { 200: pageOf(AdminTaskSchema, 'A page of tasks') },
   handle: async ({ query: { account_id: accountId, cursor: before, limit, ...filter } }, { database, temporal }) => {
     const tasks = await listTasks(database, { ...filter, accountId, before, limit: limit + 1 });
-    return presentPage(
-      tasks,
-      limit,
-      (task) => presentAdminTask(task, temporal),
-      ({ id }) => [id],
-    );
+    return presentPage(tasks, limit, (task) => presentAdminTask(task, temporal));
   },
 });
 

@@ -1,11 +1,10 @@
 /** Uploads of local inputs (contract 4.5), and what an account has uploaded. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { pageById } from '../../endpoint/query.ts';
-import { presentPage } from '../../pagination.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { DeletedFileSchema, FileSchema, presentFile } from './present.ts';
 import { uploadBody } from './receive-upload.ts';
@@ -42,12 +41,7 @@ export const listFiles = endpoint({
   answers: { 200: pageOf(FileSchema, 'A page of files') },
   handle: async ({ caller, query: { limit, cursor: before } }, services) => {
     const found = await listUploads(services.database, { accountId: caller.account.id, before, limit: limit + 1 });
-    return presentPage(
-      found,
-      limit,
-      (upload) => present(upload, services),
-      ({ id }) => [id],
-    );
+    return presentPage(found, limit, (upload) => present(upload, services));
   },
 });
 

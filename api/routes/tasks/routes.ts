@@ -3,11 +3,11 @@ import { againIfLost } from '../../../db/connections.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { presentTask } from '../../../domain/task-object.ts';
 import { isFinal, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { anyText, oneOf, pageById, PERIOD } from '../../endpoint/query.ts';
-import { presentPage } from '../../pagination.ts';
+import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { TaskSchema } from './present.ts';
 
 export const listOwnTasks = endpoint({
@@ -29,12 +29,7 @@ export const listOwnTasks = endpoint({
     const { task_kind: kind, cursor: before, limit, ...filter } = query;
     const accountId = caller.account.id;
     const tasks = await listTasks(database, { ...filter, accountId, kind, before, limit: limit + 1 });
-    return presentPage(
-      tasks,
-      limit,
-      (task) => presentTask(task),
-      ({ id }) => [id],
-    );
+    return presentPage(tasks, limit, presentTask);
   },
 });
 

@@ -1,11 +1,11 @@
 /** What the calling account used, by day and request by request. */
 import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
 import { USAGE } from '../../../domain/policy.ts';
-import { type Answer, json, pageOf } from '../../endpoint/answers.ts';
+import { type Answer, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { anId, anyText, pageById, PERIOD } from '../../endpoint/query.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { anId, anyText, PERIOD } from '../../endpoint/query.ts';
 import { arrayOf, object } from '../../openapi/json-schema.ts';
-import { presentPage } from '../../pagination.ts';
 import { usagePeriod } from './period.ts';
 import { DailyUsageSchema, presentDailyUsage, presentTextUsage, TextRequestSchema } from './present.ts';
 
@@ -52,6 +52,6 @@ export const listTextRequests = endpoint({
   handle: async ({ caller, query: { api_key_id: apiKeyId, cursor: before, limit, ...filter } }, { reports }) => {
     const accountId = caller.account.id;
     const found = await listTextUsage(reports, { ...filter, accountId, apiKeyId, before, limit: limit + 1 });
-    return presentPage(found, limit, presentTextUsage, ({ id }) => [id]);
+    return presentPage(found, limit, presentTextUsage);
   },
 });

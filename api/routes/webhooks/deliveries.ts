@@ -11,13 +11,13 @@ import {
 import type { Caller } from '../../../db/queries/api-keys.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { anId, oneOf, pageById } from '../../endpoint/query.ts';
+import { anId, oneOf } from '../../endpoint/query.ts';
 import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts';
-import { presentPage } from '../../pagination.ts';
 import { countAction } from '../../services/account-limit.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { AdminDeliverySchema, DeliverySchema, presentAdminDelivery, presentDelivery } from './present.ts';
@@ -39,7 +39,7 @@ export const listDeliveries = endpoint({
   handle: async ({ caller, params, query: { status, limit, cursor: before } }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, params.webhook_id);
     const found = await findDeliveries(database, { accountId, endpointId, status, before, limit: limit + 1 });
-    return presentPage(found, limit, presentDelivery, ({ id }) => [id]);
+    return presentPage(found, limit, presentDelivery);
   },
 });
 
@@ -112,12 +112,7 @@ export const listAllDeliveries = endpoint({
     const { account_id: accountId, endpoint_id: endpointId, task_id: taskId, status, cursor: before, limit } = query;
     const filter = { accountId, endpointId, taskId, status, before };
     const found = await findDeliveries(database, { ...filter, limit: limit + 1 });
-    return presentPage(
-      found,
-      limit,
-      (delivery) => presentAdminDelivery(delivery, temporal),
-      ({ id }) => [id],
-    );
+    return presentPage(found, limit, (delivery) => presentAdminDelivery(delivery, temporal));
   },
 });
 

@@ -13,13 +13,12 @@ import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { newWebhookSecret } from '../../../net/webhook-signature.ts';
-import { dataOf, pageOf } from '../../endpoint/answers.ts';
+import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { pageById } from '../../endpoint/query.ts';
-import { presentPage } from '../../pagination.ts';
 import { countAction } from '../../services/account-limit.ts';
 import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
@@ -58,12 +57,7 @@ export const listWebhooks = endpoint({
   answers: { 200: pageOf(EndpointSchema, 'A page of endpoints') },
   handle: async ({ caller, query: { limit, cursor: before } }, { database }) => {
     const found = await listWebhookEndpoints(database, { accountId: caller.account.id, before, limit: limit + 1 });
-    return presentPage(
-      found,
-      limit,
-      (found) => presentEndpoint(found),
-      ({ id }) => [id],
-    );
+    return presentPage(found, limit, presentEndpoint);
   },
 });
 

@@ -1,5 +1,6 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { expect } from 'chai';
+import { endpointsFor } from '../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
@@ -68,10 +69,12 @@ describe('the API description', () => {
   it('lists the models of the catalogue in force, and gives no example with another', async () => {
     const catalogue = loadCatalogue();
     const textModels = new Map([...catalogue.textModels].slice(0, 2));
-    const own = createOpenApiDocument(
-      { ...catalogue, version: 'of-an-operator', videoModels: new Map(), textModels },
-      { takesPayments: false },
-    );
+    const own = createOpenApiDocument(endpointsFor({ takesPayments: false }), {
+      ...catalogue,
+      version: 'of-an-operator',
+      videoModels: new Map(),
+      textModels,
+    });
     const { valid, errors } = await new Validator().validate(structuredClone({ ...own }));
     expect([valid, errors]).to.deep.equal([true, undefined]);
     const told = JSON.stringify(own['tags']);

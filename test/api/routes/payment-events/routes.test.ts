@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { expect } from 'chai';
+import { endpointsFor } from '../../../../api/endpoints.ts';
 import { createOpenApiDocument } from '../../../../api/openapi/document.ts';
 import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -229,7 +230,7 @@ describe('POST /v1/payment-events', () => {
   it('is described where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();
     expect(served).to.have.nested.property('paths./v1/payment-events.post');
-    const document = createOpenApiDocument(loadCatalogue(), { takesPayments: true });
+    const document = createOpenApiDocument(endpointsFor({ takesPayments: true }), loadCatalogue());
     expect(served).to.deep.equal(JSON.parse(JSON.stringify(document)));
   });
 });

@@ -1,0 +1,87 @@
+/** Lists, page by page: newest first, with `limit` and an opaque `cursor`. Contract 4.10. */
+import { badRequest } from '../../domain/errors.ts';
+import { type IdKind, isId } from '../../domain/ids.ts';
+import { PAGES } from '../../domain/policy.ts';
+import { arrayOf, integer, type JsonSchema, nullable, object, text } from '../openapi/json-schema.ts';
+import { type Answer, json } from './answers.ts';
+import type { QueryParameter } from './query.ts';
+
+/** Reads the values with which the page before ended; null when they are none of this list. */
+type ReadPosition<Position> = (values: readonly string[]) => Position | null;
+
+/** The parameters of a list. */
+export function page<Position>(readPosition: ReadPosition<Position>) {
+  const limit: QueryParameter<number> = {
+    description: 'Items in a page',
+    schema: integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
+    read: (given = String(PAGES.defaultLimit)) => {
+      const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
+      if (items < 1 || items > PAGES.maxLimit)
+        throw badRequest(`"limit" must be a whole number from 1 to ${PAGES.maxLimit}`);
+      return items;
+    },
+  };
+  const cursor: QueryParameter<Position | undefined> = {
+    description: '`next_cursor` of the page before',
+    schema: text(),
+    read: (given) => {
+      if (given === undefined) return undefined;
+      const values = decodeCursor(given);
+      const position = values && readPosition(values);
+      if (position === null) throw badRequest('"cursor" must be the "next_cursor" of an earlier page');
+      return position;
+    },
+  };
+  return { limit, cursor };
+}
+
+/** The pages of a list that is ordered by the ids of its items. */
+export function pageById(kind: IdKind) {
+  return page(([id = '', ...others]) => (others.length === 0 && isId(kind, id) ? id : null));
+}
+
+/** One page of a list, as an answer. */
+export function pageOf(items: JsonSchema, description: string): Answer {
+  const list = { data: arrayOf(items), next_cursor: nullable(text('Null on the last page')) };
+  return { description, content: json(object(list)) };
+}
+
+interface Page<Item> {
+  readonly data: readonly Item[];
+  /** Null on the last page. */
+  readonly next_cursor: string | null;
+}
+
+/**
+ * Shows a page.
+ *
+ * @param rows one more than `limit` unless the page is the last one
+ * @param positionOf the values by which the next page continues after a row
+ */
+export function presentPage<Row extends { readonly id: string }, Item>(
+  rows: readonly Row[],
+  limit: number,
+  present: (row: Row) => Item,
+  positionOf: (row: Row) => readonly string[] = ({ id }) => [id],
+): Page<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    data: shown.map((row) => present(row)),
+    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(positionOf(last)) : null,
+  };
+}
+
+function encodeCursor(values: readonly string[]): string {
+  return Buffer.from(JSON.stringify(values)).toString('base64url');
+}
+
+/** The values that a cursor was made of; null for one that was not made here. */
+function decodeCursor(cursor: string): readonly string[] | null {
+  try {
+    const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));
+    return Array.isArray(values) && values.every((value) => typeof value === 'string') ? values : null;
+  } catch {
+    return null;
+  }
+}
