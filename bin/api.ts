@@ -2,7 +2,7 @@
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
-import { watchBacklog } from '../telemetry/database-gauges.ts';
+import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/tracing.ts';
 import { listen } from '../net/http-server.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
@@ -16,7 +16,7 @@ const log = createLog('api', config);
 const tracing = await openTracing('api', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, config.text.cutoffMs);
-watchBacklog(web.dependencies.metrics.registry, web.dependencies.database);
+watchDatabaseState(web.dependencies.metrics.registry, web.dependencies.database);
 const pings = [() => text.ping()];
 // What is created from here on carries the time of the database.
 await web.dependencies.clock.measure().catch(() => undefined);

@@ -2,6 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
+import { type BooksState, readBooksState } from '../db/queries/books-state.ts';
 
 /** How the connections of a process are used. */
 export function watchPool(registry: Registry, database: Database): void {
@@ -26,7 +27,10 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-const BACKLOG: Readonly<Record<string, { readonly help: string; readonly read: (backlog: Backlog) => number }>> = {
+/** What is told of a reading, by the name of the metric. */
+type Gauges<Reading> = Readonly<Record<string, { readonly help: string; readonly read: (reading: Reading) => number }>>;
+
+const BACKLOG: Gauges<Backlog> = {
   genway_tasks_running: { help: 'Media tasks that have not ended', read: ({ running }) => running },
   genway_tasks_unstarted: {
     help: 'Media tasks whose workflow Temporal has not acknowledged yet',
@@ -48,29 +52,54 @@ const BACKLOG: Readonly<Record<string, { readonly help: string; readonly read: (
     help: 'Webhook deliveries whose workflow Temporal has not acknowledged yet',
     read: ({ unstartedDeliveries }) => unstartedDeliveries,
   },
+  genway_deliveries_oldest_unstarted_seconds: {
+    help: 'How long the oldest of them is due whose endpoint does not hang; 0 when there is none',
+    read: ({ oldestUnstartedDeliverySeconds }) => oldestUnstartedDeliverySeconds,
+  },
+  genway_deliveries_pending: {
+    help: 'Webhook deliveries that have neither arrived nor been given up',
+    read: ({ pendingDeliveries }) => pendingDeliveries,
+  },
+};
+
+const BOOKS: Gauges<BooksState> = {
+  genway_absorbed_loss_usd: {
+    help: 'USD that text cost in the last 24 hours beyond what its accounts had',
+    read: ({ absorbedUsd }) => absorbedUsd,
+  },
+  genway_reconciliation_findings: { help: 'What the last reconciliation found', read: ({ findings }) => findings },
+  genway_reconciliation_age_seconds: {
+    help: 'Time since the last reconciliation was finished',
+    read: ({ secondsSinceReconciliation }) => secondsSinceReconciliation,
+  },
 };
 
 /**
- * What waits in the database: the same number whichever process is asked, so take the maximum over processes, not the sum.
- * When the database does not answer these measurements are missing and the others are still told.
+ * What waits in the database, and how the books stand: the same numbers whichever process is asked, so take the maximum over
+ * processes, not the sum. When the database does not answer these measurements are missing and the others are still told.
  */
-export function watchBacklog(registry: Registry, database: Database): void {
-  let latest: Promise<Backlog | null> | undefined;
+export function watchDatabaseState(registry: Registry, database: Database): void {
+  watchReading(registry, () => readBacklog(database), BACKLOG);
+  watchReading(registry, () => readBooksState(database), BOOKS);
+}
+
+function watchReading<Reading>(registry: Registry, takeReading: () => Promise<Reading>, gauges: Gauges<Reading>): void {
+  let latest: Promise<Reading | null> | undefined;
   // All gauges of one scrape are collected at once and share one reading.
-  const read = (): Promise<Backlog | null> => {
-    latest ??= readBacklog(database)
+  const read = (): Promise<Reading | null> => {
+    latest ??= takeReading()
       .catch(() => null)
       .finally(() => (latest = undefined));
     return latest;
   };
-  for (const [name, { help, read: valueOf }] of Object.entries(BACKLOG)) {
+  for (const [name, { help, read: valueOf }] of Object.entries(gauges)) {
     const gauge = new Gauge({
       name,
       help,
       registers: [registry],
       collect: async () => {
-        const backlog = await read();
-        if (backlog) gauge.set(valueOf(backlog));
+        const reading = await read();
+        if (reading) gauge.set(valueOf(reading));
         else gauge.reset();
       },
     });

@@ -67,6 +67,7 @@ export async function up(knex: Knex): Promise<void> {
         CHECK (kind <> 'adjustment' OR (author IS NOT NULL AND reason IS NOT NULL))
     ) PARTITION BY RANGE (opened_at);
     CREATE INDEX transfers_by_account ON transfers (account_id, created_at, id);
+    CREATE INDEX transfers_absorbed ON transfers (created_at) WHERE kind = 'absorbed_loss';
     CREATE UNIQUE INDEX transfers_once_per_task ON transfers (task_id, opened_at, kind) WHERE task_id IS NOT NULL;
     CREATE INDEX transfers_beyond_holds ON transfers (text_request_id) WHERE kind IN ('excess', 'absorbed_loss');
     CREATE INDEX transfers_refunds ON transfers (id) WHERE kind = 'refund';

@@ -12,8 +12,12 @@ export interface Backlog {
   readonly overdue: number;
   /** What the running tasks hold. */
   readonly reservedUsd: number;
-  /** Deliveries whose workflow nobody is known to have started. */
+  /** Deliveries that are due and whose workflow nobody is known to have started. */
   readonly unstartedDeliveries: number;
+  /** Of the oldest of them whose endpoint does not hang; 0 when there is none. */
+  readonly oldestUnstartedDeliverySeconds: number;
+  /** Deliveries that have neither arrived nor been given up. */
+  readonly pendingDeliveries: number;
 }
 
 /** Reads the backlog, by indexes that hold nothing but the backlog. */
@@ -26,7 +30,15 @@ export async function readBacklog(database: Database): Promise<Backlog> {
       count(*) FILTER (WHERE deadline_at < now())::int AS overdue,
       coalesce(sum(price), 0)::text AS reserved,
       (SELECT count(*)::int FROM deliveries
-        WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()) AS unstarted_deliveries
+        WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now()) AS unstarted_deliveries,
+      (SELECT coalesce(extract(epoch FROM now() - min(next_start_at)), 0)::float8
+        FROM deliveries JOIN webhook_endpoints AS endpoint ON endpoint.id = endpoint_id
+        WHERE workflow_started_at IS NULL AND status = 'pending' AND next_start_at <= now() AND timeouts = 0)
+        AS oldest_unstarted_delivery_seconds,
+      -- As the indexes have them.
+      (SELECT count(*)::int FROM deliveries WHERE status = 'pending' AND workflow_started_at IS NULL)
+        + (SELECT count(*)::int FROM deliveries WHERE status = 'pending' AND workflow_started_at IS NOT NULL)
+        AS pending_deliveries
     FROM tasks WHERE status IN ('queued', 'processing')`);
   const row = rows[0];
   if (!row) throw new Error('an aggregate always has a row');
@@ -37,6 +49,8 @@ export async function readBacklog(database: Database): Promise<Backlog> {
     overdue: row.overdue,
     reservedUsd: toUsdNumber(picoUsd(row.reserved)),
     unstartedDeliveries: row.unstarted_deliveries,
+    oldestUnstartedDeliverySeconds: row.oldest_unstarted_delivery_seconds,
+    pendingDeliveries: row.pending_deliveries,
   };
 }
 
@@ -47,4 +61,6 @@ interface BacklogRow {
   overdue: number;
   reserved: string;
   unstarted_deliveries: number;
+  oldest_unstarted_delivery_seconds: number;
+  pending_deliveries: number;
 }

@@ -1,12 +1,21 @@
 import { expect } from 'chai';
+import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { createDatabase } from '../../db/database.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
-import { watchBacklog, watchPool } from '../../telemetry/database-gauges.ts';
+import { watchDatabaseState, watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics, type Metrics } from '../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createEndpoint, createFundedKey, createTaskRow, finishAsSucceeded } from '../support/factories.ts';
+import {
+  createAccount,
+  createEndpoint,
+  createFundedKey,
+  createKey,
+  createTaskRow,
+  finishAsSucceeded,
+} from '../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -70,7 +79,7 @@ describe('metrics', () => {
 
     async function backlog(): Promise<Record<string, number | undefined>> {
       const metrics = createMetrics();
-      watchBacklog(metrics.registry, testDatabase.database);
+      watchDatabaseState(metrics.registry, testDatabase.database);
       const names = ['running', 'unstarted', 'overdue', 'reserved_usd'];
       const values = await Promise.all(names.map((name) => samples(metrics, `genway_tasks_${name}`)));
       return Object.fromEntries(names.map((name, index) => [name, values[index]?.['']]));
@@ -96,10 +105,39 @@ describe('metrics', () => {
       await createTaskRow(database, await createFundedKey(database), { id: newId('task', Date.now() - HOUR_MS) });
       await database('deliveries').update({ next_start_at: new Date(0) });
       const metrics = createMetrics();
-      watchBacklog(metrics.registry, database);
+      watchDatabaseState(metrics.registry, database);
       const age = (await samples(metrics, 'genway_tasks_oldest_unstarted_seconds'))[''];
       expect(age).to.be.greaterThan(3_599).and.lessThan(3_700);
       expect(await samples(metrics, 'genway_deliveries_unstarted')).to.deep.equal({ '': 1 });
+      expect(await samples(metrics, 'genway_deliveries_pending')).to.deep.equal({ '': 1 });
+      expect((await samples(metrics, 'genway_deliveries_oldest_unstarted_seconds'))['']).to.be.greaterThan(3_599);
+      await database('webhook_endpoints').update({ timeouts: 3 });
+      expect((await samples(metrics, 'genway_deliveries_oldest_unstarted_seconds'))[''], 'it hangs').to.equal(0);
+    });
+
+    it('tell what text has lost, and what the last reconciliation found, and when', async () => {
+      const { database, url } = testDatabase;
+      const metrics = createMetrics();
+      watchDatabaseState(metrics.registry, database);
+      const poor = await createKey(database, await createAccount(database, { fundedUsd: 1 }));
+      const ledger = openTextLedger(url, { poolSize: 1 });
+      const hold = newHold(poor, { amount: parseUsd(1) });
+      await ledger.hold([hold]);
+      await ledger.settle([settlementOf(hold, { charge: parseUsd(3) })]);
+      await ledger.close();
+      expect(await samples(metrics, 'genway_absorbed_loss_usd')).to.deep.equal({ '': 2 });
+      expect(await samples(metrics, 'genway_reconciliation_findings')).to.deep.equal({ '': 0 });
+      for (const findings of [7, 2]) {
+        const id = newId('reconciliation', Date.now() - findings);
+        await insertReconciliation(database, { id, requestedBy: 'schedule' });
+        const checks = ['results', 'deliveries'].map((check) => ({ check, question: '', findings, durationMs: 1 }));
+        await finishReconciliation(database, id, { checks, findings: [] });
+      }
+      expect(await samples(metrics, 'genway_reconciliation_findings')).to.deep.equal({ '': 4 });
+      await database('reconciliations').update({ finished_at: new Date(Date.now() - HOUR_MS) });
+      expect((await samples(metrics, 'genway_reconciliation_age_seconds'))[''])
+        .to.be.greaterThan(3_599)
+        .and.lessThan(3_700);
     });
 
     it('tell how the connections are used', async () => {
@@ -115,7 +153,7 @@ describe('metrics', () => {
     it('are missing while it does not answer, which takes no others away', async () => {
       const unreachable = createDatabase('postgres://nobody@127.0.0.1:9/nothing', 2);
       const metrics = createMetrics();
-      watchBacklog(metrics.registry, unreachable);
+      watchDatabaseState(metrics.registry, unreachable);
       metrics.deliveryAttempted('failed');
       expect(await samples(metrics, 'genway_webhook_attempts_total')).to.deep.equal({ '{outcome="failed"}': 1 });
       await unreachable.destroy();

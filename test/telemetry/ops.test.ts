@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
+import { createMetrics } from '../../telemetry/metrics.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';
 
@@ -37,6 +38,18 @@ function metricsIn(expression: string): string[] {
     name.replace(/_(bucket|sum|count)$/, ''),
   );
 }
+
+/** The labels that an expression selects or groups by, of each metric that is ours. */
+function labelsIn(expression: string): { readonly metric: string; readonly labels: readonly string[] }[] {
+  const grouped = [...expression.matchAll(/\bby \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(/, */));
+  return [...expression.matchAll(/\b(genway_\w+)(?:\{([^}]*)\})?/g)].map(([, name = '', selector = '']) => ({
+    metric: name.replace(/_(bucket|sum|count)$/, ''),
+    labels: [...grouped, ...[...selector.matchAll(/(\w+) *(?:=~|!~|!=|=)/g)].map(([, label = '']) => label)],
+  }));
+}
+
+/** What Prometheus adds to every metric, and to histograms. */
+const LABELS_OF_PROMETHEUS = ['le', 'job', 'instance'];
 
 describe('what watches Genway', function () {
   this.timeout(120_000);
@@ -76,6 +89,23 @@ describe('what watches Genway', function () {
       { timeoutMs: WAIT_MS },
     );
     await unknown.terminate();
+  });
+
+  it('asks of each metric for labels that it has', () => {
+    const metrics = createMetrics();
+    const known = new Map(
+      metrics.registry
+        .getMetricsAsArray()
+        .map((metric) => [
+          metric.name,
+          'labelNames' in metric && Array.isArray(metric.labelNames) ? metric.labelNames.map(String) : [],
+        ]),
+    );
+    const asked = expressions.flatMap(labelsIn).filter(({ metric }) => known.has(metric));
+    expect(asked.length).to.be.greaterThan(15);
+    for (const { metric, labels } of asked) {
+      expect([...(known.get(metric) ?? []), ...LABELS_OF_PROMETHEUS], metric).to.include.members([...labels]);
+    }
   });
 
   it('counts on the worker what became of a task', async () => {

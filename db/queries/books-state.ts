@@ -1,0 +1,38 @@
+import { toUsdNumber } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+/** Whether the books are in order, and what they lose. */
+export interface BooksState {
+  /** What text cost in the last 24 hours beyond what its accounts had. */
+  readonly absorbedUsd: number;
+  /** What the last reconciliation found; 0 before the first one. */
+  readonly findings: number;
+  /** Since it was finished; before the first one, since the first account was made. */
+  readonly secondsSinceReconciliation: number;
+}
+
+interface BooksRow {
+  absorbed: string;
+  findings: number;
+  seconds_since: number;
+}
+
+export async function readBooksState(database: Database): Promise<BooksState> {
+  const { rows } = await database.raw<{ rows: BooksRow[] }>(/* sql */ `
+    SELECT
+      (SELECT coalesce(sum(amount), 0)::text FROM transfers
+        WHERE kind = 'absorbed_loss' AND created_at > now() - interval '24 hours') AS absorbed,
+      (SELECT coalesce(sum((one->>'findings')::int), 0)::int FROM jsonb_array_elements(last.checks) AS one) AS findings,
+      extract(epoch FROM now() - coalesce(last.finished_at, (SELECT min(created_at) FROM accounts), now()))::float8
+        AS seconds_since
+    FROM (SELECT 1) AS always LEFT JOIN LATERAL (
+      SELECT checks, finished_at FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1) AS last
+      ON true`);
+  const row = rows[0];
+  if (!row) throw new Error('there is always one row');
+  return {
+    absorbedUsd: toUsdNumber(picoUsd(row.absorbed)),
+    findings: row.findings,
+    secondsSinceReconciliation: row.seconds_since,
+  };
+}
