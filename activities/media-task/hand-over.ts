@@ -18,6 +18,7 @@ import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import type { VendorCall } from '../../providers/media/vendor-http.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { Say } from './liveness.ts';
 import { UnreadableInputError } from './read-inputs.ts';
@@ -89,7 +90,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   async function submit(task: Task, turn: Turn, attempt: number): Promise<HandedOver | null> {
     const { upstream, route, traits, index } = turn;
     const request = await requestFor(task, turn);
-    const call = upstream.prepare(request);
+    const call = prepared(upstream, request);
     const startedAt = performance.now();
     const submission = await openSubmission(
       database,
@@ -165,6 +166,16 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
         ? await dependencies.readInputs(task.request, Context.current().cancellationSignal).catch(asBadRequest)
         : new Map<string, never>();
     return { ...renderRequestOf(task, turn.route, turn.upstream), files };
+  }
+}
+
+/** @throws ApplicationFailure for a request that the upstream has no words for */
+function prepared(upstream: MediaUpstream, request: RenderRequest): VendorCall {
+  try {
+    return upstream.prepare(request);
+  } catch (error) {
+    if (error instanceof JobRefusedError) throw taskFailure(error.code, error.message);
+    throw error;
   }
 }
 

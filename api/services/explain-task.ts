@@ -2,6 +2,7 @@
 import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
+import { type KeptSubmission, listSubmissions } from '../../db/queries/submissions.ts';
 import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd } from '../../domain/money.ts';
@@ -13,6 +14,7 @@ export interface TaskExplanation {
   /** How the task stands and what follows from it, in one or two sentences. */
   readonly verdict: string;
   readonly transfers: readonly Transfer[];
+  readonly submissions: readonly KeptSubmission[];
   readonly deliveries: readonly Delivery[];
   readonly actions: readonly OperatorAction[];
   /** Null where Temporal knows no workflow of the task; undefined when Temporal does not answer. */
@@ -23,7 +25,7 @@ export interface TaskExplanation {
 
 export interface TaskEvent {
   readonly at: Date;
-  readonly source: 'task' | 'ledger' | 'workflow' | 'delivery' | 'operator';
+  readonly source: 'task' | 'ledger' | 'upstream' | 'workflow' | 'delivery' | 'operator';
   readonly text: string;
 }
 
@@ -35,13 +37,20 @@ export async function explainTask(
   task: Task,
 ): Promise<TaskExplanation> {
   const transferIds = [task.reservationId, ...(task.resolutionId === null ? [] : [task.resolutionId])];
-  const [transfers, deliveries, actions, workflow] = await Promise.all([
+  const [transfers, submissions, deliveries, actions, workflow] = await Promise.all([
     Promise.all(transferIds.map((id) => findTransfer(database, id, task.createdAt))),
+    listSubmissions(database, task.id),
     listDeliveries(database, { taskId: task.id, limit: MAX_DELIVERIES }),
     listOperatorActions(database, task.id),
     workflows.read(task.id).catch(unlessUnavailable),
   ]);
-  const parts = { transfers: transfers.filter((transfer) => transfer !== null), deliveries, actions, workflow };
+  const parts = {
+    transfers: transfers.filter((transfer) => transfer !== null),
+    submissions,
+    deliveries,
+    actions,
+    workflow,
+  };
   return { task, verdict: judge(task, workflow), ...parts, events: tell(task, parts) };
 }
 
@@ -73,10 +82,11 @@ function tell(
   task: Task,
   {
     transfers,
+    submissions,
     deliveries,
     actions,
     workflow,
-  }: Pick<TaskExplanation, 'transfers' | 'deliveries' | 'actions' | 'workflow'>,
+  }: Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>,
 ): readonly TaskEvent[] {
   const events: TaskEvent[] = [
     { at: task.createdAt, source: 'task', text: `Created by request ${task.requestId} with key ${task.apiKeyId}` },
@@ -87,6 +97,7 @@ function tell(
         text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}`,
       };
     }),
+    ...submissions.flatMap(tellSubmission),
     ...(workflow?.steps ?? []).map(({ at, text }): TaskEvent => ({ at, source: 'workflow', text })),
     ...actions.map(({ createdAt, kind, author, reason }): TaskEvent => {
       return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
@@ -98,6 +109,33 @@ function tell(
     events.push({ at: task.completedAt, source: 'task', text: `Ended as ${task.status}${how}` });
   }
   return events.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+}
+
+/** When the task was handed over, and what became of that, as far as it is known. */
+function tellSubmission(submission: KeptSubmission): TaskEvent[] {
+  const { attempt, provider, model, submittedAt, settledAt } = submission;
+  const sent = {
+    at: submittedAt,
+    source: 'upstream',
+    text: `Attempt ${attempt}: handed over to ${provider} as ${model}`,
+  } as const;
+  if (settledAt === null) return [sent];
+  return [sent, { at: settledAt, source: 'upstream', text: `Attempt ${attempt}: ${describeOutcome(submission)}` }];
+}
+
+function describeOutcome({ outcome, learntFrom, detail, jobId, possibleLoss, cost }: KeptSubmission): string {
+  const words = [
+    ...(outcome === 'unknown'
+      ? ['what became of it was given up to learn']
+      : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
+    ...(jobId === null ? [] : [`job ${jobId}`]),
+    ...(detail === null ? [] : [detail]),
+    ...(possibleLoss === null
+      ? []
+      : [`${formatUsd(possibleLoss)} USD of list price may have been rendered for nobody`]),
+    ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
+  ];
+  return words.join('; ');
 }
 
 function tellDelivery({

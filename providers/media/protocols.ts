@@ -1,9 +1,11 @@
 /** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
 import type { MediaAdapter } from './adapter.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
+import { openaiVideos } from './adapters/openai-videos.ts';
 
 const ADAPTERS = {
   'http-jobs': httpJobs,
+  'openai-videos': openaiVideos,
 };
 
 export type MediaProtocol = keyof typeof ADAPTERS;

@@ -11,7 +11,9 @@ import { createJobStore } from './jobs/store.ts';
 import { moderationRoutes } from './moderation.ts';
 import { createRequestLog } from './request-log.ts';
 import { createRouter } from './router.ts';
+import { createResultSender } from './jobs/results.ts';
 import { textRoutes } from './text/routes.ts';
+import { vendorRoutes } from './vendors/vendors.ts';
 
 const DEFAULT_RENDER_MS = 200;
 const DEFAULT_MAX_JOBS = 50_000;
@@ -46,9 +48,11 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const log = createRequestLog();
   const { apiKey, callbackSecret, renderMs = DEFAULT_RENDER_MS } = options;
   const callbacks = callbackSecret === undefined ? undefined : createCallbackSender(callbackSecret);
+  const results = createResultSender();
   const routes = [
     ...textRoutes(apiKey),
-    ...jobRoutes({ store, apiKey, callbacks, renderMs }),
+    ...jobRoutes({ store, apiKey, callbacks, renderMs, results }),
+    ...vendorRoutes({ apiKey, renderMs, results }),
     ...moderationRoutes,
     ...inspectionRoutes(store, log),
   ];

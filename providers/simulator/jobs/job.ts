@@ -56,7 +56,7 @@ export function statusOf({ submission, ...job }: Job, nowMs: number): JobStatus 
   return progressShare(job, nowMs) < QUEUED_SHARE ? 'queued' : 'running';
 }
 
-function hasEnded(job: Job, nowMs: number): boolean {
+export function hasEnded(job: Job, nowMs: number): boolean {
   return job.cancelledAtMs !== undefined || nowMs >= job.rendersUntilMs;
 }
 

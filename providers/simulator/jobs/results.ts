@@ -14,6 +14,8 @@ const STALL_MS = 18_500;
 
 export interface ResultSender {
   send(job: Job, response: ServerResponse): Promise<void>;
+  /** The file itself. */
+  fileOf(rendering: Rendering): Promise<Buffer>;
 }
 
 /** Renders on demand. Jobs of the same size and duration share one file, and the most recent files are kept. */
@@ -32,6 +34,7 @@ export function createResultSender(): ResultSender {
   };
 
   return {
+    fileOf,
     async send(job, response) {
       const { rendering, directives } = job.submission;
       switch (directives.result) {

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { dropConnection, parseJson, Refusal, sendJson, type Route, type SimulatorRequest } from '../router.ts';
 import type { CallbackSender } from './callback.ts';
 import { cancelJob, createJob, hasResult, presentJob, statusOf, type Job } from './job.ts';
-import { createResultSender } from './results.ts';
+import type { ResultSender } from './results.ts';
 import type { JobStore } from './store.ts';
 import { parseSubmission } from './submission.ts';
 
@@ -16,11 +16,10 @@ export interface JobRoutesOptions {
   /** No callbacks are sent when it is undefined. */
   readonly callbacks: CallbackSender | undefined;
   readonly renderMs: number;
+  readonly results: ResultSender;
 }
 
-export function jobRoutes({ store, apiKey, callbacks, renderMs }: JobRoutesOptions): readonly Route[] {
-  const results = createResultSender();
-
+export function jobRoutes({ store, apiKey, callbacks, renderMs, results }: JobRoutesOptions): readonly Route[] {
   const jobOf = (request: SimulatorRequest): Job => {
     const job = store.byId(request.parameters['id'] ?? '');
     if (!job) throw new Refusal(404, 'not_found', 'no such job');

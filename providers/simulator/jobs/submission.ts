@@ -100,7 +100,7 @@ function frameSize(body: Readonly<Record<string, unknown>>): { readonly width: n
   return { width: across * scale, height: down * scale };
 }
 
-function parseMediaDirectives(prompt: string): MediaDirectives {
+export function parseMediaDirectives(prompt: string): MediaDirectives {
   const directives = parseDirectives(prompt);
   try {
     return {

@@ -1,0 +1,156 @@
+/**
+ * The wire format of videos that other gateways speak: OpenAI's own, which outlived it (`openai` 6, `resources/videos`). Which
+ * seconds and sizes there are is the other gateway's matter. A word of state that is not known means that the video is coming.
+ */
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { TaskErrorCode } from '../../../domain/errors.ts';
+import { videoSizeFor } from '../../../domain/video-size.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import { bearer } from '../credentials.ts';
+import { documentOf, isSuccess } from '../exchange.ts';
+import type { FormPart } from '../form.ts';
+import { listOf, objectOf } from '../json.ts';
+import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const TRAITS: KindTraits = {
+  answers: 'job',
+  recovery: 'content',
+  inputs: 'bytes',
+  poll: { firstMs: 5_000, everyMs: 15_000 },
+};
+
+const PAGE_SIZE = 100;
+const MAX_PAGES = 10;
+/** Statuses of a list that say: there is none. */
+const NO_LIST_STATUSES: readonly number[] = [400, 404, 405, 501];
+/** Statuses of a deletion that say: it has ended, or cannot be stopped. */
+const ENDED_STATUSES: readonly number[] = [400, 404, 405, 409, 410];
+
+/** The codes of verdicts; a `type` of the same name says the same. */
+const CODES: Readonly<Record<string, TaskErrorCode>> = {
+  moderation_blocked: 'content_policy_violation',
+  content_policy_violation: 'content_policy_violation',
+  sentinel_block: 'content_policy_violation',
+  invalid_request_error: 'bad_request',
+  invalid_value: 'bad_request',
+};
+
+export const openaiVideos: MediaAdapter = {
+  kinds: { video: TRAITS },
+  baseUrl: null,
+  versionPath: 'v1',
+  authorization: bearer,
+
+  submission: (request) => ({
+    path: 'v1/videos',
+    body: { form: partsOf(request) },
+    identity: identityOf(request),
+  }),
+
+  accepted: ({ document }) => ({ jobId: textOf(objectOf(document)['id'], 'video id') }),
+  refusal,
+
+  async find(sent, http, signal) {
+    const found: string[] = [];
+    let after: string | undefined;
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const videos = await listVideos(http, after, signal);
+      if (videos === null) return null;
+      const recent = videos.filter(({ createdAt }) => createdAt.getTime() >= sent.since.getTime());
+      found.push(...recent.filter((video) => isSame(video, sent)).map(({ id }) => id));
+      if (recent.length < PAGE_SIZE) return found;
+      after = videos.at(-1)?.id;
+    }
+    throw new ProviderUnreachableError('the upstream lists more videos than can be looked through');
+  },
+
+  async status(jobId, http, signal) {
+    const answer = await http.ask({ path: pathOf(jobId) }, signal);
+    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    return stateOf(objectOf(documentOf(answer)), new URL(`${pathOf(jobId)}/content`, http.base));
+  },
+
+  async cancel(jobId, http, signal) {
+    const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+  },
+};
+
+/** @throws JobRefusedError for inputs that the format has no field for */
+function partsOf(request: RenderRequest): readonly FormPart[] {
+  const { images = [], referenceVideos = [], referenceAudios = [], files, params } = request;
+  if (images.length > 1 || referenceVideos.length > 0 || referenceAudios.length > 0) {
+    throw new JobRefusedError('bad_request', 'The model takes one image at the most, and neither videos nor sounds.');
+  }
+  const fields: JsonObject = { ...identityOf(request), ...params };
+  const texts = Object.entries(fields).map(([name, value]) => ({ name, value: String(value) }));
+  const reference = images.map((link) => files.get(link)).find((file) => file !== undefined);
+  if (!reference) return texts;
+  const { name: filename, mimeType: contentType, bytes } = reference;
+  return [...texts, { name: 'input_reference', filename, contentType, bytes }];
+}
+
+/** What lists tell of a video, too. */
+function identityOf({ model, prompt, durationSeconds = 4, resolution, aspectRatio }: RenderRequest) {
+  const { width, height } = videoSizeFor(resolution ?? '720p', aspectRatio ?? '16:9');
+  return { model, prompt, seconds: String(durationSeconds), size: `${width}x${height}` };
+}
+
+interface ListedVideo {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly document: JsonObject;
+}
+
+/** @returns null where the gateway lists nothing, or not what was asked for */
+async function listVideos(
+  http: VendorHttp,
+  after: string | undefined,
+  signal: AbortSignal,
+): Promise<readonly ListedVideo[] | null> {
+  const answer = await http.ask({ path: 'v1/videos', query: { limit: PAGE_SIZE, order: 'desc', after } }, signal);
+  if (NO_LIST_STATUSES.includes(answer.status)) return null;
+  const { data } = objectOf(documentOf(answer));
+  if (!Array.isArray(data)) return null;
+  const videos = listOf(data).map((document) => listedVideo(objectOf(document)));
+  return videos.every((video) => video !== null) ? videos : null;
+}
+
+function listedVideo(document: JsonObject): ListedVideo | null {
+  const { id, created_at: createdAt, prompt } = document;
+  if (typeof id !== 'string' || typeof createdAt !== 'number' || typeof prompt !== 'string') return null;
+  return { id, createdAt: new Date(createdAt * 1000), document };
+}
+
+function isSame({ document }: ListedVideo, { request }: SentSubmission): boolean {
+  return Object.entries(identityOf(request)).every(([field, value]) => String(document[field]) === value);
+}
+
+function pathOf(jobId: string): string {
+  return `v1/videos/${encodeURIComponent(jobId)}`;
+}
+
+function stateOf(video: JsonObject, content: URL): JobState {
+  const { status, progress } = video;
+  if (status === 'completed') return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }] };
+  if (status === 'failed') {
+    const { code, message } = objectOf(video['error']);
+    const verdict = CODES[String(code)] ?? 'processing_failed';
+    return { state: 'failed', code: verdict, message: messageFor(verdict, message) };
+  }
+  return {
+    state: 'running',
+    progressPercent: typeof progress === 'number' && progress >= 0 && progress <= 100 ? progress : null,
+    detail: wordsOf(status),
+  };
+}
+
+function refusal({ status, document }: VendorAnswer): SubmissionError | null {
+  const { code, type, message } = objectOf(objectOf(document)['error']);
+  if (code === 'insufficient_quota') return new NotTakenError('the account has no quota left', { leavesRoute: true });
+  if (status !== 400 && status !== 422) return null;
+  const verdict = CODES[String(code)] ?? CODES[String(type)];
+  return new JobRefusedError(verdict ?? 'bad_request', message);
+}

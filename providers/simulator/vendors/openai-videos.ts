@@ -1,0 +1,177 @@
+/**
+ * The wire format of videos that OpenAI had and other gateways speak: the types of `openai` 6 (`resources/videos`). As the
+ * gateways do, it takes any whole number of seconds.
+ */
+import { sendJson } from '../router.ts';
+import { readForm } from './form.ts';
+import {
+  type Fault,
+  hasCredential,
+  invalid,
+  onlyFields,
+  pixelsOf,
+  type Play,
+  type Render,
+  type Vendor,
+  type VendorAnswer,
+} from './play.ts';
+
+const FIELDS = ['model', 'prompt', 'seconds', 'size'];
+const FILES = ['input_reference'];
+const MAX_SECONDS = 60;
+const MAX_PAGE = 100;
+
+export const openaiVideos: Vendor = {
+  name: 'openai-videos',
+  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
+  words: openaiWords,
+
+  routes: (play) => [
+    {
+      method: 'POST',
+      path: '/v1/videos',
+      async handle(request, response) {
+        const { fields, files } = await readForm(request);
+        onlyFields(fields, FIELDS);
+        onlyFields(files, FILES);
+        const { prompt = '', model = '', seconds = '4', size = '720x1280' } = fields;
+        if (prompt === '') throw invalid('prompt', "Missing required parameter: 'prompt'.");
+        if (!/^\d{1,2}$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > MAX_SECONDS) {
+          throw invalid('seconds', "Invalid value for 'seconds'.");
+        }
+        const rendering = { kind: 'video', ...pixelsOf('size', size), durationSeconds: Number(seconds) } as const;
+        const sent = { model, prompt, seconds, size };
+        const render = play.take({ prompt, model, rendering, sent });
+        play.acknowledge(render, response, { status: 200, body: present(play, render) });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/videos',
+      handle(request, response) {
+        const { searchParams } = request.url;
+        const limit = Math.min(Number(searchParams.get('limit') ?? 20), MAX_PAGE);
+        const all = searchParams.get('order') === 'asc' ? play.all().toReversed() : play.all();
+        const after = searchParams.get('after');
+        const start = after === null ? 0 : all.findIndex((render) => nameOf(render) === after) + 1;
+        const page = all.slice(start, start + limit);
+        sendJson(response, 200, {
+          object: 'list',
+          data: page.map((render) => present(play, render)),
+          first_id: page[0] ? nameOf(page[0]) : null,
+          last_id: page.at(-1) ? nameOf(page[page.length - 1]) : null,
+          has_more: start + limit < all.length,
+        });
+      },
+    },
+    {
+      method: 'GET',
+      path: '/v1/videos/video_{id}',
+      handle: ({ parameters }, response) => sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''))),
+    },
+    {
+      method: 'GET',
+      path: '/v1/videos/video_{id}/content',
+      handle: ({ parameters }, response) => play.sendFile(play.ask(parameters['id'] ?? ''), 0, response),
+    },
+    {
+      method: 'DELETE',
+      path: '/v1/videos/video_{id}',
+      handle({ parameters }, response) {
+        const render = play.ask(parameters['id'] ?? '');
+        play.cancel(render);
+        sendJson(response, 200, { id: nameOf(render), object: 'video.deleted', deleted: true });
+      },
+    },
+  ],
+};
+
+const STATES = {
+  queued: 'queued',
+  running: 'in_progress',
+  succeeded: 'completed',
+  failed: 'failed',
+  cancelled: 'failed',
+  odd: 'warming_up',
+} as const;
+
+const FAILURES: Readonly<Record<string, string>> = {
+  content_policy_violation: 'moderation_blocked',
+  bad_request: 'invalid_request_error',
+};
+
+function nameOf(render: Render | undefined): string | null {
+  return render ? `video_${render.id}` : null;
+}
+
+function present(play: Play, render: Render): object {
+  const { order, job } = render;
+  const state = play.stateOf(render);
+  const failure = play.failureOf(render);
+  return {
+    id: nameOf(render),
+    object: 'video',
+    ...(typeof order.sent === 'object' && order.sent),
+    status: STATES[state],
+    progress: state === 'succeeded' ? 100 : 0,
+    created_at: Math.floor(job.createdAtMs / 1000),
+    completed_at: state === 'succeeded' ? Math.floor(job.rendersUntilMs / 1000) : null,
+    expires_at: null,
+    remixed_from_video_id: null,
+    error:
+      state === 'failed' ? { code: FAILURES[failure] ?? failure, message: 'The prompt asked for this failure.' } : null,
+  };
+}
+
+/** What OpenAI says in the envelope of its errors; its images say it so, too. */
+export function openaiWords(fault: Fault): VendorAnswer {
+  const { status, headers, ...error } = openaiError(fault);
+  return { status, body: { error: { param: null, ...error } }, ...(headers && { headers }) };
+}
+
+interface OpenaiError {
+  readonly status: number;
+  readonly message: string;
+  readonly type: string;
+  readonly code: string | null;
+  readonly param?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const ERRORS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused' | 'limited'>, OpenaiError>> = {
+  unauthorized: {
+    status: 401,
+    message: 'Incorrect API key provided.',
+    type: 'invalid_request_error',
+    code: 'invalid_api_key',
+  },
+  broke: {
+    status: 429,
+    message: 'You exceeded your current quota.',
+    type: 'insufficient_quota',
+    code: 'insufficient_quota',
+  },
+  missing: { status: 404, message: 'Not found.', type: 'invalid_request_error', code: 'not_found' },
+  error: { status: 500, message: 'The server had an error.', type: 'server_error', code: null },
+};
+
+function openaiError(fault: Fault): OpenaiError {
+  if (fault.kind === 'invalid') {
+    const { message, field: param } = fault;
+    return { status: 400, message, type: 'invalid_request_error', code: 'invalid_value', param };
+  }
+  if (fault.kind === 'refused') {
+    const isModerated = fault.code === 'content_policy_violation';
+    return {
+      status: fault.code === 'processing_unavailable' ? 503 : 400,
+      message: 'The prompt asked for this refusal.',
+      type: isModerated ? 'image_generation_user_error' : 'invalid_request_error',
+      code: FAILURES[fault.code] ?? fault.code,
+    };
+  }
+  if (fault.kind === 'limited') {
+    const headers = { 'retry-after': String(fault.retryAfterSeconds) };
+    return { status: 429, message: 'Rate limit reached.', type: 'requests', code: 'rate_limit_exceeded', headers };
+  }
+  return ERRORS[fault.kind];
+}

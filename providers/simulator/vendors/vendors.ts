@@ -1,0 +1,33 @@
+/** The vendors that are played, each below `/vendors/<protocol>`. */
+import { type Route, sendJson } from '../router.ts';
+import { openaiVideos } from './openai-videos.ts';
+import { type PlayOptions, playVendor, type Vendor } from './play.ts';
+
+export const VENDORS: readonly Vendor[] = [openaiVideos];
+
+/** Their routes, and what tests ask about their renders: `GET /_sim/renders?vendor=…&mark=…`. */
+export function vendorRoutes(options: PlayOptions): readonly Route[] {
+  const played = VENDORS.map((vendor) => ({ vendor, ...playVendor(vendor, options) }));
+  const inspection: Route = {
+    method: 'GET',
+    path: '/_sim/renders',
+    handle({ url: { searchParams } }, response) {
+      const [name, mark] = [searchParams.get('vendor'), searchParams.get('mark')];
+      const data = played.flatMap(({ vendor, play }) =>
+        (name === null || name === vendor.name ? play.all() : [])
+          .filter((render) => mark === null || mark === render.mark)
+          .map((render) => ({
+            vendor: vendor.name,
+            id: render.id,
+            mark: render.mark,
+            state: play.stateOf(render),
+            sent: render.order.sent,
+            downloads: render.job.downloads,
+            created_at: new Date(render.job.createdAtMs).toISOString(),
+          })),
+      );
+      sendJson(response, 200, { data });
+    },
+  };
+  return [...played.flatMap(({ routes }) => routes), inspection];
+}

@@ -1,0 +1,220 @@
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { expect } from 'chai';
+import { Agent } from 'undici';
+import { findFreePort } from '../../../bin/stack/ports.ts';
+import {
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+} from '../../../providers/media/outcomes.ts';
+import { createVendorHttp, type VendorHttp, type VendorHttpOptions } from '../../../providers/media/vendor-http.ts';
+import { startServer, type TestServer } from '../../support/media.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const LIMITS = { timeoutMs: 5_000, maxResponseBytes: 1_000, isRepeatable: false };
+const CALL = { path: 'v1/renders', body: { json: { prompt: 'A boat' } } };
+
+describe('HTTP with an upstream of media', () => {
+  const open: { close(): Promise<void> }[] = [];
+
+  afterEach(async () => {
+    for (const resource of open.splice(0)) await resource.close();
+  });
+
+  function connect(baseUrl: string, options: Partial<VendorHttpOptions> = {}): VendorHttp {
+    const dispatcher = new Agent();
+    open.unshift({ close: () => dispatcher.destroy() });
+    const credential = (): Record<string, string> => ({ authorization: 'Bearer key' });
+    return createVendorHttp({ base: new URL(baseUrl), credential, dispatcher, ...options });
+  }
+
+  async function serve(listener: RequestListener): Promise<TestServer> {
+    const server = await startServer(listener);
+    open.push(server);
+    return server;
+  }
+
+  const submitTo = (url: string, limits: Partial<typeof LIMITS> = {}): Promise<Error> =>
+    rejectionOf(connect(url).submit(CALL, { ...LIMITS, ...limits }, () => null, signal));
+
+  async function outcomeOf(status: number, body: string, headers: Record<string, string> = {}): Promise<Error> {
+    const { url } = await serve((_request, response) => response.writeHead(status, headers).end(body));
+    return submitTo(url);
+  }
+
+  describe('a submission is certainly not taken', () => {
+    it('when nobody listens', async () => {
+      const error = await submitTo(`http://127.0.0.1:${await findFreePort()}`);
+      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
+      expect(error.message).to.contain('ECONNREFUSED');
+    });
+
+    it('when the name is nobody’s', async () => {
+      expect(await submitTo('http://nobody.invalid')).to.be.instanceOf(NotTakenError);
+    });
+
+    it('when no encrypted connection comes about', async () => {
+      const { url } = await serve((_request, response) => response.end());
+      expect(await submitTo(url.replace('http:', 'https:'))).to.be.instanceOf(NotTakenError);
+    });
+
+    it('when there are too many of them, with the wait that is asked for', async () => {
+      const error = await outcomeOf(429, '{}', { 'retry-after': '7' });
+      expect(error).to.be.instanceOf(NotTakenError).with.property('retryAfterMs', 7_000);
+    });
+
+    for (const status of [401, 402, 403, 404]) {
+      it(`when our account or the model is at fault: ${status}; nothing is to be had there`, async () => {
+        expect(await outcomeOf(status, '{}'))
+          .to.be.instanceOf(NotTakenError)
+          .with.property('leavesRoute', true);
+      });
+    }
+
+    it('when the vendor itself says that it is overloaded', async () => {
+      expect(await outcomeOf(503, '{"error": "overloaded"}')).to.be.instanceOf(NotTakenError);
+    });
+  });
+
+  describe('what became of a submission is unknown', () => {
+    for (const status of [301, 400, 408, 409, 422, 425, 500, 502, 504, 524]) {
+      it(`when it is answered ${status}, unless the adapter knows better`, async () => {
+        expect(await outcomeOf(status, '{}')).to.be.instanceOf(OutcomeUnknownError);
+      });
+    }
+
+    it('when a proxy says that the vendor is not there', async () => {
+      expect(await outcomeOf(503, '<html>Service Unavailable</html>')).to.be.instanceOf(OutcomeUnknownError);
+    });
+
+    it('when the connection breaks after the body was sent', async () => {
+      const { url } = await serve((request) => {
+        request.resume().once('end', () => request.socket.destroy());
+      });
+      expect(await submitTo(url)).to.be.instanceOf(OutcomeUnknownError);
+    });
+
+    it('when no answer comes in time', async () => {
+      const { url } = await serve(() => undefined);
+      expect(await submitTo(url, { timeoutMs: 50 })).to.be.instanceOf(OutcomeUnknownError);
+    });
+
+    it('when the answer is too long to be read', async () => {
+      expect(await outcomeOf(200, 'x'.repeat(2_000))).to.be.instanceOf(OutcomeUnknownError);
+    });
+  });
+
+  it('believes what the adapter reads in an answer before what its status says', async () => {
+    const { url } = await serve((_request, response) => response.writeHead(429).end('{"code": 1301}'));
+    const refused = new JobRefusedError('content_policy_violation');
+    const error = await rejectionOf(connect(url).submit(CALL, LIMITS, () => refused, signal));
+    expect(error).to.equal(refused);
+  });
+
+  it('throws the reason of a caller that gives up in the middle, which is no outcome', async () => {
+    const { url } = await serve(() => caller.abort(new Error('the worker stops')));
+    const caller = new AbortController();
+    const error = await rejectionOf(connect(url).submit(CALL, LIMITS, () => null, caller.signal));
+    expect(error.message).to.equal('the worker stops');
+  });
+
+  it('sends what must not be sent twice over connections of its own', async () => {
+    const ports: (number | undefined)[] = [];
+    const { url } = await serve((request, response) => {
+      ports.push(request.socket.remotePort);
+      request.resume();
+      response.end('{}');
+    });
+    const http = connect(url);
+    for (let time = 0; time < 3; time += 1) await http.submit(CALL, LIMITS, () => null, signal);
+    expect(new Set(ports).size).to.equal(3);
+  });
+
+  it('sends fields, files and the length of a form', async () => {
+    const seen: { headers: IncomingMessage['headers']; body: string }[] = [];
+    const { url } = await serve((request, response) => {
+      let body = '';
+      request.setEncoding('latin1').on('data', (chunk: string) => (body += chunk));
+      request.once('end', () => {
+        seen.push({ headers: request.headers, body });
+        response.end('{}');
+      });
+    });
+    const file = { name: 'image', filename: 'a".png', contentType: 'image/png', bytes: Buffer.from('PNG') };
+    const form = [{ name: 'prompt', value: 'A boat' }, file];
+    await connect(url).submit({ path: 'v1/edits', body: { form } }, LIMITS, () => null, signal);
+    const [{ headers, body } = { headers: {}, body: '' }] = seen;
+    expect(headers['content-type']).to.match(/^multipart\/form-data; boundary=/);
+    expect(Number(headers['content-length'])).to.equal(body.length);
+    expect(headers).not.to.have.property('transfer-encoding');
+    expect(body).to.contain('name="prompt"\r\n\r\nA boat\r\n');
+    expect(body).to.contain('name="image"; filename="a%22.png"\r\nContent-Type: image/png\r\n\r\nPNG\r\n');
+  });
+
+  it('goes to no other origin with the credential, whatever address an upstream named', async () => {
+    const error = await rejectionOf(
+      connect('http://127.0.0.1:9').ask({ path: 'https://elsewhere.example/v1' }, signal),
+    );
+    expect(error).to.be.instanceOf(ProviderUnreachableError);
+    expect(error.message).to.contain('another origin');
+  });
+
+  it('gives up a question that is never answered', async () => {
+    const { url } = await serve(() => undefined);
+    const http = connect(url, { answerTimeoutMs: 50 });
+    const error = await rejectionOf(http.ask({ path: 'v1/renders/1' }, signal));
+    expect(error.message).to.equal('the upstream took too long');
+  });
+
+  describe('downloads', () => {
+    const fetched = async (http: VendorHttp, url: string): Promise<string> => {
+      const { body } = await http.download({ url, mimeType: null }, signal);
+      return new Response(body).text();
+    };
+
+    it('follow redirects, and leave the credential behind when the origin changes', async () => {
+      const seen: (string | undefined)[] = [];
+      const note = (request: IncomingMessage): void => void seen.push(request.headers.authorization);
+      const store = await serve((request, response) => {
+        note(request);
+        response.end('file');
+      });
+      const vendor = await serve((request, response) => {
+        note(request);
+        const location = request.url === '/file' ? '/again' : `${store.url}/1.mp4`;
+        response.writeHead(302, { location }).end();
+      });
+      const http = connect(vendor.url, { externalDispatcher: new Agent() });
+      expect(await fetched(http, `${vendor.url}/file`)).to.equal('file');
+      expect(seen).to.deep.equal(['Bearer key', 'Bearer key', undefined]);
+    });
+
+    it('end after three redirects, and at a link that is no web address', async () => {
+      const circle = await serve((_request, response) => response.writeHead(302, { location: '/again' }).end());
+      const trap = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc' }).end());
+      for (const { url } of [circle, trap]) {
+        const error = await rejectionOf(fetched(connect(url), `${url}/file`));
+        expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'result_transfer_failed');
+      }
+    });
+
+    it('may come from origins that the operator named, without the credential and without the guard', async () => {
+      const seen: (string | undefined)[] = [];
+      const store = await serve((request, response) => {
+        seen.push(request.headers.authorization);
+        response.end('file');
+      });
+      const http = connect('http://127.0.0.1:9', { resultOrigins: [store.url] });
+      expect(await fetched(http, `${store.url}/1.mp4`)).to.equal('file');
+      expect(seen).to.deep.equal([undefined]);
+    });
+
+    it('hand out what is here already', async () => {
+      const http = connect('http://127.0.0.1:9');
+      const { body, contentLength } = await http.download({ bytes: Buffer.from('file'), mimeType: 'x/y' }, signal);
+      expect([await new Response(body).text(), contentLength]).to.deep.equal(['file', 4]);
+    });
+  });
+});

@@ -1,0 +1,81 @@
+/** Tasks of the models of catalogue/vendors.yaml, and what the vendors that the simulator plays know of them. */
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { call, startTestStack, type StackOptions, type TestStack } from './stack.ts';
+import { type TaskBody, taskWhenFinal } from './tasks.ts';
+
+const CATALOGUE = join(import.meta.dirname, '../../catalogue/vendors.yaml');
+
+/** A whole stack that sells what catalogue/vendors.yaml has. */
+export async function startVendorStack({ env = {}, ...options }: StackOptions = {}): Promise<TestStack> {
+  return startTestStack({ ...options, env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
+}
+
+export interface VendorTask extends TaskBody {
+  /** By which its renders are counted. */
+  readonly mark: string;
+}
+
+/**
+ * Creates a task.
+ *
+ * @param directives for the simulator, such as `drop_submit,render_ms=500`
+ * @throws Error when it is refused
+ */
+export async function createVendorTask(
+  stack: TestStack,
+  key: string,
+  { kind = 'video', model, directives = '', ...body }: VendorTaskSettings,
+): Promise<VendorTask> {
+  const mark = randomUUID();
+  const prompt = `A lighthouse [sim:mark=${mark}${directives === '' ? '' : `,${directives}`}]`;
+  const { status, body: answer } = await call<{ data: TaskBody }>(`${stack.baseUrl}/v1/${kind}s/tasks`, {
+    key,
+    body: { model, prompt, ...body },
+  });
+  if (status !== 201) throw new Error(`the task was refused: ${JSON.stringify(answer)}`);
+  return { ...answer.data, mark };
+}
+
+export interface VendorTaskSettings {
+  readonly kind?: 'image' | 'video';
+  readonly model: string;
+  readonly directives?: string;
+  readonly [field: string]: unknown;
+}
+
+/** Creates a task and waits for its end. */
+export async function finishedVendorTask(
+  stack: TestStack,
+  key: string,
+  settings: VendorTaskSettings,
+): Promise<VendorTask> {
+  const { id, mark } = await createVendorTask(stack, key, settings);
+  return { ...(await taskWhenFinal(stack, key, id)), mark };
+}
+
+export interface VendorRender {
+  readonly vendor: string;
+  readonly id: string;
+  readonly state: string;
+  readonly sent: unknown;
+  readonly downloads: number;
+}
+
+/** What the played vendors rendered for a task. */
+export async function rendersOf(
+  stack: TestStack,
+  { mark }: Pick<VendorTask, 'mark'>,
+): Promise<readonly VendorRender[]> {
+  const { body } = await call<{ data: VendorRender[] }>(`${stack.simulatorUrl}/_sim/renders?mark=${mark}`);
+  return body.data;
+}
+
+/** The attempts to hand a task over: what became of each, and how it was learnt. */
+export async function attemptsOf(stack: TestStack, { id }: Pick<TaskBody, 'id'>): Promise<readonly string[]> {
+  const rows = await stack
+    .database<{ task_id: string; provider: string; outcome: string | null; learnt_from: string | null }>('submissions')
+    .where({ task_id: id })
+    .orderBy('submitted_at');
+  return rows.map(({ provider, outcome, learnt_from }) => `${provider}: ${outcome}, from ${learnt_from}`);
+}
