@@ -6,15 +6,25 @@ import type { PlannedFault } from './plan.ts';
 import type { Random } from './random.ts';
 import { formatClock } from './report.ts';
 
+interface Tools {
+  readonly stage: Stage;
+  readonly random: Random;
+  readonly report: (line: string) => void;
+}
+
+/** Strikes those of the plan that come first. */
+export async function strikeFirst(plan: readonly PlannedFault[], { stage, random, report }: Tools): Promise<void> {
+  for (const { kind, lastsMs } of plan) {
+    if (FAULTS[kind].isFirst) report(`first  ${await FAULTS[kind].strike(stage, random.fork(), lastsMs)}`);
+  }
+}
+
 /**
- * One whose turn comes while nobody is well whom it could strike waits until somebody is.
+ * Strikes the others. One whose turn comes while nobody is well whom it could strike waits until somebody is.
  *
  * @returns when all is well again
  */
-export async function carryOut(
-  plan: readonly PlannedFault[],
-  { stage, random, report }: { stage: Stage; random: Random; report: (line: string) => void },
-): Promise<void> {
+export async function carryOut(plan: readonly PlannedFault[], { stage, random, report }: Tools): Promise<void> {
   const beganAt = performance.now();
   const strike = async (kind: FaultName, chance: Random, lastsMs: number): Promise<void> => {
     const clock = formatClock(performance.now() - beganAt);
@@ -22,6 +32,7 @@ export async function carryOut(
   };
   const striking: Promise<void>[] = [];
   for (const { atMs, kind, lastsMs } of plan) {
+    if (FAULTS[kind].isFirst) continue;
     // A fault that cannot be done ends the drill at once.
     await Promise.race([sleep(Math.max(atMs - (performance.now() - beganAt), 0)), failureOf(striking)]);
     striking.push(strike(kind, random.fork(), lastsMs));

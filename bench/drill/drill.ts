@@ -13,7 +13,7 @@ import { measureWaits, WAIT_CHECKS } from './checks/waits.ts';
 import { WEBHOOK_CHECKS } from './checks/webhooks.ts';
 import type { Stage } from './faults/fault.ts';
 import { createCustomers, type Customer } from './customers.ts';
-import { carryOut } from './carry-out.ts';
+import { carryOut, strikeFirst } from './carry-out.ts';
 import { type MediaLoad, startMediaLoad } from './load/media.ts';
 import { SCENARIOS } from './load/scenarios.ts';
 import { startTextLoad, type TextLoad } from './load/text.ts';
@@ -21,8 +21,10 @@ import type { DrillOptions } from './options.ts';
 import { type PlannedFault, planFaults } from './plan.ts';
 import { waitForQuiet } from './quiet.ts';
 import { createRandom, type Random } from './random.ts';
+import { openStores, possibleKinds } from './stores.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { describeDeeds, describeWaits } from './report.ts';
+import { watchSlowness } from './slowness.ts';
 import { type Settings, type Stack, startStack } from '../stack/stack.ts';
 
 const CHECKS = [
@@ -52,6 +54,7 @@ interface Load {
   readonly endedAtMs: number;
   readonly media: MediaLoad;
   readonly text: TextLoad;
+  readonly slowness: number;
 }
 
 /**
@@ -66,7 +69,8 @@ export async function runDrill(
   { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
   const random = createRandom(options.seed);
-  const plan = planFaults(random, options);
+  const stores = await openStores(home, options.kinds, print);
+  const plan = planFaults(random, { ...options, kinds: possibleKinds(options.kinds, stores) });
   const receiver = await startReceiver(random.fork());
   const { copies, taskDeadlineMs } = options;
   try {
@@ -78,24 +82,27 @@ export async function runDrill(
       // Only what outlives a crash of the machine is left out: what was committed outlives the kill of a process without it.
       postgres: { fsync: 'off' },
       settings: settingsFor(taskDeadlineMs),
+      settingsOf: (name) => stores.settingsOf(name),
       ...(workflowBundle !== undefined && { workflowBundle }),
       report: print,
     });
     try {
-      const administration = { apiUrl: stack.apiUrls[0] ?? '', adminToken: stack.adminToken };
-      const customers = await createCustomers(administration, receiver);
-      const { members, storeFolder } = stack;
-      const stage = { members, storeFolder, receiver, upstreams: { scenarios: SCENARIOS }, struck: new Set<string>() };
+      const { members, databaseUrl, adminToken, apiUrls } = stack;
+      const upstreams = { scenarios: SCENARIOS };
+      const stage: Stage = { members, stores, databaseUrl, receiver, upstreams, struck: new Set(), unheeded: [] };
+      const tools = { stage, random: random.fork(), report: print };
+      await strikeFirst(plan, tools);
+      const customers = await createCustomers({ apiUrl: apiUrls[0] ?? '', adminToken }, receiver);
+      await strikeFirst(plan, tools);
       const scene = { stack, receiver, customers, stage };
-      const load = await underLoad(scene, random, options, () =>
-        carryOut(plan, { stage, random: random.fork(), report: print }),
-      );
+      const load = await underLoad(scene, random, options, () => carryOut(plan, tools));
       return await check(scene, plan, load, options.quietMs, print);
     } finally {
       await stack.stop();
     }
   } finally {
     await receiver.close();
+    await stores.close();
   }
 }
 
@@ -121,6 +128,7 @@ async function underLoad(
   // Every client listens.
   setMaxListeners(0, loadEnded.signal, patienceEnded.signal);
   const beganAtMs = Date.now();
+  const watch = watchSlowness();
   const media = startMediaLoad({
     random: random.fork(),
     perSecond: createsPerSecond,
@@ -144,13 +152,13 @@ async function underLoad(
   const patience = setTimeout(() => patienceEnded.abort(), quietMs);
   await Promise.all([media.done, text.done]);
   clearTimeout(patience);
-  return { beganAtMs, endedAtMs, media, text };
+  return { beganAtMs, endedAtMs, media, text, slowness: watch.stop() };
 }
 
 async function check(
-  { stack, receiver, customers }: Scene,
+  { stack, receiver, customers, stage }: Scene,
   plan: readonly PlannedFault[],
-  { beganAtMs, endedAtMs, media, text }: Load,
+  { beganAtMs, endedAtMs, media, text, slowness }: Load,
   quietMs: number,
   print: (line: string) => void,
 ): Promise<readonly CheckResult[]> {
@@ -162,20 +170,24 @@ async function check(
     const evidence: Evidence = {
       stack,
       load: { fromMs: beganAtMs, untilMs: endedAtMs },
+      slowness,
       createdAtMs: media.createdAtMs,
       customers,
       orders: media.orders,
+      mediaAnswers: media.answers,
       textAnswers: text.answers,
       receiver,
       database,
       temporal: new Client({ connection }),
     };
     print(describeWaits(measureWaits(evidence), evidence.load));
+    print(`everything took ${slowness.toFixed(1)} times as long as on a machine that is idle otherwise`);
     const results: CheckResult[] = [
       {
         promise: 'all that was begun has ended',
         failures: Object.entries(unfinished).map(([what, count]) => `${count} ${what} are under way`),
       },
+      { promise: 'every process said by itself what kept it from its work', failures: stage.unheeded },
     ];
     for (const ask of CHECKS) results.push(await ask(evidence));
     return results;

@@ -35,7 +35,7 @@ const DEFAULTS = {
   copies: 2,
   createsPerSecond: 1.5,
   textRequestsPerSecond: 4,
-  taskDeadlineMs: 90_000,
+  taskDeadlineMs: 180_000,
   quietMs: 360_000,
 } as const;
 

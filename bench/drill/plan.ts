@@ -11,22 +11,26 @@ export interface PlannedFault {
 
 /**
  * Spreads faults over the time, one at a random moment of each of equal slots, so that some come close together. Every kind
- * has its turn before one has another.
+ * has its turn before one has another; those that come first are planned for the beginning, one of each.
  */
 export function planFaults(
   random: Random,
   { faults, durationMs, kinds }: { faults: number; durationMs: number; kinds: readonly FaultName[] },
 ): readonly PlannedFault[] {
-  const slotMs = durationMs / faults;
+  const firsts = kinds.filter(isFirst).slice(0, faults);
+  const others = kinds.filter((kind) => !isFirst(kind));
+  const left = others.length === 0 ? 0 : faults - firsts.length;
+  const slotMs = durationMs / left;
   let turns: FaultName[] = [];
-  return Array.from({ length: faults }, (_, slot) => {
-    if (turns.length === 0) turns = random.shuffled(kinds);
-    const kind = turns.pop() ?? random.pick(kinds);
+  const spread = Array.from({ length: left }, (_, slot) => {
+    if (turns.length === 0) turns = random.shuffled(others);
+    const kind = turns.pop() ?? random.pick(others);
     const { leastMs, mostMs } = FAULTS[kind];
-    return {
-      atMs: Math.round((slot + random.next()) * slotMs),
-      kind,
-      lastsMs: random.integer(leastMs, mostMs),
-    };
+    return { atMs: Math.round((slot + random.next()) * slotMs), kind, lastsMs: random.integer(leastMs, mostMs) };
   });
+  return [...firsts.map((kind) => ({ atMs: 0, kind, lastsMs: 0 })), ...spread];
+}
+
+function isFirst(kind: FaultName): boolean {
+  return FAULTS[kind].isFirst === true;
 }

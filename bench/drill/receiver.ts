@@ -68,6 +68,8 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   const hanging = new Map<string, AbortSignal>();
   const hangs: Hang[] = [];
   const calm = new AbortController();
+  // Every request that is answered slowly listens.
+  setMaxListeners(0, calm.signal);
   let behaviour: Behaviour = 'well';
 
   const server = createServer((request, response) => {

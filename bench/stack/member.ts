@@ -22,24 +22,37 @@ export interface Trouble extends Period {
   readonly what: 'freeze' | 'silence' | 'cut' | 'temporal cut' | 'delay' | 'lost';
 }
 
+export interface Interruption {
+  /** By which it ends: SIGKILL, or in order. */
+  readonly by: 'kill' | 'stop';
+  /** What is done before it is started again. */
+  readonly meanwhile?: () => Promise<unknown>;
+  /** The modules that are loaded before its own from then on. */
+  readonly preload?: readonly string[];
+}
+
 export interface Member {
   readonly role: Role;
   readonly name: string;
   /** Over which its connections lead. */
   readonly links: Readonly<Partial<Record<Link, TcpProxy>>>;
+  /** Where it says how it is; empty for servers that are not Genway's. */
+  readonly url: string;
   /** That it has now. */
   pid(): number;
   isUp(): boolean;
   /** SIGKILL; brought back after `downMs`. Resolves when it does its work again. */
   kill(downMs: number): Promise<Period>;
+  /** Ends it and starts it again. Resolves when it does its work again. */
+  interrupt(interruption: Interruption): Promise<Period>;
   /** SIGSTOP, and SIGCONT after a while. */
   freeze(forMs: number): Promise<void>;
   /** Puts on record what the process suffers while something is done to it. */
   suffer(what: Trouble['what'], done: () => Promise<unknown>): Promise<void>;
   readonly troubles: readonly Trouble[];
-  /** By its kills alone: until it did its work again. */
+  /** By its interruptions alone: until it did its work again. */
   readonly outages: readonly Period[];
-  /** How often it ended although nobody killed it. */
+  /** How often it ended although nobody ended it. */
   unexpectedEnds(): number;
   /** Stops it in order, and brings it back no more. */
   stop(): Promise<void>;
@@ -48,27 +61,30 @@ export interface Member {
 const PAUSE_BETWEEN_STARTS_MS = 500;
 
 /**
- * @param start resolves when the process does its work
+ * @param start is given the modules to load first, and resolves when the process does its work
  * @throws what the first start throws
  */
 export async function startMember({
   role,
   name,
   links = {},
+  url = '',
   start,
   report,
 }: {
   role: Role;
   name: string;
   links?: Member['links'];
-  start: () => Promise<Killable>;
+  url?: string;
+  start: (preload: readonly string[]) => Promise<Killable>;
   report: (line: string) => void;
 }): Promise<Member> {
   const stopping = new AbortController();
   const outages: Period[] = [];
   const troubles: Trouble[] = [];
   let unexpectedEnds = 0;
-  let current = await start();
+  let preload: readonly string[] = [];
+  let current = await start(preload);
   let isUp = true;
   let comingBack: Promise<void> = Promise.resolve();
   void watch(current);
@@ -77,7 +93,7 @@ export async function startMember({
   async function comeBack(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        current = await start();
+        current = await start(preload);
         isUp = true;
         void watch(current);
         return;
@@ -96,26 +112,35 @@ export async function startMember({
     comingBack = comeBack();
   }
 
+  async function interrupt({ by, meanwhile, preload: next = preload }: Interruption): Promise<Period> {
+    isUp = false;
+    const fromMs = Date.now();
+    await (by === 'kill' ? current.kill() : current.stop());
+    await meanwhile?.();
+    preload = next;
+    comingBack = comeBack();
+    await comingBack;
+    const outage = { fromMs, untilMs: Date.now() };
+    outages.push(outage);
+    return outage;
+  }
+
   return {
     role,
     name,
     links,
+    url,
     outages,
     troubles,
     pid: () => current.pid,
     isUp: () => isUp,
     unexpectedEnds: () => unexpectedEnds,
-    kill: async (downMs) => {
-      isUp = false;
-      const fromMs = Date.now();
-      await current.kill();
-      await sleep(downMs, undefined, { signal: stopping.signal }).catch(() => undefined);
-      comingBack = comeBack();
-      await comingBack;
-      const outage = { fromMs, untilMs: Date.now() };
-      outages.push(outage);
-      return outage;
-    },
+    kill: (downMs) =>
+      interrupt({
+        by: 'kill',
+        meanwhile: () => sleep(downMs, undefined, { signal: stopping.signal }).catch(() => undefined),
+      }),
+    interrupt,
     freeze: (forMs) => freeze(current.pid, forMs, stopping.signal),
     suffer: async (what, done) => {
       const fromMs = Date.now();

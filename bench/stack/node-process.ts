@@ -8,6 +8,8 @@ export interface NodeOptions {
   readonly env: NodeJS.ProcessEnv;
   /** The file to which the output is appended. */
   readonly logFile: string;
+  /** Modules that are loaded before the file's own. */
+  readonly preload?: readonly string[];
 }
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -18,11 +20,11 @@ const READY_TIMEOUT_MS = 90_000;
 export async function startNode(
   file: string,
   args: readonly string[],
-  { env, logFile }: NodeOptions,
+  { env, logFile, preload = [] }: NodeOptions,
 ): Promise<RunningProcess> {
   return startProcess({
     command: process.execPath,
-    args: ['--import', TSX, join(ROOT, file), ...args],
+    args: [...[TSX, ...preload].flatMap((module) => ['--import', module]), join(ROOT, file), ...args],
     env,
     output: logFile,
   });

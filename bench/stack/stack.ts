@@ -22,6 +22,8 @@ export interface StackOptions {
   readonly processes: Readonly<Record<NodeRole, number>>;
   /** Configuration of the processes, beside what keeps limits and private addresses out of the way. */
   readonly settings?: Settings;
+  /** More of it for some processes, by their names, such as `worker-2`. */
+  readonly settingsOf?: (name: string) => Settings;
   /** What the file of upstreams is to hold. Without it the simulator serves every model. */
   readonly upstreams?: (simulator: SimulatorAccess) => object;
   /** Server settings of PostgreSQL. */
@@ -47,8 +49,6 @@ export interface Stack {
   /** Empty where nothing needs Temporal. */
   readonly temporalAddress: string;
   readonly adminToken: string;
-  /** Of the local store. */
-  readonly storeFolder: string;
   /** In the order of their start. */
   readonly members: readonly Member[];
   /**
@@ -141,7 +141,6 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     worker: await findPorts(options.processes.worker),
   };
   const adminToken = randomBytes(32).toString('hex');
-  const storeFolder = join(home, 'files');
   const environment = childEnvironment({
     GENWAY_HOME: home,
     DATABASE_URL: databaseUrl,
@@ -154,7 +153,6 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     GENWAY_ADMIN_TOKEN: adminToken,
     GENWAY_KEY_PEPPER: randomBytes(32).toString('hex'),
     GENWAY_ENCRYPTION_KEY: randomBytes(32).toString('hex'),
-    GENWAY_STORAGE_FOLDER: storeFolder,
     ...WITHOUT_LIMITS,
     ...options.settings,
   });
@@ -174,7 +172,6 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     databaseUrl,
     temporalAddress,
     adminToken,
-    storeFolder,
     members,
     join: async (role, file) => {
       const port = await findFreePort();
@@ -251,19 +248,22 @@ async function startRole(
   const temporal = postgres && role !== 'text' ? await startTcpProxy(temporalAddress) : undefined;
   const env = {
     ...environment,
+    ...options.settingsOf?.(name),
     ...(postgres && { DATABASE_URL: postgres.urlOf(databaseUrl) }),
     ...(temporal && { TEMPORAL_ADDRESS: `127.0.0.1:${temporal.port}` }),
     [PORT_VARIABLES[role]]: String(port),
   };
-  const start = async (): Promise<Killable> => {
+  const url = urlOf(port);
+  const start = async (preload: readonly string[]): Promise<Killable> => {
     const logFile = join(home, `${name}.log`);
-    const child = await startServer(file, [], { env, logFile, url: `${urlOf(port)}/healthz` });
+    const child = await startServer(file, [], { env, logFile, preload, url: `${url}/healthz` });
     return { ...child, stop: () => child.stop(STOP_GRACE_MS) };
   };
   return startMember({
     role,
     name,
     links: { ...(postgres && { postgres }), ...(temporal && { temporal }) },
+    url,
     start,
     report,
   });

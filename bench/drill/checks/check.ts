@@ -13,9 +13,13 @@ export interface Evidence {
   readonly customers: readonly Customer[];
   /** When there was load. */
   readonly load: Period;
+  /** By how much the machine was slower than it is for one alone: what is promised in seconds may take so much longer. */
+  readonly slowness: number;
   /** When create calls were answered 201, in milliseconds since 1970. */
   readonly createdAtMs: readonly number[];
   readonly orders: readonly MediaOrder[];
+  /** To create calls and polls, by status; 0 where there was none. */
+  readonly mediaAnswers: ReadonlyMap<number, number>;
   readonly textAnswers: readonly TextAnswer[];
   readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
   readonly database: Database;

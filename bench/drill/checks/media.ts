@@ -1,6 +1,7 @@
 /** Did every order become one task, one render, one charge or refund? */
 import Joi from 'joi';
 import { ask } from '../client.ts';
+import { seconds } from '../faults/fault.ts';
 import type { MediaOrder } from '../load/media.ts';
 import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
 import { mapAtOnce } from './map-at-once.ts';
@@ -53,6 +54,18 @@ async function checkAnswers({ orders }: Evidence): Promise<CheckResult> {
     failures: unanswered.map(({ calls, refusal }) =>
       refusal ? `answered ${refusal.status}: ${refusal.text}` : `no answer to ${calls} calls`,
     ),
+  };
+}
+
+async function checkFaults({ mediaAnswers, textAnswers }: Evidence): Promise<CheckResult> {
+  const ofMedia = mediaAnswers.get(500) ?? 0;
+  const ofText = textAnswers.filter(({ status }) => status === 500);
+  return {
+    promise: 'nothing was answered with 500',
+    failures: [
+      ...(ofMedia > 0 ? [`${ofMedia} create calls and polls`] : []),
+      ...ofText.map(({ requestId, process }) => `${requestId} of ${process}`),
+    ],
   };
 }
 
@@ -163,23 +176,28 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
   return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
 }
 
-/** What was rendered is paid for, however long its result could not be stored; unless its deadline passed unnoticed. */
+/** Of what was rendered in the last moment, nobody may have known before the deadline: processes were down or stood still. */
+const NOTICED_WITHIN_MS = 60_000;
+
+/** What was rendered is paid for, however long its result could not be stored. */
 async function checkCharges(evidence: Evidence): Promise<CheckResult> {
-  const { orders, database } = evidence;
-  const rows = await database<{ id: string; status: string; error_code: string | null }>('tasks').select(
-    'id',
-    'status',
-    'error_code',
-  );
+  const { orders, database, slowness } = evidence;
+  const noticedWithinMs = NOTICED_WITHIN_MS * slowness;
+  const rows = await database<{ id: string; status: string; error_code: string | null; deadline_at: Date }>(
+    'tasks',
+  ).select('id', 'status', 'error_code', 'deadline_at');
   const tasks = new Map(rows.map((row) => [row.id, row]));
   const good = new Set(orders.flatMap(({ taskId, ending }) => (ending === 'succeeded' ? (taskId ?? []) : [])));
-  const failures = (await listJobs(evidence)).flatMap(({ key, status }) => {
+  const failures = (await listJobs(evidence)).flatMap(({ key, status, ended_at }) => {
     const task = tasks.get(key);
-    if (!task || !good.has(key) || status !== 'succeeded') return [];
-    const isPaid = task.status === 'succeeded' || task.error_code === 'processing_timeout';
-    return isPaid ? [] : [`${key} was rendered, and is ${task.error_code ?? task.status}`];
+    if (!task || !good.has(key) || status !== 'succeeded' || ended_at === null) return [];
+    const inTimeMs = task.deadline_at.getTime() - Date.parse(ended_at);
+    const isLate = task.error_code === 'processing_timeout' && inTimeMs < noticedWithinMs;
+    if (task.status === 'succeeded' || isLate) return [];
+    return [`${key} was rendered ${inTimeMs / 1000} s before its deadline, and is ${task.error_code ?? task.status}`];
   });
-  return { promise: 'what was rendered was charged, unless its deadline passed', failures };
+  const until = seconds(noticedWithinMs);
+  return { promise: `what was rendered up to ${until} before its deadline was charged`, failures };
 }
 
 async function checkOrphans(evidence: Evidence): Promise<CheckResult> {
@@ -192,6 +210,7 @@ async function checkOrphans(evidence: Evidence): Promise<CheckResult> {
 
 export const MEDIA_CHECKS: readonly Check[] = [
   checkAnswers,
+  checkFaults,
   checkKeys,
   checkTasks,
   checkEndings,

@@ -1,11 +1,14 @@
 /** How long did clients go without an answer, and endpoints without an event? */
 import Joi from 'joi';
+import { seconds } from '../faults/fault.ts';
 import type { Member } from '../../stack/member.ts';
 import { coveredOf, gapsBetween, lengthOf, longestOf, type Period } from '../../stack/period.ts';
 import type { Check, CheckResult, Evidence } from './check.ts';
 
-/** Twice what is promised after a silence: the machine is busy with its own drill. */
-const LONGEST_WITHOUT_ANSWER_MS = 20_000;
+/** As was promised after a silence. */
+const LONGEST_WITHOUT_ANSWER_MS = 10_000;
+/** An attempt whose worker died is made again after 30 s, and receivers of the drill fail for some seconds at a time. */
+const LONGEST_WITHOUT_EVENT_MS = 60_000;
 /** An endpoint that has hung is believed again only after some tries. */
 const MISTRUSTED_MS = 60_000;
 
@@ -21,23 +24,35 @@ export function measureWaits(evidence: Evidence): Waits {
   return {
     create: longestOf(gapsBetween(evidence.createdAtMs, evidence.load)),
     text: longestOf(gapsBetween(textMoments(evidence), evidence.load)),
-    eventMs: Math.max(0, ...lagsOf(evidence)),
+    eventMs: Math.max(0, ...lagsOf(evidence).map(({ lagMs }) => lagMs)),
   };
 }
 
 async function checkCreates(evidence: Evidence): Promise<CheckResult> {
   const excused = excuses(evidence, ({ role }) => role === 'api');
+  const longestMs = LONGEST_WITHOUT_ANSWER_MS * evidence.slowness;
   return {
-    promise: `while PostgreSQL and the api processes ran, a create was answered at least every ${LONGEST_WITHOUT_ANSWER_MS / 1000} s`,
-    failures: tooLong(gapsBetween(evidence.createdAtMs, evidence.load), excused),
+    promise: `while PostgreSQL and the api processes ran, a create was answered at least every ${seconds(longestMs)}`,
+    failures: tooLong(gapsBetween(evidence.createdAtMs, evidence.load), excused, longestMs),
   };
 }
 
 async function checkTexts(evidence: Evidence): Promise<CheckResult> {
   const excused = excuses(evidence, ({ role }) => role === 'api' || role === 'text');
+  const longestMs = LONGEST_WITHOUT_ANSWER_MS * evidence.slowness;
   return {
-    promise: `while PostgreSQL and the text processes ran, text was answered at least every ${LONGEST_WITHOUT_ANSWER_MS / 1000} s`,
-    failures: tooLong(gapsBetween(textMoments(evidence), evidence.load), excused),
+    promise: `while PostgreSQL and the text processes ran, text was answered at least every ${seconds(longestMs)}`,
+    failures: tooLong(gapsBetween(textMoments(evidence), evidence.load), excused, longestMs),
+  };
+}
+
+async function checkEvents(evidence: Evidence): Promise<CheckResult> {
+  const longestMs = LONGEST_WITHOUT_EVENT_MS * evidence.slowness;
+  return {
+    promise: `every event reached an endpoint that did not hang within ${seconds(longestMs)}`,
+    failures: lagsOf(evidence)
+      .filter(({ lagMs }) => lagMs > longestMs)
+      .map(({ what, lagMs }) => `${what} after ${seconds(lagMs)}`),
   };
 }
 
@@ -54,33 +69,31 @@ function excuses({ stack }: Evidence, answers: (member: Member) => boolean): Per
   });
 }
 
-function tooLong(gaps: readonly Period[], excused: readonly Period[]): string[] {
+function tooLong(gaps: readonly Period[], excused: readonly Period[], longestMs: number): string[] {
   return gaps
     .map((gap) => ({ length: lengthOf(gap), unexcused: lengthOf(gap) - coveredOf(gap, excused) }))
-    .filter(({ unexcused }) => unexcused > LONGEST_WITHOUT_ANSWER_MS)
-    .map(
-      ({ length, unexcused }) =>
-        `nothing for ${(length / 1000).toFixed(1)} s, ${(unexcused / 1000).toFixed(1)} s of it without reason`,
-    );
+    .filter(({ unexcused }) => unexcused > longestMs)
+    .map(({ length, unexcused }) => `nothing for ${seconds(length)}, ${seconds(unexcused)} of it without reason`);
 }
 
-const eventSchema = Joi.object<{ data: { completed_at: number } }>({
-  data: Joi.object({ completed_at: Joi.number().required() }).unknown(true).required(),
+const eventSchema = Joi.object<{ type: string; data: { id: string; completed_at: number } }>({
+  type: Joi.string().required(),
+  data: Joi.object({ id: Joi.string().required(), completed_at: Joi.number().required() }).unknown(true).required(),
 })
   .unknown(true)
   .required();
 
-/** How long each event took from the end of its task, in milliseconds, but for those of endpoints that hung. */
-function lagsOf({ receiver }: Evidence): number[] {
+/** How long each event took from the end of its task, but for those of endpoints that hung. */
+function lagsOf({ receiver }: Evidence): { readonly what: string; readonly lagMs: number }[] {
   return [...receiver.events.values()].flatMap(({ path, body, acceptedAtMs }) => {
     if (acceptedAtMs === null) return [];
-    const { data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
+    const { type, data } = Joi.attempt(JSON.parse(body), eventSchema, { convert: false });
     const endedAtMs = data.completed_at * 1000;
     const hung = receiver.hangs.some(
       (hang) => hang.path === path && hang.fromMs < acceptedAtMs && endedAtMs < hang.untilMs + MISTRUSTED_MS,
     );
-    return hung ? [] : [acceptedAtMs - endedAtMs];
+    return hung ? [] : [{ what: `${type} of ${data.id} at ${path}`, lagMs: acceptedAtMs - endedAtMs }];
   });
 }
 
-export const WAIT_CHECKS: readonly Check[] = [checkCreates, checkTexts];
+export const WAIT_CHECKS: readonly Check[] = [checkCreates, checkTexts, checkEvents];

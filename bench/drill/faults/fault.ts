@@ -1,26 +1,33 @@
 /** What a kind of fault is made of, and what it can be done to. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Scenario } from '../load/scenarios.ts';
 import type { Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
 import type { Receiver } from '../receiver.ts';
+import type { Stores } from '../stores.ts';
 
 /** What faults are done to. */
 export interface Stage {
   readonly members: readonly Member[];
-  /** The folder of the local store. */
-  readonly storeFolder: string;
+  readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
+  /** Of PostgreSQL itself, over no proxy. */
+  readonly databaseUrl: string;
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** What new media tasks are to make their upstream do. */
   readonly upstreams: { scenarios: readonly Scenario[] };
   /** The names of those to whom something is being done. */
   readonly struck: Set<string>;
+  /** What should have been done about a fault, and was not; a line each. */
+  readonly unheeded: string[];
 }
 
 /** One kind of fault, as the plan and the command line name it. */
 export interface FaultKind {
   /** For the usage. */
   readonly meaning: string;
+  /** Strikes before there are customers and again before they ask for anything, and never after that. */
+  readonly isFirst?: true;
   /** Within these bounds it lasts. */
   readonly leastMs: number;
   readonly mostMs: number;
@@ -69,6 +76,20 @@ export async function strikeThe(
   act: () => Promise<string>,
 ): Promise<string> {
   return strikeOne(stage, random, [{ name, isUp: () => true }], act);
+}
+
+const UNREADY_TIMEOUT_MS = 15_000;
+
+/** Puts it on record when a process does not say in time why it should not get requests. */
+export async function expectUnready({ unheeded }: Stage, { name, url }: Member, reason: string): Promise<void> {
+  const ask = async (): Promise<void> => {
+    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(UNREADY_TIMEOUT_MS) });
+    const text = await response.text();
+    if (response.status !== 503 || !text.includes(reason)) throw new Error(`${response.status} ${text}`);
+  };
+  await waitUntil(ask, { timeoutMs: UNREADY_TIMEOUT_MS, pauseMs: 200 }).catch((error: unknown) => {
+    unheeded.push(`${name} should not have been ready because of ${reason}: ${String(error)}`);
+  });
 }
 
 export function seconds(milliseconds: number): string {

@@ -1,9 +1,11 @@
 /** Every kind of fault, by the name by which it is asked for. */
+import { CLOCKS } from './clocks.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
+import { MONTHS } from './months.ts';
 import { CUT, DELAY, LOST, SILENCE } from './network.ts';
-import { STORE } from './store.ts';
+import { FULL, S3, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
 
@@ -19,7 +21,11 @@ export const FAULT_NAMES = [
   'cut',
   'delay',
   'lost',
+  'clocks',
+  'months',
   'store',
+  'full',
+  's3',
   'downloads',
   'submissions',
   'webhooks',
@@ -38,7 +44,11 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   cut: CUT,
   delay: DELAY,
   lost: LOST,
+  clocks: CLOCKS,
+  months: MONTHS,
   store: STORE,
+  full: FULL,
+  s3: S3,
   downloads: DOWNLOADS,
   submissions: SUBMISSIONS,
   webhooks: WEBHOOKS,

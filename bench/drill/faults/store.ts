@@ -1,4 +1,4 @@
-/** Outages of the local store, which every process writes to. */
+/** Outages of the stores to which results are written. */
 import { mkdir, rename, unlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,9 +17,41 @@ export const STORE: FaultKind = {
   strike: (stage, random, lastsMs) =>
     strikeThe(stage, random, 'store', async () => {
       const { path, words } = random.pick(OUTAGES);
-      const giveBack = await takeAway(join(stage.storeFolder, path));
+      const giveBack = await takeAway(join(stage.stores.folder, path));
       await sleep(lastsMs);
       await giveBack();
+      return `${words} for ${seconds(lastsMs)}`;
+    }),
+};
+
+export const FULL: FaultKind = {
+  meaning: 'the disk of the local store is full',
+  leastMs: 3_000,
+  mostMs: 20_000,
+  strike: (stage, random, lastsMs) =>
+    strikeThe(stage, random, 'store', async () => {
+      const giveBack = await stage.stores.disk?.fill();
+      await sleep(lastsMs);
+      await giveBack?.();
+      return `filled the disk of the store for ${seconds(lastsMs)}`;
+    }),
+};
+
+const SHUT_DOORS = [
+  { door: 'refusing', words: 'let S3 answer 503' },
+  { door: 'hanging', words: 'let S3 hang' },
+] as const;
+
+export const S3: FaultKind = {
+  meaning: 'the S3 store answers 503, or nothing',
+  leastMs: 3_000,
+  mostMs: 20_000,
+  strike: (stage, random, lastsMs) =>
+    strikeThe(stage, random, 's3', async () => {
+      const { door, words } = random.pick(SHUT_DOORS);
+      stage.stores.s3?.setDoor(door);
+      await sleep(lastsMs);
+      stage.stores.s3?.setDoor('open');
       return `${words} for ${seconds(lastsMs)}`;
     }),
 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { FAULT_NAMES, FAULTS } from '../../../bench/drill/faults/kinds.ts';
+import { FAULT_NAMES, type FaultName, FAULTS } from '../../../bench/drill/faults/kinds.ts';
 import { planFaults } from '../../../bench/drill/plan.ts';
 import { createRandom } from '../../../bench/drill/random.ts';
 
@@ -23,12 +23,16 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('gives every kind its turn before one has another', () => {
+  it('gives every kind its turn before one has another, and those that come first one turn', () => {
     fc.assert(
       fc.property(drills, ({ seed, faults, durationMs }) => {
         const plan = planFaults(createRandom(seed), { faults, durationMs, kinds: FAULT_NAMES });
-        const counts = FAULT_NAMES.map((name) => plan.filter(({ kind }) => kind === name).length);
+        const countsOf = (names: readonly FaultName[]): number[] =>
+          names.map((name) => plan.filter(({ kind }) => kind === name).length);
+        const counts = countsOf(FAULT_NAMES.filter((name) => FAULTS[name].isFirst !== true));
         expect(Math.max(...counts) - Math.min(...counts)).to.be.at.most(1);
+        const firsts = FAULT_NAMES.filter((name) => FAULTS[name].isFirst === true);
+        expect(countsOf(firsts)).to.deep.equal(firsts.map(() => 1));
       }),
     );
   });

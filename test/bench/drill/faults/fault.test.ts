@@ -7,10 +7,12 @@ const random = createRandom(1);
 function stageWith(): Stage {
   return {
     members: [],
-    storeFolder: '',
+    stores: { folder: '', disk: null, s3: null },
+    databaseUrl: '',
     receiver: { paths: () => [], hang: () => () => {} },
     upstreams: { scenarios: [] },
     struck: new Set(),
+    unheeded: [],
   };
 }
 

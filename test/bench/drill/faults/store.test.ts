@@ -18,10 +18,12 @@ describe('the outage of the store in a drill', () => {
     home = await mkdtemp(join(tmpdir(), 'genway-store-'));
     stage = {
       members: [],
-      storeFolder: join(home, 'files'),
+      stores: { folder: join(home, 'files'), disk: null, s3: null },
+      databaseUrl: '',
       receiver: { paths: () => [], hang: () => () => {} },
       upstreams: { scenarios: [] },
       struck: new Set(),
+      unheeded: [],
     };
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
@@ -29,7 +31,7 @@ describe('the outage of the store in a drill', () => {
   // Seeds of both ways in which the store is away.
   for (const seed of [1, 2, 3, 4]) {
     it(`lets nothing be written while it lasts, and leaves what was there: seed ${seed}`, async () => {
-      const { storeFolder: directory } = stage;
+      const { folder: directory } = stage.stores;
       await mkdir(directory);
       await writeFile(join(directory, 'kept.txt'), 'kept');
       const storage = createLocalStorage({ directory, publicUrl: 'http://localhost' });

@@ -1,5 +1,5 @@
 /**
- * A real S3 server for tests: moto (https://docs.getmoto.org), a Python package, installed once into the user's cache.
+ * A real S3 server for tests and drills: moto (https://docs.getmoto.org), a Python package, installed once into the user's cache.
  * Needs `python3` with pip on the PATH.
  */
 import { execFile, spawn } from 'node:child_process';
@@ -9,6 +9,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { childEnvironment } from '../../config.ts';
 
 export interface S3Server {
   /** `http://127.0.0.1:<port>` */
@@ -47,7 +48,7 @@ export async function s3ServerObstacle(): Promise<string | null> {
 export async function startS3Server(): Promise<S3Server> {
   if (!existsSync(INSTALLED_DIRECTORY)) await install();
   const server = spawn('python3', ['-c', SERVER_PROGRAM], {
-    env: { ...process.env, PYTHONPATH: INSTALLED_DIRECTORY },
+    env: { ...childEnvironment({}), PYTHONPATH: INSTALLED_DIRECTORY },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   const ended = new Promise<void>((resolve) => server.once('exit', () => resolve()));

@@ -1,0 +1,82 @@
+/** An S3 server behind a door that can be shut in two ways: it answers 503, or it does not answer. */
+import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { startS3Server } from '../stack/s3-server.ts';
+import type { Settings } from '../stack/stack.ts';
+
+export type Door = 'open' | 'refusing' | 'hanging';
+
+export interface S3Store {
+  /** What a process is told of it. */
+  readonly settings: Settings;
+  /** Whoever waits at a hanging door is turned away when it is set anew. */
+  setDoor(door: Door): void;
+  close(): Promise<void>;
+}
+
+const BUCKET = 'genway-drill';
+const REGION = 'us-east-1';
+const SLOW_DOWN = '<Error><Code>SlowDown</Code><Message>Reduce your request rate.</Message></Error>';
+/** The server looks at no signature, as long as there is one. */
+const ANYBODY = `AWS4-HMAC-SHA256 Credential=drill/20260101/${REGION}/s3/aws4_request, SignedHeaders=host, Signature=00`;
+const CREDENTIALS = { accessKeyId: 'drill', secretAccessKey: 'drill-secret' };
+
+export async function openS3Store(): Promise<S3Store> {
+  const server = await startS3Server();
+  const target = new URL(server.endpoint);
+  await fetch(`${server.endpoint}/${BUCKET}`, { method: 'PUT', headers: { authorization: ANYBODY } });
+  let door: Door = 'open';
+  const waiting = new Set<ServerResponse>();
+
+  const front = createServer((incoming, response) => {
+    if (door === 'open') {
+      void pass(incoming, response, target).catch(() => response.destroy());
+      return;
+    }
+    // The body is read all the same, as a store in trouble does.
+    incoming.resume();
+    if (door === 'hanging') waiting.add(response);
+    else response.writeHead(503, { 'content-type': 'application/xml' }).end(SLOW_DOWN);
+  });
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve));
+  const address = front.address();
+  if (address === null || typeof address === 'string') throw new Error('the door has no port');
+  const endpoint = `http://127.0.0.1:${address.port}`;
+  return {
+    settings: {
+      GENWAY_STORAGE: 's3',
+      GENWAY_S3_BUCKET: BUCKET,
+      GENWAY_S3_REGION: REGION,
+      GENWAY_S3_ENDPOINT: endpoint,
+      GENWAY_S3_PUBLIC_URL: `${endpoint}/${BUCKET}`,
+      GENWAY_S3_FORCE_PATH_STYLE: 'true',
+      GENWAY_S3_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      GENWAY_S3_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    },
+    setDoor: (next) => {
+      door = next;
+      for (const response of waiting) response.destroy();
+      waiting.clear();
+    },
+    close: async () => {
+      await new Promise<void>((resolve) => {
+        front.close(() => resolve());
+        front.closeAllConnections();
+      });
+      await server.close();
+    },
+  };
+}
+
+async function pass(incoming: IncomingMessage, response: ServerResponse, { hostname, port }: URL): Promise<void> {
+  const { method, url, headers } = incoming;
+  // Whoever fetches a result signs nothing.
+  const signed = { authorization: ANYBODY, ...headers };
+  const outgoing = request({ hostname, port, method, path: url, headers: signed });
+  const answered = new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.once('response', resolve).once('error', reject);
+  });
+  const [answer] = await Promise.all([answered, pipeline(incoming, outgoing)]);
+  response.writeHead(answer.statusCode ?? 502, answer.headers);
+  await pipeline(answer, response);
+}

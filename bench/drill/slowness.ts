@@ -1,0 +1,37 @@
+/** How much slower a machine is than it would be for one alone, because more wants its cores than it has. */
+
+export interface SlownessWatch {
+  /** Ends it. @returns how long work took that takes 1 without company */
+  stop(): number;
+}
+
+const EVERY_MS = 500;
+/** Of a core's time, spent at each look. */
+const BURNT_MS = 10;
+
+export function watchSlowness(): SlownessWatch {
+  let passedMs = 0;
+  let workedMs = 0;
+  const timer = setInterval(() => {
+    const { passed, worked } = burn();
+    passedMs += passed;
+    workedMs += worked;
+  }, EVERY_MS).unref();
+  return {
+    stop: () => {
+      clearInterval(timer);
+      return workedMs === 0 ? 1 : Math.max(passedMs / workedMs, 1);
+    },
+  };
+}
+
+/** Works for a while. @returns how long it took, and how long a core worked on it, in milliseconds */
+function burn(): { passed: number; worked: number } {
+  const beganAt = performance.now();
+  const before = process.cpuUsage();
+  for (;;) {
+    const { user, system } = process.cpuUsage(before);
+    const worked = (user + system) / 1000;
+    if (worked >= BURNT_MS) return { passed: performance.now() - beganAt, worked };
+  }
+}

@@ -1,0 +1,59 @@
+/**
+ * Where the results of a drill are kept: on a disk of its own, so that it can be full, or in an S3 server, or, when faults of both
+ * kinds are asked for, with every second worker there and the others here, as while a deployment moves its store.
+ */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { s3ServerObstacle } from '../stack/s3-server.ts';
+import type { Settings } from '../stack/stack.ts';
+import type { FaultName } from './faults/kinds.ts';
+import { openS3Store, type S3Store } from './s3-store.ts';
+import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
+
+export interface Stores {
+  /** Of the local store. */
+  readonly folder: string;
+  /** On which the local store is; null where it has none of its own. */
+  readonly disk: SmallDisk | null;
+  /** Null when it is not asked for, or cannot be had. */
+  readonly s3: S3Store | null;
+  /** Of the processes of that name. */
+  settingsOf(process: string): Settings;
+  close(): Promise<void>;
+}
+
+const LOCAL_KINDS: readonly FaultName[] = ['store', 'full'];
+const EVERY_SECOND_WORKER = /^worker-\d*[02468]$/;
+
+/** @param report gets a line for each store that is asked for and cannot be had */
+export async function openStores(
+  home: string,
+  kinds: readonly FaultName[],
+  report: (line: string) => void,
+): Promise<Stores> {
+  const place = join(home, 'disk');
+  await mkdir(place);
+  const disk = kinds.includes('full') ? await mountSmallDisk(place) : null;
+  if (kinds.includes('full') && disk === null) report('full is left out: only root can mount a disk, on Linux');
+  const obstacle = kinds.includes('s3') ? await s3ServerObstacle() : 'not asked for';
+  if (kinds.includes('s3') && obstacle !== null) report(`s3 is left out: it ${obstacle}`);
+  const s3 = obstacle === null ? await openS3Store() : null;
+  const isMixed = kinds.some((kind) => LOCAL_KINDS.includes(kind));
+  const folder = join(place, 'files');
+  return {
+    folder,
+    disk,
+    s3,
+    settingsOf: (process) =>
+      s3 !== null && (!isMixed || EVERY_SECOND_WORKER.test(process)) ? s3.settings : { GENWAY_STORAGE_FOLDER: folder },
+    close: async () => {
+      await s3?.close();
+      disk?.unmount();
+    },
+  };
+}
+
+/** The kinds of faults of which there is something that they could strike. */
+export function possibleKinds(kinds: readonly FaultName[], { disk, s3 }: Stores): readonly FaultName[] {
+  return kinds.filter((kind) => (kind !== 'full' || disk !== null) && (kind !== 's3' || s3 !== null));
+}
