@@ -119,7 +119,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof SilentConnectionError) return true;
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string') return LOST_CODES.has(error.code);
-  return LOST_MESSAGES.some((message) => error.message.startsWith(message));
+  return says(error, LOST_MESSAGES);
 }
 
 /** The server ends the session: it is told to, or the transaction was idle. */
@@ -134,7 +134,7 @@ export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseError) return UNAVAILABLE_STATES.has(error.code ?? '');
   if (!(error instanceof Error)) return false;
   if ('code' in error && typeof error.code === 'string') return UNREACHABLE_CODES.has(error.code);
-  return UNREACHABLE_MESSAGES.some((message) => error.message.startsWith(message));
+  return says(error, UNREACHABLE_MESSAGES);
 }
 
 /** Limits of the server, and a server that is not up. */
@@ -142,6 +142,11 @@ const UNAVAILABLE_STATES: ReadonlySet<string> = new Set(['57014', '55P03', '57P0
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND']);
 /** As the pools and the driver word them. */
 const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];
+
+/** The query builder puts the statement before what the driver said. */
+function says({ message }: Error, beginnings: readonly string[]): boolean {
+  return beginnings.some((beginning) => message.startsWith(beginning) || message.includes(` - ${beginning}`));
+}
 
 /** Does something again that failed with its connection. It must be such that once and twice are the same. */
 export async function againIfLost<Result>(work: () => Promise<Result>): Promise<Result> {

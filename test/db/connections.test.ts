@@ -1,6 +1,7 @@
 import { expect } from 'chai';
-import { againIfLost, isConnectionLost, SilentConnectionError } from '../../db/connections.ts';
+import { againIfLost, isConnectionLost, isUnavailable, SilentConnectionError } from '../../db/connections.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { rejectionOf } from '../support/rejection.ts';
 import { startTcpProxy, type TcpProxy } from '../../bench/stack/tcp-proxy.ts';
@@ -69,6 +70,25 @@ describe('db/connections', () => {
     const answer = againIfLost(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
     setTimeout(() => proxy.reset(), 100);
     expect((await answer).rows).to.deep.equal([{ two: 2 }]);
+  });
+
+  it('tells by the error of a statement whose connection was closed that it is lost, however it is put', async () => {
+    await database.raw('SELECT 1');
+    const failed = rejectionOf(database.select(database.raw('pg_sleep(5)')));
+    await waitUntil(
+      async () => {
+        const { rows } = await testDatabase.database.raw(
+          `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%pg_sleep(5)%' AND wait_event = 'PgSleep'`,
+        );
+        expect(rows).to.have.length(1);
+      },
+      { timeoutMs: 5_000 },
+    );
+    await proxy.close();
+    const error = await failed;
+    expect(error.message).to.include('select pg_sleep(5)').and.to.include('Connection terminated');
+    expect(isConnectionLost(error)).to.equal(true);
+    expect(isUnavailable(error)).to.equal(true);
   });
 
   it('does nothing again that was refused', async () => {
