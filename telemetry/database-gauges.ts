@@ -1,14 +1,14 @@
-/** Measurements that are read from the database whenever Prometheus asks. */
+/** Measurements that are read from the database on each scrape. */
 import { Gauge, type Registry } from 'prom-client';
 import type { Database } from '../db/database.ts';
 import { type Backlog, readBacklog } from '../db/queries/backlog.ts';
 import { type BooksState, readBooksState } from '../db/queries/books-state.ts';
 
-/** How the connections of a process are used. */
+/** Measures how a process uses its connections. */
 export function watchPool(registry: Registry, database: Database): void {
   const gauge = new Gauge({
     name: 'genway_database_connections',
-    help: 'Connections of this process to PostgreSQL: used, free, and how many queries wait for one',
+    help: 'Connections of this process to PostgreSQL: used, free, and the number of queries waiting for one',
     labelNames: ['state'],
     registers: [registry],
     collect: () => {
@@ -20,7 +20,7 @@ export function watchPool(registry: Registry, database: Database): void {
   });
 }
 
-/** The part of knex's pool that is read here: https://github.com/vincit/tarn.js#usage. */
+/** The part of knex's pool that is used here: https://github.com/vincit/tarn.js#usage. */
 interface Pool {
   numUsed(): number;
   numFree(): number;
@@ -37,15 +37,15 @@ const BACKLOG: Gauges<Backlog> = {
     read: ({ unstarted }) => unstarted,
   },
   genway_tasks_oldest_unstarted_seconds: {
-    help: 'Age of the oldest of them; 0 when there is none',
+    help: 'Age of the oldest media task that has not been started; 0 if there is none',
     read: ({ oldestUnstartedSeconds }) => oldestUnstartedSeconds,
   },
   genway_tasks_overdue: {
-    help: 'Media tasks that have not ended although their deadline has passed',
+    help: 'Media tasks whose deadline has passed but that have not ended',
     read: ({ overdue }) => overdue,
   },
   genway_tasks_reserved_usd: {
-    help: 'USD that running media tasks hold',
+    help: 'USD reserved by running media tasks',
     read: ({ reservedUsd }) => reservedUsd,
   },
   genway_deliveries_unstarted: {
@@ -75,8 +75,9 @@ const BOOKS: Gauges<BooksState> = {
 };
 
 /**
- * What waits in the database, and how the books stand: the same numbers whichever process is asked, so take the maximum over
- * processes, not the sum. When the database does not answer these measurements are missing and the others are still told.
+ * What waits in the database, and how the books stand: the same numbers whichever process is asked, so take the maximum
+ * over processes, not the sum. When the database does not answer these measurements are missing and the others are
+ * still told.
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);

@@ -1,4 +1,4 @@
-/** Whether a process should get requests. */
+/** Decides whether a process should receive requests. */
 import type { Database } from '../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
 import { pendingMigrations } from '../db/migrate.ts';
@@ -6,16 +6,16 @@ import { ensurePartitions, lacksPartitions } from '../db/partitions.ts';
 
 export interface HealthDependencies {
   readonly database: Database;
-  /** One of its own when absent. */
+  /** When absent, one is created. */
   readonly clock?: DatabaseClock | undefined;
-  /** Each makes a round trip over one more pool that serves. */
+  /** Each makes a round trip through another pool that serves requests. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   readonly isTemporalReachable: () => Promise<boolean>;
 }
 
-/** As it is told to whoever asks. */
+/** The answer to a readiness probe. */
 export interface Readiness {
-  /** `degraded`: without Temporal tasks are still created, and start when it is back. */
+  /** `degraded`: without Temporal, tasks are still created, and start when it is back. */
   readonly status: 'ready' | 'degraded' | 'not_ready';
   readonly database: DatabaseHealth;
   readonly temporal: 'ok' | 'unreachable';
@@ -23,13 +23,13 @@ export interface Readiness {
 
 type DatabaseHealth = 'ok' | 'unreachable' | 'migrations_pending' | 'partitions_missing' | 'clocks_differ';
 
-/** What the process plans and signs would be wrong by as much, should the next measurement fail. */
+/** If the next measurement fails, times that the process plans or signs could be wrong by this much. */
 const MAX_CLOCK_DIFFERENCE_MS = 30_000;
 
-/** A probe that has to wait longer gives up. */
+/** How long a probe waits for the database. */
 const DATABASE_TIMEOUT_MS = 3_000;
 
-/** Looks at what the process depends on, each time it is called. Never throws. */
+/** Checks what the process depends on, each time it is called. Never throws. */
 export function createHealthCheck({
   database,
   clock = createDatabaseClock(database),
@@ -39,12 +39,12 @@ export function createHealthCheck({
   let isMigrated = false;
 
   async function checkDatabase(): Promise<DatabaseHealth> {
-    // Migrations are never taken back under a running process, so one look that finds none missing is enough.
+    // Migrations are never reverted under a running process, so once none is missing there is no need to check again.
     if (!isMigrated) isMigrated = (await pendingMigrations(database)).length === 0;
     if (!isMigrated) return 'migrations_pending';
     const [lacks] = await Promise.all([lacksPartitions(database), clock.measure(), ...pings.map((ping) => ping())]);
     if (lacks) {
-      // Nobody else may come to do it, while nothing is sent here.
+      // While this process receives no requests, nothing else might create them.
       ensurePartitions(database).catch(() => undefined);
       return 'partitions_missing';
     }

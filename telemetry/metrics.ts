@@ -1,18 +1,19 @@
 /**
- * What a process tells Prometheus about itself. The rest of the code reports what happened in its own words; names, labels
- * and buckets are decided here. Labels take their values from short lists only: no account, task, key or address is one.
+ * The metrics that a process reports to Prometheus. The rest of the code reports events in its own words; names, labels
+ * and buckets are decided here. Label values come from short lists only: no account, task, key or address is ever a
+ * label.
  */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { toUsdNumber } from '../domain/money.ts';
 import type { Task } from '../domain/task.ts';
 
 export interface Metrics {
-  /** Where further measurements of the process are registered. */
+  /** For registering further metrics of the process. */
   readonly registry: Registry;
   /** @param route the pattern that the path matched */
   requestEnded(request: { method: string; route: string; status: number; seconds: number }): void;
   /**
-   * @param upstream of a text model, by its name
+   * @param upstream the name of a text model's upstream
    * @param outcome the status of its answer, `unreachable`, or `cancelled`
    * @param seconds until the answer began
    */
@@ -25,40 +26,40 @@ export interface Metrics {
    * @param decision what became of the request: `answered`, `next`, `refused`, `broken` or `cancelled`
    */
   upstreamAttempted(attempt: { upstream: string; model: string; fault: string; decision: string }): void;
-  /** @param upstream that reported more tokens than it can have used */
+  /** @param upstream the upstream that reported more tokens than it can have used */
   usageClamped(upstream: string): void;
-  /** @param task as it stands after its ending */
+  /** @param task the task as it ended */
   taskEnded(task: Pick<Task, 'model' | 'status' | 'failure' | 'price'>): void;
-  /** The answer to a submission was lost, or made no sense. @param upstream of media, by its name */
+  /** The answer to a submission was lost or made no sense. @param upstream the name of a media upstream */
   submissionUnclear(upstream: string): void;
-  /** It is known, or was given up to learn, what became of a submission. */
+  /** The outcome of a submission is known, or finding it out has been given up. */
   submissionSettled(
     upstream: string,
     settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
   ): void;
-  /** @param outcome what became of the delivery: `delivered`, `pending` or `failed` */
+  /** @param outcome the delivery's status after the attempt: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
   /** Whether results can be stored. */
   storageChanged(isAvailable: boolean): void;
   /** @param batch the name of the batcher */
   batchFlushed(batch: string, items: number): void;
-  /** Adds measurements that something else in the process writes in Prometheus' text format. */
+  /** Adds metrics that another part of the process provides in Prometheus' text format. */
   addSource(read: () => Promise<string>): void;
-  /** Everything, in Prometheus' text format. */
+  /** All metrics, in Prometheus' text format. */
   render(): Promise<string>;
 }
 
 const SECONDS_BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 100, 300];
 const ITEMS_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500];
 
-/** What https://prometheus.io/docs/instrumenting/exposition_formats/ calls the text-based format. */
+/** The text-based format of https://prometheus.io/docs/instrumenting/exposition_formats/. */
 export const METRICS_CONTENT_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 
-/** What whoever asks for them with another token reads. */
+/** The answer to a request with a wrong token. */
 export const METRICS_REFUSAL =
-  'The metrics token is wrong. It is the value of GENWAY_METRICS_TOKEN, or else of GENWAY_ADMIN_TOKEN.';
+  'The metrics token is wrong. Send the value of GENWAY_METRICS_TOKEN or, if that is not set, of GENWAY_ADMIN_TOKEN.';
 
-/** Metrics of their own, so that several can live in one process. */
+/** Creates a separate registry, so that one process can have several. */
 export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
@@ -93,19 +94,19 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** What is counted and measured. */
+/** Creates the counters, gauges and histograms. */
 function createInstruments(registers: Registry[]) {
   return {
     requests: new Histogram({
       name: 'genway_http_request_duration_seconds',
-      help: 'HTTP requests: from their arrival to the last byte of the answer',
+      help: 'Duration of HTTP requests, from arrival to the last byte of the response',
       labelNames: ['method', 'route', 'status'],
       buckets: SECONDS_BUCKETS,
       registers,
     }),
     upstreams: new Histogram({
       name: 'genway_text_upstream_response_seconds',
-      help: 'Calls of upstreams of text models until their answer begins, by its status, unreachable or cancelled',
+      help: 'Time until upstreams of text models begin to answer, by status of the answer, unreachable or cancelled',
       labelNames: ['upstream', 'outcome'],
       buckets: SECONDS_BUCKETS,
       registers,
@@ -124,7 +125,7 @@ function createInstruments(registers: Registry[]) {
     }),
     tasks: new Counter({
       name: 'genway_tasks_ended_total',
-      help: 'Media tasks that ended, by how: succeeded, or their error code',
+      help: 'Media tasks that have ended, by outcome: succeeded or the error code',
       labelNames: ['model', 'outcome'],
       registers,
     }),
@@ -135,24 +136,24 @@ function createInstruments(registers: Registry[]) {
     }),
     refunded: new Counter({
       name: 'genway_tasks_refunded_usd_total',
-      help: 'USD that media tasks had reserved and gave back',
+      help: 'USD refunded for media tasks',
       registers,
     }),
     submissions: new Counter({
       name: 'genway_media_submissions_total',
-      help: 'Submissions of media tasks to upstreams, by their outcome and how it was learnt',
+      help: 'Submissions of media tasks to upstreams, by outcome and how it became known',
       labelNames: ['upstream', 'outcome', 'learnt_from'],
       registers,
     }),
     unclear: new Counter({
       name: 'genway_media_submissions_unclear_total',
-      help: 'Submissions of media tasks whose answer was lost: their outcome is found out, or given up',
+      help: 'Submissions of media tasks whose answer was lost; their outcome is then found out or given up',
       labelNames: ['upstream'],
       registers,
     }),
     orphaned: new Counter({
       name: 'genway_orphaned_submissions_total',
-      help: 'Submissions of media tasks whose outcome was given up: the upstream may have rendered them for nobody',
+      help: 'Submissions of media tasks whose outcome was given up; the upstream may have rendered them in vain',
       labelNames: ['upstream'],
       registers,
     }),
@@ -164,18 +165,18 @@ function createInstruments(registers: Registry[]) {
     }),
     attempts: new Counter({
       name: 'genway_webhook_attempts_total',
-      help: 'Attempts to deliver an event, by what became of the delivery: delivered, pending (tried again later) or failed',
+      help: 'Attempts to deliver an event, by status of the delivery: delivered, pending (will be tried again) or failed',
       labelNames: ['outcome'],
       registers,
     }),
     storageAway: new Gauge({
       name: 'genway_storage_away',
-      help: 'Whether the store of results cannot be written, as the process last saw it: 1 or 0',
+      help: '1 if, as far as this process knows, the store of results cannot be written; otherwise 0',
       registers,
     }),
     batches: new Histogram({
       name: 'genway_batch_items',
-      help: 'How many calls shared one database round trip',
+      help: 'Number of calls that shared one database round trip',
       labelNames: ['batch'],
       buckets: ITEMS_BUCKETS,
       registers,

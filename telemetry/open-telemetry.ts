@@ -1,7 +1,7 @@
 /**
- * Traces by OpenTelemetry, sent to a collector as OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/). Loaded only
- * where they are wanted: see tracing.ts. Attributes hold ids, names, statuses and kinds of errors; the messages of errors
- * stay out, since upstreams may quote a prompt in them.
+ * OpenTelemetry traces, sent to a collector as OTLP over HTTP (https://opentelemetry.io/docs/specs/otlp/). Loaded only
+ * when traces are wanted: see tracing.ts. Attributes contain ids, names, statuses and kinds of errors, but no error
+ * messages, in which upstreams may quote a prompt.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
@@ -42,7 +42,7 @@ export interface OpenTelemetrySettings {
   readonly ratio: number;
 }
 
-/** A collector that takes longer loses what it was sent; it must hold up nothing. */
+/** What a collector has not accepted by then is dropped: it must not hold anything up. */
 const EXPORT_TIMEOUT_MS = 5_000;
 
 const propagator = new W3CTraceContextPropagator();
@@ -88,7 +88,7 @@ function startRequest(tracer: Tracer, { method = '', headers }: IncomingMessage,
     const { statusCode, writableFinished } = response;
     span.setAttribute('http.response.status_code', statusCode);
     if (statusCode >= 500 || !writableFinished) span.setStatus({ code: SpanStatusCode.ERROR });
-    // Whoever else listens may still have something to say of it.
+    // Other listeners may still add to the span.
     queueMicrotask(() => span.end());
   });
   return span;
@@ -98,7 +98,7 @@ function describeRequest(span: Span | undefined, { route, requestId, accountId, 
   span?.setAttributes({ 'http.route': route, ...idsOf({ requestId, accountId, taskId }) });
 }
 
-/** The attributes of the ids that are known. */
+/** The known ids, as attributes. */
 function idsOf({ requestId, accountId, taskId }: Partial<RequestFacts>): Attributes {
   return {
     ...(requestId !== undefined && { 'genway.request_id': requestId }),
@@ -125,7 +125,7 @@ function activityInterceptor(tracer: Tracer): ActivityInterceptorsFactory {
     inbound: {
       execute: (input, next) => {
         const parent = contextOf(input.headers);
-        // Of a workflow that is in no trace.
+        // The workflow is not part of a trace.
         if (parent === null) return next(input);
         const attributes = {
           'temporal.workflow_id': info.workflowExecution?.workflowId ?? '',
@@ -140,7 +140,7 @@ function activityInterceptor(tracer: Tracer): ActivityInterceptorsFactory {
   });
 }
 
-/** The span of a workflow is known only when it has ended, but its steps have named it as their parent before. */
+/** A workflow's span is created when it has ended, although its steps have already named it as their parent. */
 function workflowSpans(tracer: Tracer, ids: Ids): WorkflowSpanSinks {
   return {
     tracing: {
@@ -165,8 +165,8 @@ function workflowSpans(tracer: Tracer, ids: Ids): WorkflowSpanSinks {
 }
 
 /**
- * Every request to the provider carries the trace. Those that change something there have a span of their own; polls and
- * downloads are what their step consists of, and there may be thousands.
+ * Every request to the provider carries the trace. Requests that change something there have their own span; polls and
+ * downloads do not, since their step consists of them and there may be thousands.
  */
 function withTraceparent(tracer: Tracer, name: string, dispatcher: Dispatcher): Dispatcher {
   return dispatcher.compose((dispatch) => (options, handler) => {
@@ -185,7 +185,7 @@ function withTraceparent(tracer: Tracer, name: string, dispatcher: Dispatcher): 
   });
 }
 
-/** Clients of providers give their headers by name; the other forms that undici takes are passed on as they are. */
+/** Provider clients give headers by name; the other forms that undici accepts are passed on unchanged. */
 function withHeaders(options: Dispatcher.DispatchOptions, carried: Context): Dispatcher.DispatchOptions {
   const headers = options.headers ?? {};
   if (Symbol.iterator in headers) return options;
@@ -214,7 +214,7 @@ function reportTo(span: Span, handler: Dispatcher.DispatchHandler): Dispatcher.D
   };
 }
 
-/** Runs an action as what the span is about, and ends the span with it. */
+/** Runs an action within the span, and ends the span with it. */
 async function within<Result>(span: Span, action: () => Promise<Result>): Promise<Result> {
   try {
     return await context.with(trace.setSpan(context.active(), span), action);
@@ -231,18 +231,18 @@ function fail(span: Span, errorType: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
-/** The code of a business failure, or the name of what was thrown. */
+/** The code of a business failure, or else the name of the error. */
 function kindOf(error: unknown): string {
   if (!(error instanceof Error)) return 'Error';
   return 'type' in error && typeof error.type === 'string' ? error.type : error.name;
 }
 
-/** What a workflow is started with, so that it goes on in the trace of the active span. */
+/** The headers with which a workflow continues the trace of the active span. */
 function activeHeaders(): Headers {
   return { [TRACE_HEADER]: defaultPayloadConverter.toPayload(inject(context.active())) };
 }
 
-/** The trace that a workflow has handed on; null when it is in none. */
+/** The trace that a workflow has passed on; null if it is not part of one. */
 function contextOf(headers: Headers): Context | null {
   const header = headers[TRACE_HEADER];
   const carrier = readCarrier(header && defaultPayloadConverter.fromPayload(header));
@@ -253,7 +253,7 @@ function extract(traceparent: string): Context {
   return propagator.extract(ROOT_CONTEXT, { traceparent }, defaultTextMapGetter);
 }
 
-/** The headers that tell of a trace. */
+/** The headers that carry a trace. */
 function inject(carried: Context): Record<string, string> {
   const headers: Record<string, string> = {};
   propagator.inject(carried, headers, defaultTextMapSetter);
@@ -261,7 +261,7 @@ function inject(carried: Context): Record<string, string> {
 }
 
 interface Ids extends IdGenerator {
-  /** Gives the span that `start` starts that id. */
+  /** Gives the span that `start` creates this id. */
   withSpanId(spanId: string, start: () => Span): Span;
 }
 

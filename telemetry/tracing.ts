@@ -1,6 +1,6 @@
 /**
- * Traces: which request, workflow, step and provider call belong together. Off unless the configuration names a collector;
- * then nothing of OpenTelemetry is loaded, and what stands in for it does nothing.
+ * Traces show which requests, workflows, steps and provider calls belong together. Unless the configuration names a
+ * collector, they are off: nothing of OpenTelemetry is loaded, and a substitute that does nothing takes its place.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { WorkflowClientInterceptor } from '@temporalio/client';
@@ -11,9 +11,9 @@ import type { WorkflowSpan } from '../domain/trace-context.ts';
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => Promise<unknown>;
 
-/** What may be told of a request: never its words, its headers or its query. */
+/** What a trace may contain of a request: never its body, headers or query. */
 export interface RequestFacts {
-  /** The pattern that the path matched. */
+  /** The route pattern that the path matched. */
   readonly route: string;
   readonly requestId: string;
   readonly accountId?: string | undefined;
@@ -21,31 +21,31 @@ export interface RequestFacts {
 }
 
 export interface Tracing {
-  /** Gives every request a span, in the trace that its `traceparent` names or in one of its own. */
+  /** Gives every request a span, in the trace that its `traceparent` names or in a new one. */
   serve(handler: Handler): Handler;
-  /** Adds to the span of the request that is being answered. */
+  /** Adds to the span of the request being answered. */
   describeRequest(response: ServerResponse, facts: RequestFacts): void;
-  /** For clients of Temporal: workflows begin in the trace of whoever starts them. */
+  /** For Temporal clients: workflows join the trace in which they are started. */
   readonly clientInterceptors: WorkflowClientInterceptor[];
-  /** For workers: activities go on in the trace of their workflow, and workflows that have ended have their span. */
+  /** For workers: activities continue their workflow's trace, and workflows get a span when they have ended. */
   readonly workerOptions: Pick<WorkerOptions, 'interceptors' | 'sinks'>;
-  /** Sends the trace along with the requests to a provider. */
+  /** Adds the trace to requests to a provider. */
   provider(name: string, dispatcher: Dispatcher): Dispatcher;
-  /** Sends what has not been sent yet. */
+  /** Sends the spans that have not been sent yet. */
   close(): Promise<void>;
 }
 
-/** Where the traces go, and how many of them. */
+/** Where traces are sent, and how many. */
 export interface TracingSettings {
   /** Address of an OTLP/HTTP collector, without `/v1/traces`. */
   readonly endpoint: string | undefined;
-  /** The part of all new traces that is kept, from 0 to 1. */
+  /** The fraction of new traces that is kept, from 0 to 1. */
   readonly ratio: number;
 }
 
 export type WorkflowSpanSinks = InjectedSinks<Sinks & { tracing: { workflowEnded(span: WorkflowSpan): void } }>;
 
-/** A workflow may have been started by a process that traces; its worker need not. */
+/** For workers without tracing, whose workflows may have been started by a process with tracing. */
 export const IGNORED_WORKFLOW_SPANS: WorkflowSpanSinks = { tracing: { workflowEnded: { fn: () => {} } } };
 
 export const NO_TRACING: Tracing = {
@@ -57,7 +57,7 @@ export const NO_TRACING: Tracing = {
   close: async () => {},
 };
 
-/** @param process what traces call this process, such as `api` */
+/** @param process the name of this process in traces, such as `api` */
 export async function openTracing(process: string, { endpoint, ratio }: TracingSettings): Promise<Tracing> {
   if (endpoint === undefined) return NO_TRACING;
   const { startOpenTelemetry } = await import('./open-telemetry.ts');
