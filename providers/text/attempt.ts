@@ -34,6 +34,8 @@ export interface FailedAttempt {
   readonly hadBegun: boolean;
 }
 
+/** Timers know no longer ones. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** An upstream that has said nothing for so long when nobody waits any more is a silent one. Whole answers come late. */
 const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 
@@ -49,20 +51,21 @@ export async function attempt<Prepared extends PreparedRequest>(
   prepared: Prepared,
   reader: AnswerReader<Prepared>,
   limitMs: number | null,
+  nowMs: () => number,
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
-  const startedAtMs = Date.now();
+  const startedAtMs = nowMs();
   const trial = health.start(startedAtMs);
   const answer = new Answer(signal);
   const isSilent = (): boolean =>
-    !prepared.hasHeard() && Date.now() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
+    !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];
   const noteLeaving = (): void => {
-    if (isSilent()) trial.failed('silent', Date.now(), null);
+    if (isSilent()) trial.failed('silent', nowMs(), null);
   };
   const expire = (): void => {
     if (!prepared.hasHeard()) answer.giveUp(new UpstreamError(SILENT));
   };
-  const timer = limitMs === null ? undefined : setTimeout(expire, limitMs);
+  const timer = limitMs === null ? undefined : setTimeout(expire, Math.min(limitMs, LONGEST_TIMER_MS));
   left.addEventListener('abort', noteLeaving);
   let hadBegun = false;
   try {
@@ -71,11 +74,11 @@ export async function attempt<Prepared extends PreparedRequest>(
     hadBegun = true;
     trial.begun();
     await reader.readOn(answer, prepared);
-    trial.ended(Date.now());
+    trial.ended(nowMs());
     return null;
   } catch (error) {
     const fault = signal.aborted ? (isSilent() ? 'silent' : null) : faultOf(error);
-    noteFailure(trial, fault, error);
+    noteFailure(trial, fault, error, nowMs());
     return { error, fault, hadBegun };
   } finally {
     clearTimeout(timer);
@@ -84,10 +87,10 @@ export async function attempt<Prepared extends PreparedRequest>(
   }
 }
 
-function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknown): void {
+function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknown, nowMs: number): void {
   if (fault === null) return trial.released();
   const askedSeconds = error instanceof UpstreamError ? error.askedWaitSeconds : null;
-  trial.failed(fault, Date.now(), askedSeconds === null ? null : askedSeconds * 1000);
+  trial.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
 }
 
 /** Errors of answers that began as a success and were none. */

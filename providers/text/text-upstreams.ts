@@ -91,6 +91,7 @@ export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
   silenceTimeoutMs: number,
   observer: TextUpstreamObserver,
+  nowMs: () => number = Date.now,
 ): TextUpstreams {
   const board = new HealthBoard();
   const upstreams = new Map(settings.map((upstream) => [upstream.name, upstream]));
@@ -109,24 +110,24 @@ export function createTextUpstreams(
     serves: (route) => endpointOf(route) !== undefined,
 
     call: async (call) => {
-      const startedAtMs = Date.now();
+      const startedAtMs = nowMs();
       const ways = orderWays(call.routes, keysOf, call.affinity);
       const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
       for (;;) {
-        const step = nextStep(call, walk);
+        const step = nextStep(call, walk, nowMs);
         const endpoint = step && endpointOf(step.way.route);
-        if (!step || !endpoint) throw walk.refusal(Date.now());
+        if (!step || !endpoint) throw walk.refusal(nowMs());
         const { way, prepared } = step;
-        const attemptedAtMs = Date.now();
+        const attemptedAtMs = nowMs();
         const leftMs = walk.leftMs(attemptedAtMs);
         // A whole answer says nothing until it is there, and has all the time that the first has.
         const limitMs = call.streamed ? Math.min(limitOf(way) ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
-        const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs);
+        const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
         const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
         observer.attempted({
           ...describe(call.requestId, way, failure, keysOf(way.route)),
-          decision: decisionOn(failure, goesOn && walk.hasNext(Date.now()), call),
-          seconds: (Date.now() - attemptedAtMs) / 1000,
+          decision: decisionOn(failure, goesOn && walk.hasNext(nowMs()), call),
+          seconds: (nowMs() - attemptedAtMs) / 1000,
         });
         if (failure === null) return;
         if (!goesOn) throw tellable(failure.error, way, keysOf(way.route));
@@ -172,8 +173,9 @@ function openEndpoints(
 function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
   call: TextCall<Route, Prepared>,
   walk: Walk<Route>,
+  nowMs: () => number,
 ): { readonly way: Way<Route>; readonly prepared: Prepared } | null {
-  for (let way = walk.next(Date.now()); way !== null; way = walk.next(Date.now())) {
+  for (let way = walk.next(nowMs()); way !== null; way = walk.next(nowMs())) {
     try {
       return { way, prepared: call.prepare(way.route, way.key) };
     } catch (error) {

@@ -13,7 +13,8 @@ const SECRETS: readonly RegExp[] = [
   /[\w-]*\*{3,}[\w-]*/g,
 ];
 /** What clients wrote and the upstream repeats. */
-const LONG_QUOTE = /(["'`])(?:(?!\1).){40,}\1?/g;
+const QUOTE = /(?<!\w)(["'`])((?:(?!\1(?!\w)).)*)\1?/g;
+const LONG_QUOTE = 40;
 const ADDRESS = /\bhttps?:\/\/\S+/gi;
 const EMAIL = /[\w.+-]+@[\w-]+\.[\w.-]+/g;
 const HOST = /\b(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)+(?=:\d)|localhost)(?::\d+)?/gi;
@@ -38,7 +39,7 @@ const VENDORS =
  * @param secrets what must not stand in it, whatever it looks like
  */
 export function lineForOperators(told: string, secrets: readonly string[]): string {
-  return cut(withoutSecrets(told, secrets));
+  return cut(withoutLongQuotes(withoutSecrets(told, secrets)));
 }
 
 /**
@@ -52,7 +53,7 @@ export function wordsForClient(told: string, model: string, secrets: readonly st
     .replaceAll(ADDRESS, '')
     .replaceAll(EMAIL, '')
     .replaceAll(HOST, '')
-    .replaceAll(model, 'the model')
+    .replaceAll(wordOf(model), 'the model')
     .replaceAll(VENDORS, 'the model')
     .replaceAll(/\s+/g, ' ')
     .trim();
@@ -66,7 +67,18 @@ function withoutSecrets(told: string, secrets: readonly string[]): string {
     .trim();
   for (const secret of secrets) if (secret !== '') line = line.replaceAll(secret, '[secret]');
   for (const secret of SECRETS) line = line.replaceAll(secret, '[secret]');
-  return line.replaceAll(LONG_QUOTE, '$1…$1');
+  return line;
+}
+
+/** A name where it is not a part of another word. */
+function wordOf(name: string): RegExp {
+  return new RegExp(`(?<![\\w-])${name.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-])`, 'g');
+}
+
+function withoutLongQuotes(line: string): string {
+  return line.replaceAll(QUOTE, (quoted: string, mark: string, inside: string) =>
+    inside.length < LONG_QUOTE ? quoted : `${mark}…${mark}`,
+  );
 }
 
 /** More than is shown is not worth looking through; half a word might be half a secret. */

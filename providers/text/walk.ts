@@ -82,7 +82,10 @@ export class Walk<Route extends UpstreamRoute> {
    */
   refusal(nowMs: number): ServiceError {
     const errors = this.#failures.map(({ error }) => error);
-    const shown = errors.find(({ code }) => code === 'rate_limit_exceeded') ?? errors.at(-1);
+    const [overloaded] = errors
+      .filter(({ code }) => code === 'rate_limit_exceeded')
+      .toSorted((one, other) => (one.retryAfterSeconds ?? 0) - (other.retryAfterSeconds ?? 0));
+    const shown = overloaded ?? errors.at(-1);
     if (shown === undefined) return this.#unsayable ?? unserved();
     const retryAfterSeconds = this.#shortestWaitSeconds(nowMs) ?? shown.retryAfterSeconds;
     return new ServiceError(shown.code, shown.message, { retryAfterSeconds, cause: shown.cause });

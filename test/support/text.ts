@@ -84,6 +84,8 @@ export interface TestTextOptions {
   /** Models beside those of the catalogue. */
   readonly models?: readonly TextModel[];
   readonly silenceTimeoutMs?: number;
+  /** What the upstreams' health goes by, in milliseconds; the machine's clock when left out. */
+  readonly upstreamClock?: () => number;
   /** That of the machine by default. */
   readonly clock?: Clock;
   /** Refusals of the account, to be told to clients; left to the account when left out. */
@@ -104,6 +106,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
     settings,
     options.silenceTimeoutMs ?? 60_000,
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
+    options.upstreamClock,
   );
   const catalogue = testCatalogue(options.models ?? []);
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });

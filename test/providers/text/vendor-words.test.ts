@@ -29,8 +29,12 @@ describe('what an upstream says', () => {
     });
 
     it('stays as it is when there is nothing to hide', () => {
-      const told = 'The engine is currently overloaded, please try again later.';
-      expect(lineForOperators(told, [KEY])).to.equal(told);
+      for (const told of [
+        'The engine is currently overloaded, please try again later.',
+        "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",
+      ]) {
+        expect(lineForOperators(told, [KEY])).to.equal(told);
+      }
     });
   });
 
@@ -66,6 +70,13 @@ describe('what an upstream says', () => {
         expect(wordsForClient(told, 'secret-name', [KEY])).to.equal('');
       });
     }
+
+    it('has other words that hold the name of the model as they are', () => {
+      expect(wordsForClient('o1 takes no o1-style foo1 of it.', 'o1', [])).to.equal(
+        'the model takes no o1-style foo1 of it.',
+      );
+      expect(wordsForClient('a/b(c) is full.', 'a/b(c)', [])).to.equal('the model is full.');
+    });
 
     it('names no address and no maker of models', () => {
       const told = 'POST http://10.0.0.7:8080/v1 of gw.internal.example:8443: OpenAI gpt-4o-mini wants a@b.example.';
