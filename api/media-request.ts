@@ -2,10 +2,11 @@
 import type Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
+import type { JsonSchema } from '../domain/json-schema.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RenderInputs } from '../domain/task.ts';
 import { toJsonSchema } from './openapi/joi-schema.ts';
-import { component, type JsonSchema } from './openapi/json-schema.ts';
+import { component } from './openapi/json-schema.ts';
 import { requireObject } from './validation.ts';
 
 /** The surroundings of a check that is itself free of I/O. */

@@ -1,7 +1,7 @@
 /** Base64 data URLs (RFC 2397), which carry images and files inside a request. */
 import { badRequest } from '../domain/errors.ts';
 import type { Source } from './canonical.ts';
-import { readText } from './read.ts';
+import { described, reader, type Reader, readText } from './read.ts';
 
 /** For the media type and its parameters; no known type is longer. */
 const MAXIMUM_HEAD_LENGTH = 1_024;
@@ -11,18 +11,17 @@ export function urlOf(source: Source): string {
   return source.kind === 'url' ? source.url : `data:${source.mediaType};base64,${source.data}`;
 }
 
-/**
- * Reads a URL that may be a data URL.
- *
- * @throws ServiceError `bad_request` when it is neither a base64 data URL nor an http or https link
- */
-export function readUrl(value: unknown, path: string): Source {
-  const url = readText(value, path);
-  const head = url.slice(0, MAXIMUM_HEAD_LENGTH).split(',', 1)[0]?.toLowerCase() ?? '';
-  const [mediaType, ...parameters] = head.slice('data:'.length).split(';');
-  if (head.startsWith('data:') && mediaType && parameters.at(-1) === 'base64' && url.charAt(head.length) === ',') {
-    return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
-  }
-  if (/^https?:\/\//i.test(url)) return { kind: 'url', url };
-  throw badRequest(`"${path}" must be an https URL, or a base64 data URL with a media type`);
-}
+/** A URL that may be a data URL: a link, or a media type and bytes in base64. */
+export const readUrl: Reader<Source> = reader(
+  described(readText, 'An https URL, or a data URL with a media type and base64').schema,
+  (value, path) => {
+    const url = readText(value, path);
+    const head = url.slice(0, MAXIMUM_HEAD_LENGTH).split(',', 1)[0]?.toLowerCase() ?? '';
+    const [mediaType, ...parameters] = head.slice('data:'.length).split(';');
+    if (head.startsWith('data:') && mediaType && parameters.at(-1) === 'base64' && url.charAt(head.length) === ',') {
+      return { kind: 'base64', mediaType, data: url.slice(head.length + 1) };
+    }
+    if (/^https?:\/\//i.test(url)) return { kind: 'url', url };
+    throw badRequest(`"${path}" must be an https URL, or a base64 data URL with a media type`);
+  },
+);

@@ -1,32 +1,159 @@
 /**
- * Field tables: what a format does with each field that its clients may send. Nothing is lost silently: each field is
- * mapped, accepted without effect, or refused, and the table says which.
+ * Objects by their fields. Nothing is lost silently: each field of a request is read, accepted without effect, or refused,
+ * and the shape of the object says which.
  */
 import { badRequest } from '../domain/errors.ts';
 import type { JsonObject } from '../domain/json.ts';
-import { join } from './read.ts';
+import { type JsonSchema, NULL } from '../domain/json-schema.ts';
+import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from './read.ts';
 
-/** `mapped`: the parser reads it. `ignored`: accepted without effect. `refused`: 400, with this advice. */
-export type FieldPolicy = 'mapped' | 'ignored' | { readonly refused: string };
+/** What becomes of each field that a client may send. */
+export type Shape<Values> = { readonly [Name in keyof Values]: Reader<Values[Name]> };
 
-export type FieldTable = Readonly<Record<string, FieldPolicy>>;
+/** A field that is accepted without effect. */
+export const ignored: Reader<undefined> = Object.assign(
+  reader({ description: 'Accepted without effect' }, () => undefined),
+  { isOptional: true } as const,
+);
 
-/** Refuses a field, saying why or what to do instead. */
-export function refused(advice: string): FieldPolicy {
-  return { refused: advice };
+interface RefusedField extends Reader<undefined> {
+  readonly isRefused: true;
 }
 
-/**
- * Checks each field of `object` against the table. A field that is null counts as not sent.
- *
- * @param unknown what to do with fields that are not in the table
- * @throws ServiceError `bad_request` that names the first refused field
- */
-export function checkFields(object: JsonObject, path: string, table: FieldTable, unknown: 'refuse' | 'ignore'): void {
-  for (const [field, value] of Object.entries(object)) {
-    if (value === null || value === undefined) continue;
-    const policy = Object.hasOwn(table, field) ? table[field] : undefined;
-    if (policy === undefined && unknown === 'refuse') throw badRequest(`unknown field: ${join(path, field)}`);
-    if (typeof policy === 'object') throw badRequest(`"${join(path, field)}" is not supported: ${policy.refused}`);
+/** A field that is refused, saying why or what to do instead. */
+export function refused(advice: string): RefusedField {
+  const refuse = reader({ ...NULL, description: `Not supported: ${advice}` }, (value, path): undefined => {
+    if (isSet(value)) throw badRequest(`"${path}" is not supported: ${advice}`);
+  });
+  return Object.assign(refuse, { isOptional: true, isRefused: true } as const);
+}
+
+function isRefused(field: Reader<unknown>): boolean {
+  return 'isRefused' in field;
+}
+
+/** An object of a request whose fields are known, but read only when they are asked for. */
+export class Fields<Values> {
+  readonly object: JsonObject;
+  readonly path: string;
+  readonly #shape: Shape<Values>;
+
+  constructor(object: JsonObject, path: string, shape: Shape<Values>) {
+    this.object = object;
+    this.path = path;
+    this.#shape = shape;
   }
+
+  /** @throws ServiceError `bad_request` */
+  get<Name extends keyof Values & string>(name: Name): Values[Name] {
+    return this.#shape[name](this.object[name], this.at(name));
+  }
+
+  /** Reads a field otherwise than its shape says, where that depends on others. */
+  getAs<T>(name: keyof Values & string, read: (value: unknown, path: string) => T): T {
+    return read(this.object[name], this.at(name));
+  }
+
+  /** The values of all fields, read in the order of the shape. */
+  all(): Values {
+    const values: Partial<Values> = {};
+    for (const name in this.#shape) values[name] = this.get(name);
+    // Every field of the shape was read.
+    return values as Values;
+  }
+
+  /** The path of a field. */
+  at(name: string): string {
+    return join(this.path, name);
+  }
+}
+
+export interface FieldsReader<Values> extends Reader<Fields<Values>> {
+  readonly shape: Shape<Values>;
+}
+
+/** The names of the fields that have an effect. */
+export function mappedFields(read: { readonly shape: Readonly<Record<string, Reader<unknown>>> }): ReadonlySet<string> {
+  const withEffect = Object.entries(read.shape).filter(([, field]) => field !== ignored && !isRefused(field));
+  return new Set(withEffect.map(([name]) => name));
+}
+
+export interface FieldsOptions {
+  /** What to do with fields that the shape does not name. A field that is null counts as not sent. */
+  readonly unknown?: 'refuse' | 'ignore';
+  readonly description?: string;
+  /** How the object is read before its fields are. */
+  readonly open?: (value: unknown, path: string) => JsonObject;
+}
+
+/** An object with these fields. Refuses, as soon as it is read, what it does not take. */
+export function fields<Values>(shape: Shape<Values>, options: FieldsOptions = {}): FieldsReader<Values> {
+  const { unknown = 'ignore', description, open = readObject } = options;
+  const known = new Map<string, Reader<unknown>>(Object.entries(shape));
+  const isChecked = unknown === 'refuse' || [...known.values()].some(isRefused);
+
+  function check(object: JsonObject, path: string): void {
+    for (const [name, value] of Object.entries(object)) {
+      if (!isSet(value)) continue;
+      const field = known.get(name);
+      if (field === undefined && unknown === 'refuse') throw badRequest(`unknown field: ${join(path, name)}`);
+      if (field !== undefined && isRefused(field)) field(value, join(path, name));
+    }
+  }
+
+  const read = reader(schemaOf(known, unknown, description), (value, path) => {
+    const object = open(value, path);
+    if (isChecked) check(object, path);
+    return new Fields(object, path, shape);
+  });
+  return Object.assign(read, { shape });
+}
+
+function schemaOf(
+  known: ReadonlyMap<string, Reader<unknown>>,
+  unknown: 'refuse' | 'ignore',
+  description: string | undefined,
+): JsonSchema {
+  const required = [...known].filter(([, { isOptional }]) => !isOptional).map(([name]) => name);
+  return {
+    type: 'object',
+    ...(description !== undefined && { description }),
+    properties: Object.fromEntries([...known].map(([name, { schema }]) => [name, schema])),
+    ...(required.length > 0 && { required }),
+    ...(unknown === 'refuse' && { additionalProperties: NULL }),
+  };
+}
+
+/** The values of all fields of an object, read in the order of its shape. */
+export function record<Values>(shape: Shape<Values>, options?: FieldsOptions): Reader<Values> {
+  return mapped(fields(shape, options), (read) => read.all());
+}
+
+/** What is made of the values of all fields of an object. */
+export function object<Values, Result>(
+  shape: Shape<Values>,
+  make: (values: Values, read: Fields<Values>) => Result,
+  options?: FieldsOptions,
+): Reader<Result> {
+  return mapped(fields(shape, options), (read) => make(read.all(), read));
+}
+
+/** One of several objects, told apart by the word in their `type`, which their own shapes leave out. */
+export function typed<T>(readers: Readonly<Record<string, Reader<T>>>): Reader<T> {
+  const known = new Map(Object.entries(readers));
+  const [schema = {}, ...others] = [...known].map(([type, read]) => withType(type, read.schema));
+  return reader(others.length === 0 ? schema : { oneOf: [schema, ...others] }, (value, path) => {
+    const { type } = readObject(value, path);
+    const read = typeof type === 'string' ? known.get(type) : undefined;
+    if (read === undefined) throw notOneOf(type, join(path, 'type'), [...known.keys()]);
+    return read(value, path);
+  });
+}
+
+function withType(type: string, { properties, required, ...schema }: JsonSchema): JsonSchema {
+  return {
+    ...schema,
+    properties: { type: { type: 'string', const: type }, ...Object(properties) },
+    required: ['type', ...(Array.isArray(required) ? required : [])],
+  };
 }

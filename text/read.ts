@@ -1,11 +1,53 @@
 /**
- * Guards that read unknown JSON. Each takes a value and its path in the client's terms, and either returns the value
- * with its type or throws 400 `bad_request` that names the path: `"messages[0].content" must be a string`.
+ * Readers of unknown JSON. Each takes a value and its path in the client's terms, and either returns the value with its
+ * type or throws 400 `bad_request` that names the path: `"messages[0].content" must be a string`. Each carries a JSON
+ * Schema of what it takes, from which the API description is made.
  */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
+import { type JsonSchema, nullable, ref } from '../domain/json-schema.ts';
 
-export type Reader<T> = (value: unknown, path: string) => T;
+export interface Reader<T> {
+  /** @throws ServiceError `bad_request` that names what is missing, malformed or not supported */
+  (value: unknown, path: string): T;
+  readonly schema: JsonSchema;
+  /** Where it reads a field that may be absent. */
+  readonly isOptional?: true;
+}
+
+export function reader<T>(schema: JsonSchema, read: (value: unknown, path: string) => T): Reader<T> {
+  return Object.assign((value: unknown, path: string) => read(value, path), { schema });
+}
+
+/** The same reader, with something to say about what it takes. */
+export function described<T>(read: Reader<T>, description: string): Reader<T> {
+  return constrained(read, { description });
+}
+
+/** The same reader, with more in its schema. */
+export function constrained<T>(read: Reader<T>, constraints: JsonSchema): Reader<T> {
+  return reader({ ...read.schema, ...constraints }, read);
+}
+
+/** The same reader, whose schema stands under a name of its own in the API description. */
+export function named<T>(name: string, read: Reader<T>): Reader<T> & { readonly definition: JsonSchema } {
+  return Object.assign(reader(ref(name), read), { definition: read.schema });
+}
+
+/** What is made of that which a reader reads. */
+export function mapped<T, Result>(read: Reader<T>, make: (read: T, path: string) => Result): Reader<Result> {
+  return reader(read.schema, (value, path) => make(read(value, path), path));
+}
+
+/** Undefined when the value is absent or null: SDKs send null for fields that are not set. */
+export function optional<T>(read: Reader<T>): Reader<T | undefined> {
+  const readIfSet = (value: unknown, path: string): T | undefined => (isSet(value) ? read(value, path) : undefined);
+  return Object.assign(reader(nullable(read.schema), readIfSet), { isOptional: true } as const);
+}
+
+export function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
 
 /** The path of a field or item inside `path`; the empty path is the body itself. */
 export function join(path: string, key: string | number): string {
@@ -15,26 +57,29 @@ export function join(path: string, key: string | number): string {
 
 function mistyped(value: unknown, path: string, expected: string): Error {
   if (path === '') return badRequest(`the request body must be ${expected}`);
-  if (value === undefined || value === null) return badRequest(`"${path}" is required`);
+  if (!isSet(value)) return badRequest(`"${path}" is required`);
   return badRequest(`"${path}" must be ${expected}`);
 }
 
-export function readObject(value: unknown, path: string): JsonObject {
+/** Whatever it is. */
+export const anything: Reader<unknown> = reader({}, (value) => value);
+
+export const readObject: Reader<JsonObject> = reader({ type: 'object' }, (value, path) => {
   if (!isObject(value)) throw mistyped(value, path, 'an object');
   return value;
-}
+});
 
-export function readString(value: unknown, path: string): string {
+export const readString: Reader<string> = reader({ type: 'string' }, (value, path) => {
   if (typeof value !== 'string') throw mistyped(value, path, 'a string');
   return value;
-}
+});
 
 /** A string with at least one character. */
-export function readText(value: unknown, path: string): string {
+export const readText: Reader<string> = reader({ type: 'string', minLength: 1 }, (value, path) => {
   const text = readString(value, path);
   if (text === '') throw badRequest(`"${path}" must not be empty`);
   return text;
-}
+});
 
 const MAXIMUM_ID_LENGTH = 16_000;
 
@@ -42,36 +87,35 @@ const MAXIMUM_ID_LENGTH = 16_000;
  * An identifier. Its length is limited because sets and maps do not hash much longer strings: they compare them with
  * every other one of the same length.
  */
-export function readId(value: unknown, path: string): string {
+export const readId: Reader<string> = reader({ type: 'string' }, (value, path) => {
   const id = readString(value, path);
   if (id.length > MAXIMUM_ID_LENGTH) throw badRequest(`"${path}" must have at most ${MAXIMUM_ID_LENGTH} characters`);
   return id;
-}
+});
 
 /** An identifier with at least one character. */
-export function readName(value: unknown, path: string): string {
-  return readText(readId(value, path), path);
-}
+export const readName: Reader<string> = reader(readText.schema, (value, path) => readText(readId(value, path), path));
 
-export function readBoolean(value: unknown, path: string): boolean {
+export const readBoolean: Reader<boolean> = reader({ type: 'boolean' }, (value, path) => {
   if (typeof value !== 'boolean') throw mistyped(value, path, 'a boolean');
   return value;
-}
+});
 
 /** A finite number within the bounds, inclusive. */
 export function numberBetween(minimum: number, maximum: number): Reader<number> {
-  return (value, path) => {
+  return reader({ type: 'number', minimum, maximum }, (value, path) => {
     if (typeof value !== 'number' || !Number.isFinite(value)) throw mistyped(value, path, 'a number');
     return inBounds(value, path, minimum, maximum);
-  };
+  });
 }
 
-/** A whole number within the bounds, inclusive. */
-export function integerBetween(minimum: number, maximum: number): Reader<number> {
-  return (value, path) => {
+/** A whole number within the bounds, inclusive; no bound says: as small, or as large, as a number is exact. */
+export function integerBetween(minimum: number | null, maximum: number | null): Reader<number> {
+  const bounds = { ...(minimum !== null && { minimum }), ...(maximum !== null && { maximum }) };
+  return reader({ type: 'integer', ...bounds }, (value, path) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw mistyped(value, path, 'an integer');
-    return inBounds(value, path, minimum, maximum);
-  };
+    return inBounds(value, path, minimum ?? Number.MIN_SAFE_INTEGER, maximum ?? Number.MAX_SAFE_INTEGER);
+  });
 }
 
 function inBounds(value: number, path: string, minimum: number, maximum: number): number {
@@ -81,31 +125,55 @@ function inBounds(value: number, path: string, minimum: number, maximum: number)
 
 /** One of the words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): Reader<Word> {
-  return (value, path) => {
+  const choice = words.length === 1 ? { const: words[0] } : { enum: words };
+  return reader({ type: 'string', ...choice }, (value, path) => {
     const word = words.find((known) => known === value);
-    if (word !== undefined) return word;
-    if (value === undefined || value === null) throw badRequest(`"${path}" is required`);
-    throw badRequest(`"${path}" must be one of: [${words.join(' ')}]`);
-  };
+    if (word === undefined) throw notOneOf(value, path, words);
+    return word;
+  });
+}
+
+export function notOneOf(value: unknown, path: string, words: readonly string[]): Error {
+  return badRequest(isSet(value) ? `"${path}" must be one of: [${words.join(' ')}]` : `"${path}" is required`);
 }
 
 /** An array whose items are read by `readItem`. */
-export function readArray<T>(value: unknown, path: string, readItem: Reader<T>): T[] {
+export function arrayOf<T>(readItem: Reader<T>): Reader<T[]> {
+  return reader({ type: 'array', items: readItem.schema }, (value, path) => readArray(value, path, readItem));
+}
+
+/** The same, for items whose reader depends on those before. */
+export function readArray<T>(value: unknown, path: string, readItem: (value: unknown, path: string) => T): T[] {
   if (!Array.isArray(value)) throw mistyped(value, path, 'an array');
   return value.map((item: unknown, index) => readItem(item, join(path, index)));
 }
 
-/** Undefined when the field is absent or null: SDKs send null for fields that are not set. */
-export function optional<T>(value: unknown, path: string, read: Reader<T>): T | undefined {
-  return value === undefined || value === null ? undefined : read(value, path);
+/** A string read by one reader, and anything else by the other. */
+export function textOr<T>(readText: Reader<T>, readOther: Reader<T>): Reader<T> {
+  return reader({ oneOf: [readText.schema, readOther.schema] }, (value, path) =>
+    typeof value === 'string' ? readText(value, path) : readOther(value, path),
+  );
+}
+
+/** A string or an array of parts, which most formats take for content. An empty string yields no part. */
+export function contentOf<Part>(
+  readPart: Reader<Part>,
+): Reader<(Part | { readonly type: 'text'; readonly text: string })[]> {
+  const schema = { oneOf: [readString.schema, { type: 'array', items: readPart.schema }] };
+  return reader(schema, (value, path) => {
+    if (typeof value === 'string') return value === '' ? [] : [{ type: 'text', text: value }];
+    if (Array.isArray(value)) return readArray(value, path, readPart);
+    if (!isSet(value)) throw badRequest(`"${path}" is required`);
+    throw badRequest(`"${path}" must be a string or an array`);
+  });
 }
 
 const MAXIMUM_STOP_SEQUENCES = 64;
 const MAXIMUM_STOP_SEQUENCE_LENGTH = 65_536;
 
 /** Stop sequences, without empty ones. */
-export function readStopSequences(value: unknown, path: string): readonly string[] {
-  const sequences = readArray(value, path, readString).filter((sequence) => sequence !== '');
+export const readStopSequences: Reader<readonly string[]> = mapped(arrayOf(readString), (said, path) => {
+  const sequences = said.filter((sequence) => sequence !== '');
   if (sequences.length > MAXIMUM_STOP_SEQUENCES) {
     throw badRequest(`"${path}" accepts at most ${MAXIMUM_STOP_SEQUENCES} items`);
   }
@@ -113,7 +181,13 @@ export function readStopSequences(value: unknown, path: string): readonly string
     throw badRequest(`"${path}" accepts items of at most ${MAXIMUM_STOP_SEQUENCE_LENGTH} characters`);
   }
   return sequences;
-}
+});
+
+/** The same, or one sequence by itself. */
+export const readStops: Reader<readonly string[]> = textOr(
+  reader(readString.schema, (value, path) => readStopSequences([value], path)),
+  readStopSequences,
+);
 
 /** A copy without undefined fields. */
 export function compact<T extends object>(value: T): T {

@@ -1,6 +1,7 @@
 /** What endpoints answer, and how they refuse, as the API description says it. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
-import { type JsonSchema, object } from '../openapi/json-schema.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
+import { object } from '../openapi/json-schema.ts';
 
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;

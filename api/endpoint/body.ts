@@ -1,10 +1,11 @@
 /** The bodies that endpoints take: what describes one also reads it. */
 import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import { BODIES } from '../../domain/policy.ts';
 import { readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
-import { component, type JsonSchema } from '../openapi/json-schema.ts';
+import { component } from '../openapi/json-schema.ts';
 import type { ApiServices } from '../services/services.ts';
 import { createValidator } from '../validation.ts';
 import { type Content, type Examples, json } from './answers.ts';

@@ -2,8 +2,8 @@
  * An endpoint is one definition: where it is, who may call it, what it takes and answers, and what it does. The router and
  * the API description are both made from it (`mount.ts`, `openapi/document.ts`), so that they cannot disagree.
  */
-import type { JsonSchema } from '../openapi/json-schema.ts';
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Context } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';

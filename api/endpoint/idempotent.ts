@@ -1,6 +1,7 @@
 /** Endpoints that create something, and create it once however often a client asks under the same key: contract 4.1. */
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
-import { type JsonSchema, text } from '../openapi/json-schema.ts';
+import { text } from '../openapi/json-schema.ts';
 import { type CreatedResponse, idempotently, type IdempotencyClaim } from '../services/idempotency.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Answer, Refusal } from './answers.ts';

@@ -2,7 +2,8 @@
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import { idOf, type JsonSchema, text } from '../openapi/json-schema.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
+import { idOf, text } from '../openapi/json-schema.ts';
 
 /** The names in a path: `account_id` of `/admin/v1/accounts/{account_id}/keys`. */
 export type ParameterNames<Path extends string> = Path extends `${string}{${infer Name}}${infer Rest}`

@@ -2,7 +2,8 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
-import { idOf, integer, type JsonSchema, oneOfTexts, text } from '../openapi/json-schema.ts';
+import type { JsonSchema } from '../../domain/json-schema.ts';
+import { idOf, integer, oneOfTexts, text } from '../openapi/json-schema.ts';
 
 export interface QueryParameter<Value> {
   readonly description: string;

@@ -1,6 +1,6 @@
 /** Joi schemas as JSON Schema, so that what is documented is what is checked. */
 import type Joi from 'joi';
-import { type JsonSchema, nullable } from './json-schema.ts';
+import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 
 /** What Joi's `describe()` tells, as far as it is translated. */
 interface Description {

@@ -1,8 +1,7 @@
 /** JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1) as data, and what makes it short to write. */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { ID_PREFIX, type IdKind } from '../../domain/ids.ts';
-
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import { type JsonSchema, ref } from '../../domain/json-schema.ts';
 
 /** A field that may be absent. */
 export interface OptionalField {
@@ -84,34 +83,9 @@ function isComponent(value: object): value is Component {
   return DEFINITION in value;
 }
 
-/** A reference to a schema under `components.schemas`. */
-export function ref(name: string): { readonly $ref: string } {
-  return { $ref: `#/components/schemas/${name}` };
-}
-
 export function arrayOf(items: JsonSchema, description?: string): JsonSchema {
   return { type: 'array', ...(description !== undefined && { description }), items };
 }
-
-/** The schema, or null. */
-export function nullable(schema: JsonSchema): JsonSchema {
-  const { type, enum: values, const: value, oneOf, $ref: reference, ...others } = schema;
-  if (reference !== undefined) return { oneOf: [schema, NULL] };
-  if (Array.isArray(oneOf)) return { ...others, oneOf: [...oneOf, NULL] };
-  if (type === undefined) return takesAnything(schema) ? schema : { oneOf: [schema, NULL] };
-  return {
-    type: [type, 'null'].flat(),
-    ...others,
-    ...(Array.isArray(values) && { enum: [...values, null] }),
-    ...(value !== undefined && { enum: [value, null] }),
-  };
-}
-
-function takesAnything(schema: JsonSchema): boolean {
-  return Object.keys(schema).every((keyword) => keyword === 'description');
-}
-
-export const NULL: JsonSchema = { type: 'null' };
 
 export function text(description?: string, constraints: JsonSchema = {}): JsonSchema {
   return { type: 'string', ...(description !== undefined && { description }), ...constraints };

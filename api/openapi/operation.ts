@@ -1,9 +1,9 @@
 /** What the API description says of an endpoint, and what follows from it: refusals, credentials and headers. */
+import type { JsonSchema } from '../../domain/json-schema.ts';
 import type { Access } from '../endpoint/access.ts';
 import type { Answers, RefusalStatus } from '../endpoint/answers.ts';
 import type { BodyDescription } from '../endpoint/body.ts';
 import { describePath } from '../endpoint/path.ts';
-import type { JsonSchema } from './json-schema.ts';
 
 export const TAGS = {
   'Media tasks': 'Create images and videos, and ask what became of them.',

@@ -1,7 +1,8 @@
 /** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
-import { boolean, fieldsOf, integer, type JsonSchema, object, oneOfTexts, optional, ref, text } from './json-schema.ts';
+import { type JsonSchema, ref } from '../../domain/json-schema.ts';
+import { boolean, fieldsOf, integer, object, oneOfTexts, optional, text } from './json-schema.ts';
 import { REFUSAL_STATUSES, type RefusalStatus } from '../endpoint/answers.ts';
 import { headersNamed, RATE_LIMIT_HEADERS, REFUSALS } from './operation.ts';
 

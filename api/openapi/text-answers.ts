@@ -1,22 +1,11 @@
 /** What the text formats answer: specification sections 4.8 and 7.1. Answers that are forwarded may hold more. */
 import { ERRORS } from '../../domain/errors.ts';
+import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
 import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
 import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
 import type { ResponseUsage } from '../../text/responses/types.ts';
-import {
-  arrayOf,
-  exactly,
-  fieldsOf,
-  integer,
-  type JsonSchema,
-  nullable,
-  object,
-  oneOfTexts,
-  optional,
-  text,
-  unixSeconds,
-} from './json-schema.ts';
+import { arrayOf, exactly, fieldsOf, integer, object, oneOfTexts, optional, text, unixSeconds } from './json-schema.ts';
 
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
 const message = text('The cause, and what to change, with the request id at its end');

@@ -1,8 +1,8 @@
 /** The objects and errors of the text formats: contract 4.8 and 7.1. */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
+import { type JsonSchema, ref } from '../../domain/json-schema.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
-import { type JsonSchema, ref } from './json-schema.ts';
 import type { RefusalStatus } from '../endpoint/answers.ts';
 import { REFUSALS } from './operation.ts';
 import { EXAMPLE_REQUEST_ID, exampleError, refusalOf } from './shared.ts';

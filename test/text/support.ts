@@ -6,9 +6,10 @@ import type { JsonObject } from '../../domain/json.ts';
 import { UNREPORTED_USAGE, type StreamEvent, type TextRequest, type TextResult } from '../../text/canonical.ts';
 import { collect } from '../../text/collect.ts';
 import { planConversion } from '../../text/convert.ts';
-import type { FieldTable } from '../../text/fields.ts';
+import { ignored, mappedFields } from '../../text/fields.ts';
 import { splitFrames, type Frame } from '../../text/frames.ts';
 import { Meter } from '../../text/meter.ts';
+import type { Reader } from '../../text/read.ts';
 import { parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { chain, runStage, type Stage } from '../../text/stage.ts';
 import type { ParseContext, RenderContext, UpstreamRequest, WireFormat } from '../../text/wire-format.ts';
@@ -154,7 +155,7 @@ function withoutOrigin(result: TextResult): TextResult {
 }
 
 /**
- * Declares a test that the parser does what the format's table says of each top-level field: a mapped field changes the
+ * Declares a test that the parser does what the shape of a request says of each top-level field: a mapped field changes the
  * request, an ignored one does not, a refused one is refused by name.
  *
  * @param base a valid body without optional fields
@@ -162,16 +163,17 @@ function withoutOrigin(result: TextResult): TextResult {
  */
 export function itDecidesEveryField(
   parse: (body: JsonObject) => TextRequest,
-  table: FieldTable,
+  read: { readonly shape: Readonly<Record<string, Reader<unknown>>> },
   base: JsonObject,
   examples: Readonly<Record<string, unknown>>,
 ): void {
-  for (const [field, policy] of Object.entries(table)) {
-    if (policy === 'mapped') {
+  const mapped = mappedFields(read);
+  for (const [field, reader] of Object.entries(read.shape)) {
+    if (mapped.has(field)) {
       it(`maps "${field}"`, () => {
         expect(parse({ ...base, [field]: examples[field] })).to.not.deep.equal(parse(base));
       });
-    } else if (policy === 'ignored') {
+    } else if (reader === ignored) {
       it(`accepts "${field}" without effect`, () => {
         expect(parse({ ...base, [field]: { any: 'value' } })).to.deep.equal(parse(base));
       });

@@ -2,8 +2,8 @@
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, Source } from '../canonical.ts';
 import { readUrl } from '../data-url.ts';
-import { compact, join, optional, readName, readText } from '../read.ts';
-import { readFields } from './names.ts';
+import { compact, described, mapped, optional, readName, readText } from '../read.ts';
+import { nativeFields } from './names.ts';
 
 /** For links without a media type. */
 const MEDIA_TYPE_BY_EXTENSION: Readonly<Record<string, string>> = {
@@ -25,22 +25,22 @@ export function mediaTypeOfLink(url: string): string | undefined {
   return Object.hasOwn(MEDIA_TYPE_BY_EXTENSION, extension) ? MEDIA_TYPE_BY_EXTENSION[extension] : undefined;
 }
 
-/** Reads the value of a part's `inlineData`. */
-export function readInlineData(value: unknown, path: string): ImagePart | FilePart {
-  const blob = readFields(value, path);
-  const mediaType = readName(blob['mimeType'], join(path, 'mimeType')).toLowerCase();
-  const data = readText(blob['data'], join(path, 'data'));
-  return mediaPart({ kind: 'base64', mediaType, data });
-}
+/** The value of a part's `inlineData`. */
+export const readInlineData = mapped(
+  nativeFields({ mimeType: readName, data: described(readText, 'Base64') }),
+  (blob) => {
+    const mediaType = blob.get('mimeType').toLowerCase();
+    return mediaPart({ kind: 'base64', mediaType, data: blob.get('data') });
+  },
+);
 
-/** Reads the value of a part's `fileData`. */
-export function readFileData(value: unknown, path: string): ImagePart | FilePart {
-  const file = readFields(value, path);
-  const source = readUrl(file['fileUri'], join(path, 'fileUri'));
+/** The value of a part's `fileData`. */
+export const readFileData = mapped(nativeFields({ mimeType: optional(readName), fileUri: readUrl }), (file) => {
+  const source = file.get('fileUri');
   if (source.kind === 'base64') return mediaPart(source);
-  const said = optional(file['mimeType'], join(path, 'mimeType'), readName)?.toLowerCase();
+  const said = file.get('mimeType')?.toLowerCase();
   return mediaPart(compact({ ...source, mediaType: said ?? mediaTypeOfLink(source.url) }));
-}
+});
 
 function mediaPart(source: Source): ImagePart | FilePart {
   return { type: source.mediaType?.startsWith('image/') === true ? 'image' : 'file', source };

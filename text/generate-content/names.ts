@@ -1,7 +1,8 @@
 /** The two spellings of this format's field names. */
 import { badRequest } from '../../domain/errors.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import { readObject } from '../read.ts';
+import { fields, type FieldsOptions, type FieldsReader, type Shape } from '../fields.ts';
+import { constrained, readObject } from '../read.ts';
 
 /** No field has a longer name. */
 const MAXIMUM_NAME_LENGTH = 64;
@@ -29,4 +30,19 @@ export function readFields(value: unknown, path: string): JsonObject {
   // Upstreams might read the other one of the two.
   if (isTwice) throw badRequest(`${path === '' ? 'the request' : `"${path}"`} has a field in both spellings: send one`);
   return fields;
+}
+
+/** An object of this format: see {@link fields}. */
+export function nativeFields<Values>(shape: Shape<Values>, options: FieldsOptions = {}): FieldsReader<Values> {
+  return fields(shape, { ...options, open: readFields });
+}
+
+/** The same, for one that refuses fields it does not know: its schema says that all may come in snake_case as well. */
+export function closedNativeFields<Values>(shape: Shape<Values>, description?: string): FieldsReader<Values> {
+  const read = nativeFields(shape, { unknown: 'refuse', ...(description !== undefined && { description }) });
+  const names = Object.keys(shape)
+    .map((field) => field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`))
+    .filter((field) => field.includes('_'));
+  const bothSpellings = constrained(read, { patternProperties: { [`^(${names.join('|')})$`]: true } });
+  return Object.assign(bothSpellings, { shape });
 }

@@ -14,10 +14,11 @@ import type {
   Turn,
 } from '../canonical.ts';
 import { withPortableCallIds } from '../call-ids.ts';
+import { mappedFields } from '../fields.ts';
 import { compact } from '../read.ts';
 import { argumentsOf, checkArguments, hoistSystem, mergeNeighbours, pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
-import { REQUEST_FIELDS } from './types.ts';
+import { readRequest } from './request-shape.ts';
 
 const PATH = '/messages';
 const VERSION = '2023-06-01';
@@ -71,6 +72,8 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
+const MAPPED_FIELDS = mappedFields(readRequest);
+
 /**
  * The client's body with the upstream's model name, without the fields that are to have no effect: upstreams would
  * refuse some of them, and act on others. Cache control stays, because it does not change the answer.
@@ -78,7 +81,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const fields = Object.entries(body).filter(([field, value]) => {
     if (value === null || (field === 'tool_choice' && request.tools.length === 0)) return false;
-    return REQUEST_FIELDS[field] === 'mapped' || field === 'cache_control';
+    return MAPPED_FIELDS.has(field) || field === 'cache_control';
   });
   const bounded = { ...Object.fromEntries(fields), model: options.model, max_tokens: request.sampling.maxOutputTokens };
   return { path: PATH, headers: headersOf(options), body: withUsualCache(compact(bounded)) };

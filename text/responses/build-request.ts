@@ -7,7 +7,7 @@ import { urlOf } from '../data-url.ts';
 import { compact } from '../read.ts';
 import { pairToolResults } from '../turns.ts';
 import type { ForwardedRequest, UpstreamOptions, UpstreamRequest } from '../wire-format.ts';
-import { itemTypeOf } from './parse-input.ts';
+import { itemTypeOf } from './input-items.ts';
 
 const PATH = '/responses';
 

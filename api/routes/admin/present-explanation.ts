@@ -1,5 +1,6 @@
 /** How operators see the story of a task, and what operators did to it. */
 import type { OperatorAction } from '../../../db/queries/operator-actions.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import type { HistoryLinks } from '../../history-link.ts';
 import {
@@ -10,7 +11,6 @@ import {
   idOf,
   integer,
   isoTime,
-  nullable,
   object,
   oneOfTexts,
   text,

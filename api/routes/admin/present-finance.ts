@@ -2,6 +2,7 @@
 import type { Activity, BooksOfAccount, Refund, Statement } from '../../../db/queries/statements.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { formatUsd, toUsdNumber } from '../../../domain/money.ts';
 import type { Column } from '../../exports.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
@@ -14,7 +15,6 @@ import {
   fieldsOf,
   idOf,
   isoTime,
-  nullable,
   object,
   text,
   usd,

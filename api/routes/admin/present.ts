@@ -2,6 +2,7 @@
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { presentTask, type TaskObject } from '../../../domain/task-object.ts';
 import type { Task } from '../../../domain/task.ts';
@@ -16,7 +17,6 @@ import {
   idOf,
   integer,
   isoTime,
-  nullable,
   object,
   optional,
   text,

@@ -8,6 +8,7 @@ import {
 } from '../../../db/queries/reconciliations.ts';
 import type { Finding } from '../../../db/reconciliation/check.ts';
 import { newId } from '../../../domain/ids.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
@@ -21,7 +22,6 @@ import {
   fieldsOf,
   idOf,
   isoTime,
-  nullable,
   object,
   oneOfTexts,
   text,

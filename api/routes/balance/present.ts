@@ -1,7 +1,8 @@
 import type { Account } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
-import { boolean, component, exactly, fieldsOf, idOf, nullable, object, usd } from '../../openapi/json-schema.ts';
+import { boolean, component, exactly, fieldsOf, idOf, object, usd } from '../../openapi/json-schema.ts';
 
 type BalanceObject = ReturnType<typeof presentBalance>;
 

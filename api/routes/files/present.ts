@@ -1,4 +1,5 @@
 import type { Upload } from '../../../db/queries/uploads.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import {
   boolean,
@@ -7,7 +8,6 @@ import {
   fieldsOf,
   idOf,
   integer,
-  nullable,
   object,
   text,
   unixSeconds,

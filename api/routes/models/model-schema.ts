@@ -1,4 +1,5 @@
 /** How models are described: as `present.ts` shows them. */
+import { nullable } from '../../../domain/json-schema.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import {
   arrayOf,
@@ -7,7 +8,6 @@ import {
   exactly,
   fieldsOf,
   integer,
-  nullable,
   number,
   object,
   oneOfTexts,

@@ -1,5 +1,6 @@
 /** How tasks are described. What shows them is `domain/task-object.ts`, because events show them too. */
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import type { TaskObject, TypicalSeconds } from '../../../domain/task-object.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import {
@@ -10,7 +11,6 @@ import {
   fieldsOf,
   idOf,
   integer,
-  nullable,
   number,
   object,
   oneOfTexts,

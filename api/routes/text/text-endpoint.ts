@@ -1,11 +1,11 @@
 /** What the text endpoints have in common: contract 4.8. */
 import { presentError } from '../../../domain/error-envelope.ts';
+import { ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import type { WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { type Definition, endpoint, type Endpoint, type EndpointRequest } from '../../endpoint/endpoint.ts';
-import { ref } from '../../openapi/json-schema.ts';
 import { refusalsIn } from '../../openapi/text.ts';
 import type { TextAsk } from '../../text/admit.ts';
 

@@ -1,5 +1,6 @@
 /** How usage is shown. */
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import {
@@ -10,7 +11,6 @@ import {
   exactly,
   fieldsOf,
   idOf,
-  nullable,
   object,
   oneOfTexts,
   text,

@@ -1,5 +1,6 @@
 /** What receivers are sent: contract 6. */
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { type EventObject, TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -8,7 +9,6 @@ import {
   exactly,
   fieldsOf,
   idOf,
-  type JsonSchema,
   object,
   oneOfTexts,
   text,

@@ -1,6 +1,7 @@
 /** How webhook endpoints and their deliveries are shown. */
 import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
@@ -12,7 +13,6 @@ import {
   fieldsOf,
   idOf,
   integer,
-  nullable,
   object,
   oneOfTexts,
   optional,

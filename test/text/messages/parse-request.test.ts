@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
 import { parseRequest } from '../../../text/messages/parse-request.ts';
-import { REQUEST_FIELDS } from '../../../text/messages/types.ts';
+import { readRequest } from '../../../text/messages/request-shape.ts';
 import { itDecidesEveryField } from '../support.ts';
 
 const tool = { name: 'look', description: 'Looks.', input_schema: { type: 'object' } };
@@ -49,7 +49,7 @@ function withBlock(role: string, block: unknown): JsonObject {
 }
 
 describe('messages request', () => {
-  itDecidesEveryField(parseRequest, REQUEST_FIELDS, base, EXAMPLES);
+  itDecidesEveryField(parseRequest, readRequest, base, EXAMPLES);
 
   const refusals: readonly (readonly [unknown, string])[] = [
     ['Hello', 'the request body must be an object'],
@@ -240,7 +240,7 @@ describe('messages request', () => {
     const message = fc.record({ role: fc.constantFrom('user', 'assistant', 'system', 'tool'), content });
     const fields = fc.oneof(
       fc.tuple(fc.constant('messages'), fc.array(message, { minLength: 1, maxLength: 3 })),
-      fc.tuple(fc.constantFrom(...Object.keys(REQUEST_FIELDS)), fc.jsonValue()),
+      fc.tuple(fc.constantFrom(...Object.keys(readRequest.shape)), fc.jsonValue()),
     );
     fc.assert(
       fc.property(fields, ([field, value]) => {

@@ -1,0 +1,234 @@
+/** What a chat-completions request takes: the fields of contract 4.8.1, and the format's others, which have no effect. */
+import type {
+  FilePart,
+  ImagePart,
+  InputPart,
+  OutputFormat,
+  ReasoningPart,
+  TextPart,
+  Tool,
+  ToolCallPart,
+  ToolChoice,
+} from '../canonical.ts';
+import { readUrl } from '../data-url.ts';
+import { fields, ignored, object, record, refused, typed } from '../fields.ts';
+import {
+  arrayOf,
+  compact,
+  constrained,
+  contentOf,
+  described,
+  integerBetween,
+  mapped,
+  named,
+  oneOf,
+  optional,
+  readBoolean,
+  readId,
+  readName,
+  readObject,
+  readStops,
+  readString,
+  readText,
+  textOr,
+} from '../read.ts';
+import {
+  EFFORT,
+  JSON_SCHEMA,
+  outputTokens,
+  PENALTY,
+  STREAM,
+  TEMPERATURE,
+  TOP_K,
+  TOP_P,
+  VERBOSITY,
+} from '../settings.ts';
+import { reasoningText } from './content.ts';
+
+const MAXIMUM_CHOICES = 128;
+const WHERE_OFFERED =
+  'Accepted, and of no effect unless the upstream of the model offers it at no charge beyond tokens';
+
+const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
+const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
+
+const imagePart = object(
+  { image_url: record({ url: readUrl, detail: optional(readString) }) },
+  ({ image_url: { url, detail } }): ImagePart => compact({ type: 'image', source: url, detail }),
+);
+
+const filePart = object(
+  {
+    file: record({
+      file_id: refused('send the file in "file_data"'),
+      file_data: readUrl,
+      filename: optional(readString),
+    }),
+  },
+  ({ file: { file_data: source, filename } }): FilePart => compact({ type: 'file', source, filename }),
+);
+
+const audioPart = object(
+  { input_audio: record({ format: oneOf(['wav', 'mp3']), data: described(readText, 'Base64') }) },
+  ({ input_audio: { format, data } }): FilePart => {
+    return { type: 'file', source: { kind: 'base64', mediaType: `audio/${format}`, data } };
+  },
+);
+
+/** Clients send the parts of an answer back as the upstream sent them, thinking included. */
+const thinkingPart = mapped(readObject, (part): ReasoningPart => ({ type: 'reasoning', text: reasoningText(part) }));
+
+const inputParts = { text: textPart, image_url: imagePart, file: filePart, input_audio: audioPart };
+const answerParts = { text: textPart, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
+
+/** What messages of each role say. */
+export const readSystemContent = contentOf(typed<TextPart>({ text: textPart }));
+export const readInputContent = contentOf(typed<InputPart>(inputParts));
+export const readAnswerContent = optional(contentOf(typed<TextPart | ReasoningPart>(answerParts)));
+
+const contentPart = named('ChatContentPart', typed<InputPart>({ ...inputParts, refusal: refusalPart }));
+
+const called = object(
+  { name: readName, arguments: optional(described(readString, 'JSON')) },
+  (call): Pick<ToolCallPart, 'name' | 'arguments'> => ({ name: call.name, arguments: call.arguments || '{}' }),
+);
+
+const toolCall = named(
+  'ChatToolCall',
+  object({ type: optional(oneOf(['function'])), function: called, id: readId }, (call): ToolCallPart => ({
+    type: 'tool-call',
+    callId: call.id,
+    ...call.function,
+  })),
+);
+
+/** Clients send answers back as they got them, so fields that are not known have no effect. */
+export const readMessage = named(
+  'ChatMessage',
+  fields({
+    role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
+    content: optional(
+      described(contentOf(contentPart), 'Required but of an assistant; `system` takes text parts only'),
+    ),
+    reasoning_content: optional(described(readString, 'Of an assistant: what it thought')),
+    reasoning: optional(described(readString, 'The same, as other services call it')),
+    refusal: optional(readString),
+    tool_calls: optional(arrayOf(toolCall)),
+    tool_call_id: optional(described(readId, 'Of a tool: the call that it answers')),
+    name: optional(described(readString, 'Of a function: which one answers; else without effect')),
+    annotations: ignored,
+    audio: refused('the models take text, images and files only'),
+    function_call: optional(described(called, 'What `tool_calls` were called before')),
+  }),
+);
+
+const readFunction = object(
+  {
+    name: readName,
+    description: optional(readString),
+    parameters: optional(JSON_SCHEMA),
+    strict: optional(readBoolean),
+  },
+  (definition): Tool => compact(definition),
+);
+
+const readTool = typed<Tool>({ function: object({ function: readFunction }, (tool) => tool.function) });
+
+const toolByName = object({ name: readName }, ({ name }): ToolChoice => ({ type: 'tool', name }));
+
+const toolChoice = textOr<ToolChoice>(
+  mapped(oneOf(['auto', 'none', 'required']), (type) => ({ type })),
+  typed({ function: object({ function: toolByName }, (choice) => choice.function) }),
+);
+
+const functionChoice = textOr<ToolChoice>(
+  mapped(oneOf(['auto', 'none']), (type) => ({ type })),
+  toolByName,
+);
+
+const outputFormat = typed<OutputFormat | undefined>({
+  text: object({}, () => undefined),
+  json_object: object({}, () => ({ type: 'json-object' })),
+  json_schema: object(
+    {
+      json_schema: record({
+        name: readName,
+        description: optional(readString),
+        schema: optional(JSON_SCHEMA),
+        strict: optional(readBoolean),
+      }),
+    },
+    ({ json_schema: definition }) => compact({ type: 'json-schema', ...definition } as const),
+  ),
+});
+
+export const readRequest = fields(
+  {
+    model: readName,
+    messages: constrained(arrayOf(readMessage), { minItems: 1 }),
+    max_tokens: optional(outputTokens()),
+    max_completion_tokens: optional(
+      described(
+        outputTokens(),
+        'As `max_tokens`; the larger of both counts, and without any what the balance leaves room for',
+      ),
+    ),
+    stream: optional(STREAM),
+    stream_options: optional(
+      record({ include_usage: optional(described(readBoolean, 'Whether the last chunk tells the usage')) }),
+    ),
+    temperature: optional(TEMPERATURE),
+    top_p: optional(TOP_P),
+    top_k: optional(TOP_K),
+    stop: optional(readStops),
+    tools: optional(arrayOf(readTool)),
+    tool_choice: optional(toolChoice),
+    parallel_tool_calls: optional(readBoolean),
+    n: optional(described(integerBetween(1, MAXIMUM_CHOICES), 'How many answers')),
+    seed: optional(integerBetween(null, null)),
+    frequency_penalty: optional(PENALTY),
+    presence_penalty: optional(PENALTY),
+    response_format: optional(outputFormat),
+    reasoning_effort: optional(EFFORT),
+    verbosity: optional(VERBOSITY),
+    user: optional(described(readString, 'Names the end user')),
+    modalities: optional(arrayOf(oneOf(['text']))),
+    logit_bias: ignored,
+    logprobs: ignored,
+    top_logprobs: ignored,
+    metadata: ignored,
+    moderation: ignored,
+    prediction: ignored,
+    prompt_cache_key: ignored,
+    prompt_cache_options: ignored,
+    prompt_cache_retention: ignored,
+    safety_identifier: ignored,
+    service_tier: ignored,
+    store: ignored,
+    // Not standard, but sent by many clients of compatible services.
+    chat_template_kwargs: ignored,
+    enable_thinking: ignored,
+    min_p: ignored,
+    reasoning: ignored,
+    reasoning_split: ignored,
+    repetition_penalty: ignored,
+    thinking: ignored,
+    // Without effect, unless the route passes them on.
+    audio: optional(described(readObject, WHERE_OFFERED)),
+    web_search_options: optional(described(readObject, WHERE_OFFERED)),
+    // The older names of tools and their choice.
+    functions: optional(
+      described(arrayOf(readFunction), 'What `tools` were called before: the answer has `function_call` then'),
+    ),
+    function_call: optional(functionChoice),
+  },
+  { unknown: 'refuse' },
+);
+
+/** The schemas that stand under a name of their own. */
+export const REQUEST_SCHEMAS = {
+  ChatMessage: readMessage.definition,
+  ChatContentPart: contentPart.definition,
+  ChatToolCall: toolCall.definition,
+  ChatCompletionRequest: readRequest.schema,
+};

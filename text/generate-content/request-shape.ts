@@ -1,0 +1,207 @@
+/** What a native request takes: the fields of contract 4.8.4, in either spelling, and the format's others, without effect. */
+import { badRequest } from '../../domain/errors.ts';
+import { ref } from '../../domain/json-schema.ts';
+import type { InputPart, Sampling, TextPart, Tool } from '../canonical.ts';
+import { fields, ignored, refused } from '../fields.ts';
+import {
+  arrayOf,
+  compact,
+  constrained,
+  described,
+  integerBetween,
+  isSet,
+  mapped,
+  named,
+  numberBetween,
+  oneOf,
+  optional,
+  readBoolean,
+  reader,
+  type Reader,
+  readId,
+  readName,
+  readObject,
+  readStopSequences,
+  readString,
+} from '../read.ts';
+import { JSON_SCHEMA, MOST_OUTPUT_TOKENS, outputTokens, PENALTY, TEMPERATURE } from '../settings.ts';
+import { readFileData, readInlineData } from './media.ts';
+import { closedNativeFields, nativeFields } from './names.ts';
+import { jsonSchemaOf } from './schema.ts';
+
+const MOST_STOP_SEQUENCES_USED = 4;
+const MOST_CANDIDATES = 8;
+
+// ------------------------------------------------------------------------------------------------------------- parts
+
+/** A part must have exactly one of these fields; the others may accompany it. */
+const PART_KINDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse'] as const;
+
+/** The images and files that come with a function's response. */
+const attachment: Reader<InputPart[]> = reader(ref('Part'), (value, path) => inputOf(readPart(value, path)));
+
+const partFields = closedNativeFields(
+  {
+    text: optional(readString),
+    inlineData: optional(readInlineData),
+    fileData: optional(readFileData),
+    functionCall: optional(nativeFields({ id: optional(readId), name: readName, args: optional(readObject) })),
+    functionResponse: optional(
+      nativeFields({
+        id: optional(readId),
+        name: readName,
+        response: optional(readObject),
+        parts: optional(arrayOf(attachment)),
+      }),
+    ),
+    thought: optional(described(readBoolean, 'Whether the text is what the model thought')),
+    thoughtSignature: optional(readString),
+    videoMetadata: ignored,
+    mediaResolution: ignored,
+    partMetadata: ignored,
+    executableCode: refused('built-in tools are not offered'),
+    codeExecutionResult: refused('built-in tools are not offered'),
+    toolCall: refused('built-in tools are not offered'),
+    toolResponse: refused('built-in tools are not offered'),
+  },
+  'Has exactly one of `text`, `inlineData`, `fileData`, `functionCall` and `functionResponse`',
+);
+
+export interface Part {
+  readonly kind: (typeof PART_KINDS)[number];
+  readonly fields: ReturnType<typeof partFields>;
+}
+
+export const readPart = named(
+  'Part',
+  mapped(partFields, (part): Part => {
+    const kinds = PART_KINDS.filter((kind) => isSet(part.object[kind]));
+    const [kind] = kinds;
+    if (kind === undefined || kinds.length > 1) {
+      throw badRequest(`"${part.path}" must have exactly one of: [${PART_KINDS.join(' ')}]`);
+    }
+    return { kind, fields: part };
+  }),
+);
+
+/** An empty text yields no part. */
+export function textOf({ fields: part }: Part): TextPart[] {
+  const text = part.get('text') ?? '';
+  return text === '' ? [] : [{ type: 'text', text }];
+}
+
+/** What a part of the user's, or of a function's response, says. */
+export function inputOf(part: Part): InputPart[] {
+  if (part.kind === 'text') return textOf(part);
+  const media = part.fields.get('inlineData') ?? part.fields.get('fileData');
+  if (media !== undefined) return [media];
+  throw badRequest(`"${part.fields.at(part.kind)}" must be in an item with the role model`);
+}
+
+// ------------------------------------------------------------------------------------------------------------ request
+
+export const readContent = named(
+  'Content',
+  nativeFields({ role: optional(oneOf(['user', 'model'])), parts: optional(arrayOf(readPart)) }),
+);
+
+/** Texts only. */
+const systemInstruction = reader(
+  fields({ parts: arrayOf(fields({ text: readString })) }).schema,
+  nativeFields({ parts: arrayOf(readPart) }),
+);
+
+export const generationConfig = closedNativeFields({
+  maxOutputTokens: optional(outputTokens(MOST_OUTPUT_TOKENS)),
+  temperature: optional(TEMPERATURE),
+  topP: optional(described(numberBetween(0, 1), '0 is as if not sent')),
+  topK: optional(described(integerBetween(0, null), '0 is as if not sent')),
+  stopSequences: optional(described(readStopSequences, 'The first 4 are used')),
+  candidateCount: optional(integerBetween(1, MOST_CANDIDATES)),
+  presencePenalty: optional(PENALTY),
+  frequencyPenalty: optional(PENALTY),
+  thinkingConfig: ignored,
+  responseMimeType: ignored,
+  responseSchema: ignored,
+  // The same, under the name that accepts all of JSON Schema.
+  responseJsonSchema: ignored,
+  _responseJsonSchema: ignored,
+  responseFormat: ignored,
+  seed: ignored,
+  responseModalities: ignored,
+  responseLogprobs: ignored,
+  logprobs: ignored,
+  mediaResolution: ignored,
+  audioTimestamp: ignored,
+  speechConfig: ignored,
+  imageConfig: ignored,
+  translationConfig: ignored,
+  enableAffectiveDialog: ignored,
+  enableEnhancedCivicAnswers: ignored,
+  modelConfig: ignored,
+  modelSelectionConfig: ignored,
+  routingConfig: ignored,
+});
+
+function samplingOf(config: ReturnType<typeof generationConfig>): Sampling {
+  return compact({
+    maxOutputTokens: config.get('maxOutputTokens'),
+    temperature: config.get('temperature'),
+    // Zero means "not set" in both.
+    topP: config.get('topP') || undefined,
+    topK: config.get('topK') || undefined,
+    stopSequences: config.get('stopSequences')?.slice(0, MOST_STOP_SEQUENCES_USED),
+    frequencyPenalty: config.get('frequencyPenalty'),
+    presencePenalty: config.get('presencePenalty'),
+    choiceCount: config.get('candidateCount'),
+  });
+}
+
+const functionDeclaration = mapped(
+  nativeFields({
+    name: readName,
+    description: optional(readString),
+    parameters: optional(JSON_SCHEMA),
+    parametersJsonSchema: optional(JSON_SCHEMA),
+  }),
+  (declaration): Tool => {
+    const name = declaration.get('name');
+    const description = declaration.get('description');
+    // SDKs send `parameters`, in JSON Schema or this format's dialect of it, or `parametersJsonSchema`.
+    const schema = declaration.get('parametersJsonSchema');
+    const parameters = declaration.get('parameters');
+    return compact({ name, description, parameters: schema ?? (parameters && jsonSchemaOf(parameters)) });
+  },
+);
+
+const tools = mapped(
+  nativeFields(
+    { functionDeclarations: optional(arrayOf(functionDeclaration)) },
+    { description: 'Built-in tools, which are other fields, have no effect' },
+  ),
+  (tool) => tool.get('functionDeclarations') ?? [],
+);
+
+export const readRequest = closedNativeFields(
+  {
+    contents: constrained(arrayOf(readContent), { minItems: 1 }),
+    systemInstruction: optional(systemInstruction),
+    generationConfig: optional(mapped(generationConfig, samplingOf)),
+    tools: optional(arrayOf(tools)),
+    toolConfig: ignored,
+    safetySettings: ignored,
+    cachedContent: ignored,
+    labels: ignored,
+    serviceTier: ignored,
+    store: ignored,
+    model: refused('the model is named in the path'),
+  },
+  'Field names may come in snake_case too.',
+);
+
+/** The schemas that stand under a name of their own. */
+export const REQUEST_SCHEMAS = {
+  Content: readContent.definition,
+  Part: readPart.definition,
+  GenerateContentRequest: readRequest.schema,
+};

@@ -1,0 +1,215 @@
+/** What a messages request takes: the fields of contract 4.8.3, and the format's others, which have no effect. */
+import { badRequest } from '../../domain/errors.ts';
+import type {
+  AnswerPart,
+  FilePart,
+  ImagePart,
+  InputPart,
+  OutputFormat,
+  TextPart,
+  TextRequest,
+  Tool,
+  ToolResultPart,
+} from '../canonical.ts';
+import { readUrl } from '../data-url.ts';
+import { fields, ignored, object, refused, typed } from '../fields.ts';
+import {
+  anything,
+  arrayOf,
+  compact,
+  constrained,
+  contentOf,
+  described,
+  mapped,
+  named,
+  oneOf,
+  optional,
+  readBoolean,
+  reader,
+  readName,
+  readObject,
+  readStopSequences,
+  readString,
+  readText,
+} from '../read.ts';
+import { JSON_SCHEMA, outputTokens, STREAM, TEMPERATURE, TOP_K, TOP_P } from '../settings.ts';
+
+/** This format's schemas have no name, but other formats require one. */
+const SCHEMA_NAME = 'answer';
+
+const textBlock = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
+
+const bytes = object({ media_type: readName, data: readText }, (source) => {
+  return { kind: 'base64', mediaType: source.media_type.toLowerCase(), data: source.data } as const;
+});
+const link = object({ url: readUrl }, ({ url }) => url);
+
+const imageBlock = object({ source: typed({ base64: bytes, url: link }) }, ({ source }): ImagePart => ({
+  type: 'image',
+  source,
+}));
+
+/** A document is a file, or plain text. Links can only lead to PDF. */
+const documentSource = typed<FilePart | TextPart>({
+  base64: mapped(bytes, (source) => ({ type: 'file', source })),
+  url: mapped(link, (source) => ({ type: 'file', source: { mediaType: 'application/pdf', ...source } })),
+  text: object({ data: readString }, ({ data }) => ({ type: 'text', text: data })),
+});
+
+const documentBlock = object(
+  { title: optional(readString), source: documentSource },
+  ({ title, source }): FilePart | TextPart =>
+    source.type === 'file' ? compact({ ...source, filename: title }) : source,
+);
+
+const inputBlocks = { text: textBlock, image: imageBlock, document: documentBlock };
+const inputBlock = named('MessagesInputBlock', typed<InputPart>(inputBlocks));
+
+const toolResultBlock = object(
+  {
+    tool_use_id: readName,
+    content: optional(contentOf(inputBlock)),
+    is_error: optional(readBoolean),
+  },
+  (result): ToolResultPart =>
+    compact({
+      type: 'tool-result',
+      callId: result.tool_use_id,
+      content: result.content ?? [],
+      isError: result.is_error,
+    }),
+);
+
+const readUserBlock = typed<InputPart | ToolResultPart>({ ...inputBlocks, tool_result: toolResultBlock });
+const userBlock = named(
+  'MessagesUserBlock',
+  reader({ oneOf: [inputBlock.schema, typed({ tool_result: toolResultBlock }).schema] }, readUserBlock),
+);
+
+const answerBlock = named(
+  'MessagesAnswerBlock',
+  typed<AnswerPart>({
+    text: textBlock,
+    thinking: object({ signature: optional(readString), thinking: readString }, ({ signature, thinking }) =>
+      compact({ type: 'reasoning', text: thinking, signature: signature || undefined }),
+    ),
+    redacted_thinking: object({ data: readText }, ({ data }) => {
+      return { type: 'reasoning', text: '', signature: data, redacted: true };
+    }),
+    tool_use: object({ id: readName, name: readName, input: optional(readObject) }, ({ id, name, input }) => {
+      return { type: 'tool-call', callId: id, name, arguments: JSON.stringify(input ?? {}) };
+    }),
+  }),
+);
+
+/** What messages of each role say. */
+export const CONTENT = {
+  user: contentOf(userBlock),
+  assistant: contentOf(answerBlock),
+  system: contentOf(typed<TextPart>({ text: textBlock })),
+};
+
+const messageSchemas = Object.entries(CONTENT).map(
+  ([role, content]) => fields({ role: oneOf([role]), content }).schema,
+);
+
+export const readMessage = named(
+  'MessagesMessage',
+  reader({ oneOf: messageSchemas }, fields({ role: oneOf(['user', 'assistant', 'system']), content: anything })),
+);
+
+const customType = reader({ type: 'string', const: 'custom' }, (value, path) => {
+  const type = readString(value, path);
+  if (type === 'custom') return type;
+  const advice = 'send a tool with a name and an input_schema';
+  throw badRequest(`"${path}" is not supported: there is no hosted tool "${type}"; ${advice}`);
+});
+
+const readTool = object(
+  {
+    type: optional(customType),
+    name: readName,
+    description: optional(readString),
+    input_schema: optional(JSON_SCHEMA),
+    strict: optional(readBoolean),
+  },
+  ({ name, description, input_schema: parameters, strict }): Tool => compact({ name, description, parameters, strict }),
+);
+
+const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'One call in an answer')) };
+const plainChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'none']) });
+const toolByName = fields({ ...serial, type: oneOf(['tool']), name: readName });
+const anyChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'tool', 'none']), name: readName });
+
+/** Absent, and null, where the model chooses. */
+export const readToolChoice = optional(
+  reader(
+    { oneOf: [plainChoice.schema, toolByName.schema] },
+    (value, path): Pick<TextRequest, 'toolChoice' | 'parallelToolCalls'> => {
+      const choice = anyChoice(value, path);
+      const parallelToolCalls = choice.get('disable_parallel_tool_use') === true ? false : undefined;
+      const type = choice.get('type');
+      if (type === 'tool') return { toolChoice: { type, name: choice.get('name') }, parallelToolCalls };
+      return { toolChoice: { type: type === 'any' ? 'required' : type }, parallelToolCalls };
+    },
+  ),
+);
+
+const outputFormat = typed<OutputFormat>({
+  json_schema: object({ schema: JSON_SCHEMA }, ({ schema }) => ({ type: 'json-schema', name: SCHEMA_NAME, schema })),
+});
+
+export const readRequest = fields(
+  {
+    model: readName,
+    max_tokens: outputTokens(),
+    messages: constrained(arrayOf(readMessage), { minItems: 1 }),
+    system: optional(CONTENT.system),
+    stream: optional(STREAM),
+    temperature: optional(TEMPERATURE),
+    top_p: optional(TOP_P),
+    top_k: optional(TOP_K),
+    stop_sequences: optional(readStopSequences),
+    tools: optional(arrayOf(readTool)),
+    tool_choice: optional(
+      described(
+        anything,
+        '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; without tools of no effect, whatever it is',
+      ),
+    ),
+    output_config: optional(
+      fields({
+        effort: optional(oneOf(['low', 'medium', 'high', 'xhigh', 'max'])),
+        format: optional(outputFormat),
+      }),
+    ),
+    metadata: optional(fields({ user_id: optional(described(readString, 'Names the end user')) })),
+    thinking: ignored,
+    cache_control: ignored,
+    context_management: ignored,
+    diagnostics: ignored,
+    service_tier: ignored,
+    speed: ignored,
+    user_profile_id: ignored,
+    workspace_id: ignored,
+    container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
+    inference_geo: refused('the place of processing cannot be chosen'),
+    mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
+    output_format: refused('send "output_config.format" instead'),
+  },
+  { unknown: 'refuse' },
+);
+
+/** The schemas that stand under a name of their own. */
+export const REQUEST_SCHEMAS = {
+  MessagesInputBlock: inputBlock.definition,
+  MessagesUserBlock: userBlock.definition,
+  MessagesAnswerBlock: answerBlock.definition,
+  MessagesMessage: readMessage.definition,
+  MessagesRequest: {
+    ...readRequest.schema,
+    if: { properties: { tools: { type: 'array', minItems: 1 } }, required: ['tools'] },
+    // oxlint-disable-next-line unicorn/no-thenable -- a keyword of JSON Schema
+    then: { properties: { tool_choice: readToolChoice.schema } },
+  },
+};
