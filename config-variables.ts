@@ -151,6 +151,10 @@ export const VARIABLE_GROUPS = {
       KINDS.webUrl,
       'How clients reach the api process; links to stored files begin with it. `http://127.0.0.1:<GENWAY_API_PORT>` when not set.',
     ),
+    GENWAY_ADMIN_URL: optional(
+      KINDS.webUrl,
+      'How the `genway` command reaches an api process where GENWAY_PUBLIC_URL does not lead to the administration endpoints; GENWAY_PUBLIC_URL when not set.',
+    ),
     GENWAY_TRUSTED_PROXIES: byDefault(
       '0',
       wholeNumber(0, 10),

@@ -342,7 +342,7 @@ export function loadCommandConfig(env: Environment = process.env): CommandConfig
   const { values, mistakes } = readVariables(env, () => false);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return {
-    baseUrl: publicUrlOf(values),
+    baseUrl: values.GENWAY_ADMIN_URL ?? publicUrlOf(values),
     adminToken: values.GENWAY_ADMIN_TOKEN,
     home: resolve(values.GENWAY_HOME),
   };

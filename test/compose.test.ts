@@ -12,17 +12,22 @@ const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 interface Service {
   readonly image?: string;
+  readonly profiles?: readonly string[];
+  readonly ports?: readonly string[];
   readonly command?: readonly string[];
   readonly volumes?: readonly string[];
   readonly environment?: Readonly<Record<string, string | null>>;
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
+  readonly depends_on?: Readonly<Record<string, { readonly condition: string; readonly required?: boolean }>>;
   readonly healthcheck?: { readonly test?: readonly string[] };
 }
 
 const text = read('docker-compose.temporal.yml');
-const compose: { readonly services: Readonly<Record<string, Service>> } = parse(text, { merge: true });
+const compose: {
+  readonly services: Readonly<Record<string, Service>>;
+  readonly configs: Readonly<Record<string, { readonly content: string }>>;
+} = parse(text, { merge: true });
 const services = Object.entries(compose.services);
-const ownServices = services.filter(([, { image }]) => image === 'genway');
+const ownServices = services.filter(([, { image }]) => image?.startsWith('genway:'));
 const variables: ReadonlyMap<string, Variable> = new Map(Object.values(VARIABLE_GROUPS).flatMap(Object.entries));
 
 /** The variables that compose takes from `.env`: written as `${NAME…}`, or passed on without a value. */
@@ -32,6 +37,14 @@ function namesFromOutside(): Set<string> {
     Object.entries(environment).flatMap(([name, value]) => (value === null ? [name] : [])),
   );
   return new Set([...interpolated, ...passedOn]);
+}
+
+const MOST_BESIDE_THE_POOL = 10;
+/** Frontend, history, matching and worker are one process, and each has pools of its own. */
+const SERVICES_OF_TEMPORAL = 4;
+
+function maxConnections(service: string): number {
+  return Number(/max_connections=(\d+)/.exec(compose.services[service]?.command?.join(' ') ?? '')?.[1]);
 }
 
 describe('docker-compose.temporal.yml', () => {
@@ -49,6 +62,30 @@ describe('docker-compose.temporal.yml', () => {
     expect(set.filter((name) => !variables.has(name))).to.deep.equal([]);
   });
 
+  it('passes on whatever an operator may want to set', () => {
+    // What the image and this file settle for containers, what only `npm start` reads, and what opens the network to clients.
+    const settled = new Set([
+      'GENWAY_HOST',
+      'GENWAY_API_PORT',
+      'GENWAY_TEXT_PORT',
+      'GENWAY_WORKER_PORT',
+      'GENWAY_SIMULATOR_PORT',
+      'GENWAY_SIMULATOR_KEY',
+      'GENWAY_WORKFLOW_BUNDLE',
+      'GENWAY_STORAGE_FOLDER',
+      'GENWAY_ALLOW_PRIVATE_ADDRESSES',
+      ...Object.keys(VARIABLE_GROUPS['Local stack']),
+    ]);
+    const worker = Object.keys(compose.services['worker']?.environment ?? {});
+    expect(worker).to.include.members([...variables.keys()].filter((name) => !settled.has(name)));
+    const both = ['api', 'text', 'worker-previous'].map((name) =>
+      Object.keys(compose.services[name]?.environment ?? {}),
+    );
+    for (const names of both) {
+      expect(worker.filter((name) => !names.includes(name) && !name.startsWith('GENWAY_WORKER'))).to.deep.equal([]);
+    }
+  });
+
   it('gives every process with an environment what is required', () => {
     const required = [...variables].filter(([, row]) => row.required).map(([name]) => name);
     for (const [, { environment }] of ownServices) {
@@ -59,7 +96,7 @@ describe('docker-compose.temporal.yml', () => {
   it('has no default for a secret', () => {
     for (const [, name = '', rest] of text.matchAll(/(?<!\$)\$\{(\w+)([^}]*)\}/g)) {
       const secret = variables.get(name)?.kind.hidden || name.endsWith('_PASSWORD');
-      if (secret) expect(`${name}${rest}`).to.match(/^\w+:\?/);
+      if (secret) expect(`${name}${rest}`).to.match(/^\w+:(\?.+|-)$/);
     }
   });
 
@@ -91,6 +128,62 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
+  it('starts with any profiles, such as without a Temporal server of its own', () => {
+    for (const [name, { depends_on: dependencies = {}, profiles = [] }] of services) {
+      for (const [other, { required = true }] of Object.entries(dependencies)) {
+        const others = compose.services[other]?.profiles;
+        const isThere = others === undefined || profiles.some((profile) => others.includes(profile));
+        expect(isThere || !required, `${name} waits for ${other}`).to.equal(true);
+      }
+    }
+    const temporal = services.filter(([name]) => name.startsWith('temporal'));
+    expect(temporal.every(([, { profiles }]) => profiles?.join() === 'temporal')).to.equal(true);
+    expect(compose.services['worker']?.environment?.['TEMPORAL_ADDRESS']).to.equal(
+      '${TEMPORAL_ADDRESS:-temporal:7233}',
+    );
+  });
+
+  it('opens to the world what Caddy serves, which is neither the administration nor metrics', () => {
+    for (const [name, { ports = [] }] of services) {
+      if (name === 'caddy') continue;
+      for (const port of ports) expect(port, name).to.match(/^127\.0\.0\.1:/);
+    }
+    const caddyfile = compose.configs['caddyfile']?.content ?? '';
+    expect(caddyfile).to.include('@operators path /admin /admin/* /metrics /metrics/*\n  respond @operators 404');
+    expect(caddyfile.match(/^\$\{\w+(:-[^}]*)?\} \{\n {2}import genway\n/gm)).to.have.length(2);
+  });
+
+  it('has connections enough for the scales that it names', () => {
+    const scales = [...text.matchAll(/--scale (\w+)=(\d+)/g)].map(
+      ([, name = '', count]) => [name, Number(count)] as const,
+    );
+    expect(scales.map(([name]) => name)).to.have.members(['api', 'text', 'worker']);
+    const poolSize = Number(VARIABLE_GROUPS.Database.GENWAY_DATABASE_POOL.defaultText);
+    const processes = scales.reduce((sum, [, count]) => sum + count, 0);
+    // Beside their pools processes have a few for reports and the money of text; commands of operators come on top.
+    const needed = processes * (poolSize + MOST_BESIDE_THE_POOL) + poolSize;
+    expect(maxConnections('database')).to.be.above(needed);
+    const { SQL_MAX_CONNS: state, SQL_VIS_MAX_CONNS: visibility } = compose.services['temporal']?.environment ?? {};
+    expect(maxConnections('temporal-database')).to.be.above(
+      SERVICES_OF_TEMPORAL * (Number(state) + Number(visibility)),
+    );
+    for (const [name, most] of scales) {
+      const [, from, to] = /:(\d+)-(\d+):/.exec(compose.services[name]?.ports?.join() ?? '') ?? [];
+      expect(Number(to) - Number(from) + 1, `ports of ${name}`).to.be.at.least(most);
+    }
+  });
+
+  it('runs two versions of the workers side by side', () => {
+    const [current, previous] = ['worker', 'worker-previous'].map((name) => compose.services[name]);
+    expect(previous?.command).to.deep.equal(current?.command);
+    expect(current?.environment?.['GENWAY_WORKER_BUILD_ID']).to.equal('${GENWAY_VERSION:-}');
+    expect(previous?.environment?.['GENWAY_WORKER_BUILD_ID']).to.equal('${GENWAY_PREVIOUS_VERSION:-}');
+    expect([current?.image, previous?.image]).to.deep.equal([
+      'genway:${GENWAY_VERSION:-latest}',
+      'genway:${GENWAY_PREVIOUS_VERSION:-latest}',
+    ]);
+  });
+
   it('adds exactly the search attributes that workflows carry', () => {
     const named = new Set(text.match(/\bGenway[A-Z]\w+/g));
     expect([...named]).to.have.members(SEARCH_ATTRIBUTE_NAMES);
@@ -100,6 +193,6 @@ describe('docker-compose.temporal.yml', () => {
 describe('.env.example', () => {
   it('lists exactly what the compose file takes from outside', () => {
     const listed = [...read('.env.example').matchAll(/^(?:# )?([A-Z][A-Z0-9_]+)=/gm)].map(([, name]) => name);
-    expect(listed).to.have.members([...namesFromOutside()]);
+    expect(listed).to.have.members(['COMPOSE_PROFILES', ...namesFromOutside()]);
   });
 });
