@@ -3,7 +3,7 @@ import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
-import { openTracing } from '../telemetry/tracing.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
 import { listen } from '../net/http-server.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';

@@ -1,7 +1,7 @@
 /** The text process: everything under `{text_base_url}`. */
 import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
-import { openTracing } from '../telemetry/tracing.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
 import { listen } from '../net/http-server.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';

@@ -16,7 +16,7 @@ import { createSealer } from '../db/sealing.ts';
 import { watchStorage } from '../storage/watched.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
 import { createMetrics } from '../telemetry/metrics.ts';
-import { openTracing } from '../telemetry/tracing.ts';
+import { openTracing } from '../telemetry/open-tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';

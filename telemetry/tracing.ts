@@ -35,14 +35,6 @@ export interface Tracing {
   close(): Promise<void>;
 }
 
-/** Where traces are sent, and how many. */
-export interface TracingSettings {
-  /** Address of an OTLP/HTTP collector, without `/v1/traces`. */
-  readonly endpoint: string | undefined;
-  /** The fraction of new traces that is kept, from 0 to 1. */
-  readonly ratio: number;
-}
-
 export type WorkflowSpanSinks = InjectedSinks<Sinks & { tracing: { workflowEnded(span: WorkflowSpan): void } }>;
 
 /** For workers without tracing, whose workflows may have been started by a process with tracing. */
@@ -56,10 +48,3 @@ export const NO_TRACING: Tracing = {
   provider: (_name, dispatcher) => dispatcher,
   close: async () => {},
 };
-
-/** @param process the name of this process in traces, such as `api` */
-export async function openTracing(process: string, { endpoint, ratio }: TracingSettings): Promise<Tracing> {
-  if (endpoint === undefined) return NO_TRACING;
-  const { startOpenTelemetry } = await import('./open-telemetry.ts');
-  return startOpenTelemetry({ process, endpoint, ratio });
-}

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import { type KeptSubmission, recordFiles, settleSubmission } from '../../db/queries/submissions.ts';
 import { STORE_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { ResultFile } from '../../providers/media/adapter.ts';
+import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { recordResultFile } from '../../db/queries/result-files.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { ResultFile } from '../../providers/media/adapter.ts';
+import type { ResultFile } from '../../providers/media/result-file.ts';
 import { JobRefusedError, ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../../storage/file-type.ts';

@@ -5,7 +5,7 @@
  */
 import { Context } from '@temporalio/activity';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
-import type { ResultFile } from '../../providers/media/adapter.ts';
+import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { type Say, whileBeating } from './liveness.ts';

@@ -2,7 +2,7 @@
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
-import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './delivery-attempts.ts';
+import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 

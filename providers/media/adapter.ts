@@ -10,6 +10,7 @@ import type { RenderInputs, TaskKind } from '../../domain/task.ts';
 import type { CallbackFormat } from './callbacks.ts';
 import type { Authorization } from './credentials.ts';
 import type { SubmissionError } from './outcomes.ts';
+import type { ResultFile } from './result-file.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from './vendor-http.ts';
 
 /** What to render, for which task, and how the operator wants it asked for. */
@@ -131,15 +132,3 @@ export type JobState =
     }
   /** The upstream knows no such job. */
   | { readonly state: 'unknown' };
-
-/** A file to be fetched, or the file itself. */
-export type ResultFile =
-  | { readonly url: string; readonly mimeType: string | null }
-  | { readonly bytes: Uint8Array; readonly mimeType: string | null };
-
-/** An open download. The caller must consume or cancel `body`. */
-export interface ResultDownload {
-  readonly body: ReadableStream<Uint8Array>;
-  readonly contentType: string | null;
-  readonly contentLength: number | null;
-}

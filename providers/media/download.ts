@@ -1,7 +1,7 @@
 /** Opens a result file for streaming: nothing is buffered, redirects are followed with care, and a stalled upstream is given up. */
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
-import type { ResultDownload } from './adapter.ts';
+import type { ResultDownload } from './result-file.ts';
 import { asUnreachable, isVerdict, unlessAborted } from './exchange.ts';
 import { JobRefusedError, ProviderUnreachableError } from './outcomes.ts';
 

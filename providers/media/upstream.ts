@@ -10,10 +10,9 @@ import type {
   MediaAdapter,
   PollPace,
   RenderRequest,
-  ResultDownload,
-  ResultFile,
   SentSubmission,
 } from './adapter.ts';
+import type { ResultDownload, ResultFile } from './result-file.ts';
 import {
   addressMac,
   type Announcement,

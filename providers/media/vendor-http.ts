@@ -4,7 +4,7 @@
  */
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
-import type { ResultDownload, ResultFile } from './adapter.ts';
+import type { ResultDownload, ResultFile } from './result-file.ts';
 import { type Answer, exchange, isSuccess, type Exchange } from './exchange.ts';
 import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
-import { ATTEMPT_LIMITS } from '../../db/queries/delivery-attempts.ts';
+import { ATTEMPT_LIMITS } from '../../db/queries/attempt-limits.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhenFinal } from '../support/tasks.ts';

@@ -2,7 +2,8 @@
 import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject } from '../../../domain/json.ts';
-import type { JobState, KindTraits, MediaAdapter, RenderRequest, ResultFile } from '../adapter.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
+import type { ResultFile } from '../result-file.ts';
 import {
   type Announcement,
   assertRecent,

@@ -9,12 +9,8 @@ import {
   markDeliveriesStarted,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
-import {
-  ATTEMPT_LIMITS,
-  type AttemptOutcome,
-  beginAttempt,
-  recordAttempt,
-} from '../../../db/queries/delivery-attempts.ts';
+import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
+import { type AttemptOutcome, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { insertWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

@@ -8,7 +8,8 @@ import {
   requestRedeliveries,
   restartDelivery,
 } from '../../../db/queries/deliveries.ts';
-import { ATTEMPT_LIMITS, beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
+import { ATTEMPT_LIMITS } from '../../../db/queries/attempt-limits.ts';
+import { beginAttempt, recordAttempt } from '../../../db/queries/delivery-attempts.ts';
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import type { JobState, RenderRequest, ResultFile } from '../../../../providers/media/adapter.ts';
+import type { JobState, RenderRequest } from '../../../../providers/media/adapter.ts';
+import type { ResultFile } from '../../../../providers/media/result-file.ts';
 import {
   JobRefusedError,
   NotTakenError,

@@ -1,0 +1,20 @@
+import { NO_TRACING, type Tracing } from './tracing.ts';
+
+/** Where traces are sent, and how many. */
+export interface TracingSettings {
+  /** Address of an OTLP/HTTP collector, without `/v1/traces`. */
+  readonly endpoint: string | undefined;
+  /** The fraction of new traces that is kept, from 0 to 1. */
+  readonly ratio: number;
+}
+
+/**
+ * Starts tracing where the configuration names a collector; OpenTelemetry is loaded only then.
+ *
+ * @param process the name of this process in traces, such as `api`
+ */
+export async function openTracing(process: string, { endpoint, ratio }: TracingSettings): Promise<Tracing> {
+  if (endpoint === undefined) return NO_TRACING;
+  const { startOpenTelemetry } = await import('./open-telemetry.ts');
+  return startOpenTelemetry({ process, endpoint, ratio });
+}
