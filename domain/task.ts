@@ -14,10 +14,6 @@ export type TaskKind = (typeof TASK_KINDS)[number];
 export const TASK_STATUSES = ['queued', 'processing', 'succeeded', 'failed'] as const;
 export type TaskStatus = (typeof TASK_STATUSES)[number];
 
-export function isTaskStatus(text: string): text is TaskStatus {
-  return TASK_STATUSES.some((status) => status === text);
-}
-
 /** `succeeded` and `failed` never change again. */
 export function isFinal(status: TaskStatus): boolean {
   return status === 'succeeded' || status === 'failed';

@@ -64,9 +64,9 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   const sources: (() => Promise<string>)[] = [];
   collectDefaultMetrics({ register: registry });
-  const instruments = createInstruments([registry]);
-  const { requests, upstreams, clamped, tasks, settled, refunded, attempts, storageAway, batches } = instruments;
-  const { submissions, unclear, orphaned, possibleLoss } = instruments;
+  const { upstreams, upstreamAttempts, clamped } = textInstruments([registry]);
+  const media = mediaInstruments([registry]);
+  const { requests, attempts, storageAway, batches } = processInstruments([registry]);
 
   return {
     registry,
@@ -74,17 +74,17 @@ export function createMetrics(): Metrics {
       requests.observe({ method, route, status: String(status) }, seconds);
     },
     upstreamAnswered: ({ upstream, outcome, seconds }) => upstreams.observe({ upstream, outcome }, seconds),
-    upstreamAttempted: (attempt) => instruments.upstreamAttempts.inc(attempt),
+    upstreamAttempted: (attempt) => upstreamAttempts.inc(attempt),
     usageClamped: (upstream) => clamped.inc({ upstream }),
     taskEnded: ({ model, status, failure, price }) => {
-      tasks.inc({ model, outcome: failure?.code ?? status });
-      (failure ? refunded : settled).inc(toUsdNumber(price));
+      media.tasks.inc({ model, outcome: failure?.code ?? status });
+      (failure ? media.refunded : media.settled).inc(toUsdNumber(price));
     },
-    submissionUnclear: (upstream) => unclear.inc({ upstream }),
+    submissionUnclear: (upstream) => media.unclear.inc({ upstream }),
     submissionSettled: (upstream, { outcome, learntFrom, possibleLoss: loss }) => {
-      submissions.inc({ upstream, outcome, learnt_from: learntFrom });
-      if (outcome === 'unknown') orphaned.inc({ upstream });
-      if (loss) possibleLoss.inc({ upstream }, toUsdNumber(loss));
+      media.submissions.inc({ upstream, outcome, learnt_from: learntFrom });
+      if (outcome === 'unknown') media.orphaned.inc({ upstream });
+      if (loss) media.possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
@@ -94,16 +94,9 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Creates the counters, gauges and histograms. */
-function createInstruments(registers: Registry[]) {
+/** Of text requests and their upstreams. */
+function textInstruments(registers: Registry[]) {
   return {
-    requests: new Histogram({
-      name: 'genway_http_request_duration_seconds',
-      help: 'Duration of HTTP requests, from arrival to the last byte of the response',
-      labelNames: ['method', 'route', 'status'],
-      buckets: SECONDS_BUCKETS,
-      registers,
-    }),
     upstreams: new Histogram({
       name: 'genway_text_upstream_response_seconds',
       help: 'Time until upstreams of text models begin to answer, by status of the answer, unreachable or cancelled',
@@ -123,6 +116,12 @@ function createInstruments(registers: Registry[]) {
       labelNames: ['upstream'],
       registers,
     }),
+  };
+}
+
+/** Of media tasks and their submissions. */
+function mediaInstruments(registers: Registry[]) {
+  return {
     tasks: new Counter({
       name: 'genway_tasks_ended_total',
       help: 'Media tasks that have ended, by outcome: succeeded or the error code',
@@ -161,6 +160,19 @@ function createInstruments(registers: Registry[]) {
       name: 'genway_media_possible_loss_usd_total',
       help: 'List price of the tasks of orphaned submissions',
       labelNames: ['upstream'],
+      registers,
+    }),
+  };
+}
+
+/** Of what every process does. */
+function processInstruments(registers: Registry[]) {
+  return {
+    requests: new Histogram({
+      name: 'genway_http_request_duration_seconds',
+      help: 'Duration of HTTP requests, from arrival to the last byte of the response',
+      labelNames: ['method', 'route', 'status'],
+      buckets: SECONDS_BUCKETS,
       registers,
     }),
     attempts: new Counter({

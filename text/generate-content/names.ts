@@ -23,7 +23,7 @@ function camelCase(name: string): string {
  *
  * @throws ServiceError `bad_request` when the value is not an object, or has a field in both spellings
  */
-export function readFields(value: unknown, path: string): JsonObject {
+function readFields(value: unknown, path: string): JsonObject {
   const object = readObject(value, path);
   const fields = camelCased(object);
   const isTwice = Object.keys(fields).length < Object.keys(object).length;

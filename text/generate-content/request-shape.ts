@@ -72,7 +72,7 @@ export interface Part {
   readonly fields: ReturnType<typeof partFields>;
 }
 
-export const readPart = named(
+const readPart = named(
   'Part',
   mapped(partFields, (part): Part => {
     const kinds = PART_KINDS.filter((kind) => isSet(part.object[kind]));

@@ -1,5 +1,5 @@
 /** Accounts, and the money that comes and goes by hand. */
-import { type Database, isDatabaseError } from '../../../db/database.ts';
+import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../../db/database.ts';
 import { insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { adjust as insertAdjustment, grantSignupCredit } from '../../../db/queries/credits.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -14,8 +14,6 @@ import { creditOnce } from '../../services/credit-once.ts';
 import { existingAccount } from './existing-account.ts';
 import { AccountSchema, presentAccount } from './present.ts';
 import { adjustmentSchema, createAccountSchema, topUpSchema } from './schema.ts';
-
-const CHECK_VIOLATION = '23514';
 
 const TopUpSchema = object({
   id: idOf('transfer'),
