@@ -31,11 +31,11 @@ export interface Answer {
 }
 
 export interface Call {
-  readonly method?: 'GET' | 'POST' | 'DELETE';
+  readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is when it is text or bytes, and as JSON otherwise. */
   readonly body?: object | string | Uint8Array;
-  /** Hang up as soon as the answer so far says so; before its head with `head`. */
+  /** Hang up after a while, or as soon as the answer so far says so. */
   readonly leave?: { readonly afterMs: number } | { readonly when: (received: string) => boolean };
 }
 
@@ -99,26 +99,17 @@ async function read(
   return received;
 }
 
-export interface Books {
-  readonly available: PicoUsd;
-  readonly charged: PicoUsd;
-}
-
-/** The account's money once nothing is held any more. */
-export async function settledBooks({ stack }: Victim, { id }: Account): Promise<Books> {
+/** What the account was charged, once nothing is held any more. */
+export async function settledCharge({ stack }: Victim, { id }: Account): Promise<PicoUsd> {
   return waitUntil(
     async () => {
       const { text } = await call(`${stack.base_url}/admin/v1/accounts/${id}`, stack.admin_token, {});
       const { balances, totals } = Joi.attempt(JSON.parse(text), shown).data;
       if (balances['reserved_usd'] !== 0) throw new Error(`${balances['reserved_usd']} USD are still held`);
-      return { available: usd(balances['available_usd']), charged: usd(totals['charged_usd']) };
+      return parseUsd((totals['charged_usd'] ?? 0).toFixed(12));
     },
     { timeoutMs: SETTLED_TIMEOUT_MS },
   );
-}
-
-function usd(amount: number | undefined): PicoUsd {
-  return parseUsd((amount ?? 0).toFixed(12));
 }
 
 /** What all that the vendor produced since it forgot costs at list prices. */
@@ -142,7 +133,6 @@ export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
 export interface Probe {
   readonly url: string;
   readonly apiKey: string;
-  readonly body?: object;
 }
 
 /** How long each of many small calls took that another client made, one after the other, while something else went on. */

@@ -8,12 +8,11 @@ import { call } from './attacker.ts';
 
 const PAUSE_MS = 10;
 
-const { url, apiKey, body } = Joi.attempt(
+const { url, apiKey } = Joi.attempt(
   JSON.parse(process.argv[2] ?? ''),
-  Joi.object<{ url: string; apiKey: string; body?: object }>({
+  Joi.object<{ url: string; apiKey: string }>({
     url: Joi.string().required(),
     apiKey: Joi.string().required(),
-    body: Joi.object(),
   }).required(),
 );
 const stopped = new AbortController();
@@ -21,7 +20,7 @@ process.once('message', () => stopped.abort());
 
 async function ask(): Promise<number> {
   const startedAt = performance.now();
-  const { status, text } = await call(url, apiKey, body === undefined ? {} : { body });
+  const { status, text } = await call(url, apiKey, {});
   if (status !== 200) throw new Error(`the bystander was answered ${status}: ${text}`);
   return performance.now() - startedAt;
 }

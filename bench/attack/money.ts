@@ -6,7 +6,7 @@ import {
   type Call,
   call,
   openAccount,
-  settledBooks,
+  settledCharge,
   tolerance,
   vendorsBill,
   type Victim,
@@ -169,7 +169,7 @@ function theftCase({ name, balanceUsd, keyLimitUsd, model, requests, path, call:
       );
       const send = async (): Promise<void> => void (await ask(victim, account, path, question));
       await Promise.all(Array.from({ length: requests }, send));
-      await settledBooks(victim, account);
+      await settledCharge(victim, account);
       const bill = vendorsBill(victim);
       const loss = shortfall(bill, parseUsd(Math.min(balanceUsd, keyLimitUsd ?? balanceUsd)));
       const allowed = BigInt(requests) * tolerance(victim, model);
@@ -240,7 +240,7 @@ function departureCase({ name, path, call: question }: Departure): AttackCase {
       victim.vendor.forget();
       const account = await openAccount(victim, 100);
       await ask(victim, account, path, question);
-      const { charged } = await settledBooks(victim, account);
+      const charged = await settledCharge(victim, account);
       const bill = vendorsBill(victim);
       return holds(
         charged * 100n >= bill * LEAST_SHARE_PERCENT,
@@ -281,7 +281,7 @@ const HONEST: readonly AttackCase[] = [
     run: async (victim) => {
       const account = await openAccount(victim, 100);
       await ask(victim, account, CHAT, chat(CHAT_MODEL, 'tokens=10,usage=9000000000000000', { max_tokens: 100 }));
-      const { charged } = await settledBooks(victim, account);
+      const charged = await settledCharge(victim, account);
       return holds(charged < parseUsd('0.01'), `charged ${formatUsd(charged)} USD`);
     },
   },
@@ -297,7 +297,7 @@ export const MONEY_CASES: readonly AttackCase[] = [
       const account = await openAccount(victim, 0);
       const question = chat('textl-v4.1-flash-free', 'tokens=2000,drop', { stream: true });
       await ask(victim, account, CHAT, question).catch(() => undefined);
-      await settledBooks(victim, account);
+      await settledCharge(victim, account);
       const { status } = await ask(victim, account, CHAT, question);
       return holds(status === 429, `the second request was answered ${status}`);
     },

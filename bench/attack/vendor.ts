@@ -8,8 +8,9 @@
  * reported instead of the truth; `drop` closes the connection in place of the end; `pieces` sends one event of that many
  * kilobytes, a kilobyte at a time.
  */
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { startReceiver } from '../../test/support/receiver.ts';
 
 /** What one request cost the vendor. */
 export interface VendorCall {
@@ -53,22 +54,10 @@ interface Dialect {
 
 export async function startVendor(): Promise<Vendor> {
   const calls: VendorCall[] = [];
-  const server = createServer((request, response) => {
+  const server = await startReceiver((request, response) => {
     serve(request, response, calls).catch(() => response.destroy());
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the vendor has no port');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    calls,
-    forget: () => void calls.splice(0),
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
+  return { url: server.url, calls, forget: () => void calls.splice(0), close: () => server.close() };
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, calls: VendorCall[]): Promise<void> {

@@ -8,8 +8,8 @@ import { join } from 'node:path';
 import { text as readText } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { expect } from 'chai';
-import { type FakeUpstream, startUpstream } from '../support/text.ts';
 import { type TurnWatch, watchTurns } from '../support/turns.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
 /** The longest that a process may keep others waiting, in time of the processor. */
@@ -135,7 +135,7 @@ describe('other clients of a process are served', function () {
   this.timeout(300_000);
   const metricsToken = randomBytes(16).toString('hex');
   let folder: string;
-  let upstream: FakeUpstream;
+  let upstream: Receiver;
   let turns: TurnWatch;
   let stack: TestStack;
   let apiKey: string;
@@ -145,7 +145,7 @@ describe('other clients of a process are served', function () {
   before(async () => {
     [folder, upstream, turns] = await Promise.all([
       mkdtemp(join(tmpdir(), 'genway-stalls-')),
-      startUpstream((request, response) => void answerAtLength(request, response, stack.simulatorUrl)),
+      startReceiver((request, response) => void answerAtLength(request, response, stack.simulatorUrl)),
       watchTurns(),
     ]);
     const providers = join(folder, 'providers.yaml');
@@ -161,7 +161,7 @@ describe('other clients of a process are served', function () {
   });
   after(async () => {
     await stack.stop();
-    await Promise.all([upstream.stop(), turns.stop(), rm(folder, { recursive: true })]);
+    await Promise.all([upstream.close(), turns.stop(), rm(folder, { recursive: true })]);
   });
 
   async function residentBytes(): Promise<number> {

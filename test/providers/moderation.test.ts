@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { createHttpModerator, type HttpModeratorOptions } from '../../providers/moderation.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
 import { createSimulator, type Simulator } from '../../providers/simulator/simulator.ts';
-import { startServer } from '../support/media.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
 const IMAGES = ['https://images.example.com/a.png', 'https://images.example.com/b.png'];
@@ -31,7 +31,7 @@ describe('the moderation client', () => {
 
   /** What the client makes of a server that answers so. */
   async function checkAgainst(listener: RequestListener, options: Partial<HttpModeratorOptions> = {}) {
-    const server = await startServer(listener);
+    const server = await startReceiver(listener);
     try {
       return await check('A lighthouse', IMAGES, { url: server.url, ...options });
     } finally {

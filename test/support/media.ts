@@ -1,5 +1,4 @@
 /** Factories of what media upstreams are sent and answer. */
-import { createServer, type RequestListener } from 'node:http';
 import { newId } from '../../domain/ids.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { Agent } from 'undici';
@@ -87,29 +86,6 @@ export async function lookUp(upstream: MediaUpstream, request: RenderRequest): P
   const { identity, body } = upstream.prepare(request);
   const fingerprint = fingerprintOf(identity ?? body);
   return upstream.find({ request, fingerprint, since: new Date(0) }, new AbortController().signal);
-}
-
-export interface TestServer {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** A bare HTTP server on a free port of 127.0.0.1. */
-export async function startServer(listener: RequestListener): Promise<TestServer> {
-  const server = createServer(listener);
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('not on TCP');
-  return {
-    url: `http://127.0.0.1:${address.port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
 }
 
 /** Repeats `look` until it finds something; gives up after a generous while. */

@@ -1,7 +1,4 @@
 /** The text endpoints in this process, over real sockets, with a real database behind the gate and the simulator as upstream. */
-import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
@@ -276,35 +273,6 @@ async function seenBy(simulatorUrl: string, limit: number): Promise<readonly See
   // The simulator's own shape.
   const { data } = (await response.json()) as { data: readonly SeenRequest[] };
   return data;
-}
-
-export interface FakeUpstream {
-  readonly url: string;
-  /** The connections that are open now. */
-  openConnections(): number;
-  stop(): Promise<void>;
-}
-
-/** An upstream that does what the simulator cannot. */
-export async function startUpstream(handle: RequestListener): Promise<FakeUpstream> {
-  const server = createServer(handle);
-  let open = 0;
-  server.on('connection', (socket) => {
-    open += 1;
-    socket.once('close', () => (open -= 1));
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  // A socket that listens on TCP has an address object.
-  const { port } = server.address() as AddressInfo;
-  return {
-    url: `http://127.0.0.1:${port}`,
-    openConnections: () => open,
-    stop: async () => {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
 }
 
 /** Longer than anything here takes, and shorter than a test may. */

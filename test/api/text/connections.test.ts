@@ -6,14 +6,13 @@ import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { FORMATS } from '../../../text/formats.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import {
   ASK,
   eventually,
   modelVia,
   startTestText,
-  startUpstream,
   textModel,
-  type FakeUpstream,
   type TestText,
   type TestTextOptions,
 } from '../../support/text.ts';
@@ -74,14 +73,14 @@ function frame(event: { readonly type: string; readonly [field: string]: unknown
 
 describe('text endpoints', () => {
   let text: TestText;
-  let upstream: FakeUpstream;
+  let upstream: Receiver;
   let script: RequestListener;
   /** Answers that the upstream began, and what resolves when their connections close. */
   let answers: ServerResponse[] = [];
   let closed: Promise<unknown>[] = [];
 
   async function start(options: TestTextOptions = {}): Promise<void> {
-    upstream = await startUpstream((request, response) => {
+    upstream = await startReceiver((request, response) => {
       answers.push(response);
       closed.push(once(response, 'close'));
       request.resume().once('end', () => script(request, response));
@@ -103,7 +102,7 @@ describe('text endpoints', () => {
 
   async function stop(): Promise<void> {
     await text.stop();
-    await upstream.stop();
+    await upstream.close();
   }
 
   beforeEach(() => {

@@ -5,15 +5,8 @@ import type { JsonObject } from '../../../domain/json.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 import { eventsOfText } from '../../text/support.ts';
-import {
-  ASK,
-  modelVia,
-  startTestText,
-  startUpstream,
-  textModel,
-  type FakeUpstream,
-  type TestText,
-} from '../../support/text.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { ASK, modelVia, startTestText, textModel, type TestText } from '../../support/text.ts';
 
 const BY_STATUS: readonly [number, number, string][] = [
   [400, 400, 'bad_request'],
@@ -62,18 +55,18 @@ function lastCodeOf(format: WireFormatName, stream: string): string {
 describe('an upstream of a text model', () => {
   let text: TestText;
   /** Refuses connections. */
-  let dead: FakeUpstream;
+  let dead: Receiver;
   /** Answers as each test says. */
-  let scripted: FakeUpstream;
+  let scripted: Receiver;
   /** The paths and bodies that it was sent. */
   let calls: string[] = [];
   let bodies: string[] = [];
-  let script: Parameters<typeof startUpstream>[0];
+  let script: Parameters<typeof startReceiver>[0];
 
   before(async () => {
-    dead = await startUpstream(() => {});
-    await dead.stop();
-    scripted = await startUpstream((request, response) => {
+    dead = await startReceiver(() => {});
+    await dead.close();
+    scripted = await startReceiver((request, response) => {
       let body = '';
       calls.push(request.url ?? '');
       request.on('data', (bytes: Buffer) => (body += bytes.toString()));
@@ -118,7 +111,7 @@ describe('an upstream of a text model', () => {
 
   after(async () => {
     await text.stop();
-    await scripted.stop();
+    await scripted.close();
   });
 
   it('that moderation refused is 400 in every format and costs nothing, whole and as a stream that began', async () => {

@@ -8,7 +8,8 @@ import {
   InvalidCallbackError,
 } from '../../../../providers/media/callbacks.ts';
 import { createSimulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, startServer, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { eventually, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { startReceiver } from '../../../support/receiver.ts';
 
 const SECRET = 'example-callback-secret';
 const SENT_AT_SECONDS = 1_767_225_600;
@@ -81,7 +82,7 @@ describe('callbacks of the HTTP job protocol', () => {
 
   it('come from the simulator when a job ends, and can be verified', async () => {
     const received: CallbackRequest[] = [];
-    const receiver = await startServer((request, response) => {
+    const receiver = await startReceiver((request, response) => {
       const chunks: Buffer[] = [];
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {

@@ -8,7 +8,8 @@ import {
   ProviderUnreachableError,
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream, MediaUpstreamOptions } from '../../../../providers/media/upstream.ts';
-import { lookUp, startServer, submit, type TestServer, testUpstream, videoRequest } from '../../../support/media.ts';
+import { lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { type Receiver, startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
@@ -20,8 +21,8 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     for (const resource of open.splice(0)) await resource.close();
   });
 
-  const upstream = async (listener: RequestListener): Promise<TestServer> => {
-    const server = await startServer(listener);
+  const upstream = async (listener: RequestListener): Promise<Receiver> => {
+    const server = await startReceiver(listener);
     open.push(server);
     return server;
   };
@@ -47,7 +48,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     rejectionOf(submit(await answering(status, body), videoRequest()));
 
   /** An upstream whose results lie on another origin. */
-  const withForeignFiles = async (files: RequestListener): Promise<TestServer> => {
+  const withForeignFiles = async (files: RequestListener): Promise<Receiver> => {
     const store = await upstream(files);
     return upstream((_request, response) => respondSucceeded(response, `${store.url}/1.mp4?signature=abc`));
   };
@@ -122,7 +123,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     });
 
     it('is not there', async () => {
-      const server = await startServer(() => undefined);
+      const server = await startReceiver(() => undefined);
       await server.close();
       const error = await rejectionOf(submit(connect(server.url), videoRequest()));
       expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
