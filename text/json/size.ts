@@ -17,7 +17,6 @@ const MAXIMUM_NAME_BYTES = 4_096;
 /** Model names are shorter. */
 const LONGEST_TOP_TEXT = 200;
 
-const SPACE = 0x20;
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -61,8 +60,8 @@ export class JsonSizer {
     for (let index = 0; index < bytes.length; index += 1) {
       if (this.#place !== 'outside') index = this.#skipText(bytes, index);
       else {
-        const byte = bytes[index] ?? SPACE;
-        if (byte > SPACE) this.#take(byte);
+        index = nextMark(bytes, index);
+        this.#take(bytes[index] ?? 0);
       }
     }
   }
@@ -108,14 +107,9 @@ export class JsonSizer {
 
   /** @returns the index of the last byte that belongs to the string */
   #skipText(bytes: Uint8Array, from: number): number {
-    let index = this.#place === 'escape' ? from + 1 : from;
-    while (index < bytes.length) {
-      const byte = bytes[index];
-      if (byte === QUOTE) break;
-      index += byte === BACKSLASH ? 2 : 1;
-    }
-    const isEscaped = index > bytes.length;
-    index = Math.min(index, bytes.length);
+    const end = endOfText(bytes, this.#place === 'escape' ? from + 1 : from);
+    const isEscaped = end > bytes.length;
+    const index = Math.min(end, bytes.length);
     if (this.#depth === 1 && this.#textLength < LONGEST_TOP_TEXT) {
       this.#topText += Buffer.from(bytes.subarray(from, Math.min(index, from + LONGEST_TOP_TEXT))).toString('latin1');
     }
@@ -128,4 +122,43 @@ export class JsonSizer {
     }
     return index;
   }
+}
+
+/** The bytes outside of texts that say how many values there are. */
+const MARKS = new Uint8Array(256);
+for (const byte of [QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]) MARKS[byte] = 1;
+
+/** The index of the first mark from an index on, or the length. */
+function nextMark(bytes: Uint8Array, from: number): number {
+  let index = from;
+  while (index < bytes.length && MARKS[bytes[index] ?? 0] === 0) index += 1;
+  return index;
+}
+
+/** As much of a text is looked at at once, once it is known to be long. */
+const WINDOW_BYTES = 4_096;
+const SHORT_TEXT_BYTES = 64;
+
+/** The index of the quote that ends a text; past the end where that escapes what comes next. */
+function endOfText(bytes: Uint8Array, from: number): number {
+  let index = walkText(bytes, from, from + SHORT_TEXT_BYTES);
+  while (index < bytes.length && bytes[index] !== QUOTE) {
+    const window = bytes.subarray(index, index + WINDOW_BYTES);
+    const quote = window.indexOf(QUOTE);
+    const plain = quote === -1 ? window : window.subarray(0, quote);
+    index = plain.includes(BACKSLASH) ? walkText(bytes, index, index + WINDOW_BYTES) : index + plain.length;
+  }
+  return index;
+}
+
+/** Walks over a text, escape by escape, to its quote or to about `until`. */
+function walkText(bytes: Uint8Array, from: number, until: number): number {
+  const end = Math.min(until, bytes.length);
+  let index = from;
+  while (index < end) {
+    const byte = bytes[index];
+    if (byte === QUOTE) return index;
+    index += byte === BACKSLASH ? 2 : 1;
+  }
+  return index;
 }

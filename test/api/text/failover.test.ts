@@ -6,15 +6,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
-import {
-  eventually,
-  startTestText,
-  startUpstream,
-  textModel,
-  type AskOptions,
-  type FakeUpstream,
-  type TestText,
-} from '../../support/text.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { eventually, startTestText, textModel, type AskOptions, type TestText } from '../../support/text.ts';
 
 const PROMPT = 'Say exactly: from the second';
 const FIRST_BYTE_TIMEOUT_MS = 250;
@@ -110,8 +103,8 @@ const FAULTS: readonly Fault[] = [
 
 describe('an upstream that fails before its answer begins', () => {
   let text: TestText;
-  let first: FakeUpstream;
-  let dead: FakeUpstream;
+  let first: Receiver;
+  let dead: Receiver;
   /** What the first upstream does, and what it was asked: with which key, for which model. */
   let script: Script;
   let calls: { readonly key: string; readonly model: string }[] = [];
@@ -119,9 +112,9 @@ describe('an upstream that fails before its answer begins', () => {
   let nowMs = 1_800_000_000_000;
 
   before(async () => {
-    dead = await startUpstream(() => {});
-    await dead.stop();
-    first = await startUpstream(recording((...args) => script(...args)));
+    dead = await startReceiver(() => {});
+    await dead.close();
+    first = await startReceiver(recording((...args) => script(...args)));
     const baseUrls = baseUrlsAt(first.url);
     text = await startTestText({
       upstreamClock: () => nowMs,
@@ -160,7 +153,7 @@ describe('an upstream that fails before its answer begins', () => {
 
   after(async () => {
     await text.stop();
-    await first.stop();
+    await first.close();
   });
 
   function recording(answer: Script): RequestListener {

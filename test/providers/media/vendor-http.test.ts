@@ -9,7 +9,7 @@ import {
   ProviderUnreachableError,
 } from '../../../providers/media/outcomes.ts';
 import { createVendorHttp, type VendorHttp, type VendorHttpOptions } from '../../../providers/media/vendor-http.ts';
-import { startServer, type TestServer } from '../../support/media.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const signal = new AbortController().signal;
@@ -30,8 +30,8 @@ describe('HTTP with an upstream of media', () => {
     return createVendorHttp({ base: new URL(baseUrl), credential, dispatcher, ...options });
   }
 
-  async function serve(listener: RequestListener): Promise<TestServer> {
-    const server = await startServer(listener);
+  async function serve(listener: RequestListener): Promise<Receiver> {
+    const server = await startReceiver(listener);
     open.push(server);
     return server;
   }

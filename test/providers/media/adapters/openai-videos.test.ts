@@ -5,7 +5,8 @@ import type { JobState } from '../../../../providers/media/adapter.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, lookUp, startServer, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { eventually, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { startReceiver } from '../../../support/receiver.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -83,7 +84,7 @@ describe('the wire format of OpenAI’s videos', () => {
       [404, '{"error": {}}'],
       [200, '{"data": [{"id": "video_1", "created_at": 1, "object": "video"}]}'],
     ] as const) {
-      const relay = await startServer((_request, response) => response.writeHead(status).end(body));
+      const relay = await startReceiver((_request, response) => response.writeHead(status).end(body));
       const other = testUpstream({ adapter: openaiVideos, baseUrl: `${relay.url}/v1` });
       expect(await lookUp(other, videoRequest())).to.equal(null);
       await other.close();
