@@ -27,7 +27,7 @@ const OUTCOME: TextOutcome = {
   errorCode: null,
   usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, outputTotal: 200, reasoning: null },
   countedOutputTokens: 200,
-  upstream: { provider: 'simulator', format: 'chat-completions' },
+  upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   latencyMs: 10,
   firstByteMs: 10,
 };

@@ -183,7 +183,7 @@ function outcomeOf(
   return {
     ...endingOf(progress, failure),
     ...countsOf(meter, ending),
-    upstream: isNamed ? { provider: route.provider, format: route.format } : null,
+    upstream: isNamed ? { provider: route.provider, format: route.format, model: route.model } : null,
     latencyMs: performance.now() - timedFromMs,
     firstByteMs: firstByteAtMs === null ? null : firstByteAtMs - timedFromMs,
   };

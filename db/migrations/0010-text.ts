@@ -74,6 +74,8 @@ export async function up(knex: Knex): Promise<void> {
       streamed boolean NOT NULL,
       upstream text,
       upstream_format text,
+      -- The upstream's name for the model.
+      upstream_model text,
       outcome text NOT NULL CHECK (outcome IN ('succeeded', 'disconnected', 'failed', 'abandoned')),
       error_code text,
       catalogue_version text NOT NULL,

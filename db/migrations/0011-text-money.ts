@@ -190,8 +190,8 @@ export async function up(knex: Knex): Promise<void> {
     CREATE FUNCTION settle_text(ids text[], account_ids text[], resolution_ids text[], excess_ids text[],
       absorbed_ids text[], outcomes text[], error_codes text[], charges numeric[], modifiers jsonb[],
       input_tokens bigint[], cache_read_tokens bigint[], cache_write_tokens bigint[], output_tokens bigint[],
-      reasoning_tokens bigint[], estimated boolean[], upstreams text[], upstream_formats text[], latencies_ms integer[],
-      first_bytes_ms integer[], gives_slots_back boolean[])
+      reasoning_tokens bigint[], estimated boolean[], upstreams text[], upstream_formats text[], upstream_models text[],
+      latencies_ms integer[], first_bytes_ms integer[], gives_slots_back boolean[])
     RETURNS text[] LANGUAGE plpgsql SET enable_seqscan = off SET plan_cache_mode = force_generic_plan AS $$
     #variable_conflict use_column
     DECLARE
@@ -205,10 +205,10 @@ export async function up(knex: Knex): Promise<void> {
       WITH item AS (
         SELECT * FROM unnest(ids, resolution_ids, excess_ids, absorbed_ids, outcomes, error_codes, charges, modifiers,
           input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, upstreams,
-          upstream_formats, latencies_ms, first_bytes_ms)
+          upstream_formats, upstream_models, latencies_ms, first_bytes_ms)
         AS item(id, resolution_id, excess_id, absorbed_id, outcome, error_code, charge, modifiers, input_tokens,
           cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, upstream, upstream_format,
-          latency_ms, first_byte_ms)
+          upstream_model, latency_ms, first_byte_ms)
       ), taken AS (
         DELETE FROM text_holds WHERE id = ANY (ids) RETURNING *
       ), ended AS MATERIALIZED (
@@ -228,13 +228,13 @@ export async function up(knex: Knex): Promise<void> {
         WHERE reservation_id IS NOT NULL
       ), recorded AS (
         INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-          upstream_format, outcome, error_code, catalogue_version, modifiers, input_tokens, cache_read_tokens,
-          cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess, absorbed,
-          reservation_id, opened_at, latency_ms, first_byte_ms)
+          upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, input_tokens,
+          cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
+          absorbed, reservation_id, opened_at, latency_ms, first_byte_ms)
         SELECT id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
-          upstream_format, outcome, error_code, catalogue_version, modifiers, input_tokens, cache_read_tokens,
-          cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess, absorbed,
-          reservation_id, opened_at, latency_ms, first_byte_ms
+          upstream_format, upstream_model, outcome, error_code, catalogue_version, modifiers, input_tokens,
+          cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
+          absorbed, reservation_id, opened_at, latency_ms, first_byte_ms
         FROM ended WHERE charge <= held
       )
       SELECT (SELECT array_agg(id) FROM item WHERE id NOT IN (SELECT id FROM ended)),
@@ -272,11 +272,11 @@ export async function up(knex: Knex): Promise<void> {
       IF earlier.id IS NULL THEN
         INSERT INTO text_requests SELECT request.*;
       ELSE
-        UPDATE text_requests SET (upstream, upstream_format, outcome, error_code, modifiers, input_tokens,
-            cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
+        UPDATE text_requests SET (upstream, upstream_format, upstream_model, outcome, error_code, modifiers,
+            input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, reasoning_tokens, estimated, held, charge, excess,
             absorbed, latency_ms, first_byte_ms)
-          = (request.upstream, request.upstream_format, request.outcome, request.error_code, request.modifiers,
-            request.input_tokens, request.cache_read_tokens, request.cache_write_tokens, request.output_tokens,
+          = (request.upstream, request.upstream_format, request.upstream_model, request.outcome,
+            request.error_code, request.modifiers, request.input_tokens, request.cache_read_tokens, request.cache_write_tokens, request.output_tokens,
             request.reasoning_tokens, request.estimated, request.held, request.charge, request.excess,
             request.absorbed, request.latency_ms, request.first_byte_ms)
         WHERE id = request.id AND created_at = request.created_at;

@@ -35,6 +35,7 @@ export interface TextUsage {
   /** Where it was sent: a provider and the format that it speaks; null when it was sent nowhere. */
   readonly upstream: string | null;
   readonly upstreamFormat: string | null;
+  readonly upstreamModel: string | null;
   readonly outcome: string;
   readonly errorCode: string | null;
   /** The version of the catalogue that it was priced by. */
@@ -81,6 +82,7 @@ interface TextRow {
   streamed: boolean;
   upstream: string | null;
   upstream_format: string | null;
+  upstream_model: string | null;
   outcome: string;
   error_code: string | null;
   catalogue_version: string;
@@ -204,6 +206,7 @@ export async function listTextUsage(
     streamed: row.streamed,
     upstream: row.upstream,
     upstreamFormat: row.upstream_format,
+    upstreamModel: row.upstream_model,
     outcome: row.outcome,
     errorCode: row.error_code,
     catalogueVersion: row.catalogue_version,

@@ -30,7 +30,7 @@ export interface TextCharge extends TextEstimate {
 export interface TextOutcome extends TextConsumption {
   /** The code that the client got, on `failed`. */
   readonly errorCode: string | null;
-  readonly upstream: { readonly provider: string; readonly format: WireFormatName } | null;
+  readonly upstream: { readonly provider: string; readonly format: WireFormatName; readonly model: string } | null;
   readonly latencyMs: number;
   /** Until the first byte of the answer; null when there was none. */
   readonly firstByteMs: number | null;

@@ -51,7 +51,8 @@ export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly outcome: 'succeeded' | 'disconnected' | 'failed' | 'abandoned';
   /** On `failed`. */
   readonly errorCode: string | null;
-  readonly upstream: { readonly provider: string; readonly format: string } | null;
+  /** The route of the upstream that answered or failed, if any. */
+  readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
   /** Whether the slot that it took, if its model is free, is free again. */
@@ -124,6 +125,7 @@ const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] =
   ({ estimated }) => estimated,
   ({ upstream }) => upstream?.provider,
   ({ upstream }) => upstream?.format,
+  ({ upstream }) => upstream?.model,
   ({ latencyMs }) => wholeMs(latencyMs),
   ({ firstByteMs }) => wholeMs(firstByteMs),
   ({ givesSlotBack }) => givesSlotBack,
@@ -216,6 +218,7 @@ function withoutHold(settlement: TextSettlement, catalogueVersion: string): stri
     streamed: hold.streamed,
     upstream: settlement.upstream?.provider,
     upstream_format: settlement.upstream?.format,
+    upstream_model: settlement.upstream?.model,
     outcome: settlement.outcome,
     error_code: settlement.errorCode,
     catalogue_version: catalogueVersion,

@@ -76,7 +76,7 @@ export function settlementOf(hold: NewTextHold, settings: Partial<TextSettlement
     outputTokens: 20,
     reasoningTokens: null,
     estimated: false,
-    upstream: { provider: 'simulator', format: 'chat-completions' },
+    upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
     latencyMs: 12,
     firstByteMs: 3,
     givesSlotBack: false,

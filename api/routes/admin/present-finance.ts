@@ -208,6 +208,7 @@ export const AdminTextRequestSchema = component(
         account_id: idOf('account'),
         upstream: nullable(text('The provider that it was sent to')),
         upstream_format: nullable(text('The wire format that the provider speaks')),
+        upstream_model: nullable(text('Its name for the model')),
         held_usd: usd('What was held before the model was called'),
         absorbed_usd: usd('What it cost beyond what the account had'),
       }),
@@ -223,6 +224,7 @@ export function presentAdminTextUsage(usage: TextUsage) {
     account_id: usage.accountId,
     upstream: usage.upstream,
     upstream_format: usage.upstreamFormat,
+    upstream_model: usage.upstreamModel,
     held_usd: toUsdNumber(usage.held),
     absorbed_usd: toUsdNumber(usage.absorbed),
   };
@@ -238,6 +240,7 @@ export const TEXT_USAGE_COLUMNS: readonly Column<TextUsage>[] = [
   ['stream', ({ streamed }) => streamed],
   ['upstream', ({ upstream }) => upstream],
   ['upstream_format', ({ upstreamFormat }) => upstreamFormat],
+  ['upstream_model', ({ upstreamModel }) => upstreamModel],
   ['outcome', ({ outcome }) => outcome],
   ['error_code', ({ errorCode }) => errorCode],
   ['rates_version', ({ catalogueVersion }) => catalogueVersion],

@@ -108,7 +108,7 @@ describe('text endpoints', () => {
           expect(outcome).to.deep.include({
             status: 'succeeded',
             errorCode: null,
-            upstream: { provider: 'simulator', format: upstream },
+            upstream: { provider: 'simulator', format: upstream, model: modelVia(upstream) },
           });
           expect(outcome.usage).to.include({ inputTotal: 21, cacheRead: 5, outputTotal: answer.usage.outputTotal });
         }

@@ -30,7 +30,7 @@ const ANSWERED: TextOutcome = {
   errorCode: null,
   usage: { inputTotal: 100, cacheRead: null, cacheWrite: null, outputTotal: 50, reasoning: 20 },
   countedOutputTokens: 47,
-  upstream: { provider: 'simulator', format: 'chat-completions' },
+  upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
   latencyMs: 120.4,
   firstByteMs: 30,
 };

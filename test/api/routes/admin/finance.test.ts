@@ -234,6 +234,7 @@ describe('finance', () => {
         format: 'chat-completions',
         upstream: 'simulator',
         upstream_format: 'chat-completions',
+        upstream_model: 'textc-M3',
         rates_version: 'test',
         price_modifiers: [],
         outcome: 'failed',
@@ -244,7 +245,9 @@ describe('finance', () => {
         latency_ms: 12,
       });
       const csv = await (await ask(`/accounts/${caller.accountId}/usage/requests`, { accept: 'text/csv' })).text();
-      expect(csv.trimEnd().split('\r\n')[1]).to.include(',simulator,chat-completions,failed,processing_failed,test,');
+      expect(csv.trimEnd().split('\r\n')[1]).to.include(
+        ',simulator,chat-completions,textc-M3,failed,processing_failed,test,',
+      );
     });
   });
 
