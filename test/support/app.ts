@@ -9,7 +9,7 @@ import { listen, type RunningServer } from '../../net/http-server.ts';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
-import type { Database } from '../../db/database.ts';
+import { createDatabase, type Database } from '../../db/database.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { newId } from '../../domain/ids.ts';
 import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
@@ -28,6 +28,8 @@ export interface TestAppOptions {
   readonly providerCallbacks?: AppDependencies['providerCallbacks'];
   readonly startReconciliation?: AppDependencies['startReconciliation'];
   readonly workflows?: AppDependencies['workflows'];
+  /** Lets the application reach the database over something that the suite can break. @returns the url for it */
+  readonly routeDatabase?: (url: string) => Promise<string>;
   /** Instead of one of its own, which its address serves. */
   readonly storage?: AppDependencies['storage'];
 }
@@ -69,9 +71,13 @@ export interface TestApp {
   stop(): Promise<void>;
 }
 
+const ROUTED_CONNECTIONS = 4;
+
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
-  const { database } = testDatabase;
+  const { settings = {}, routeDatabase, ...given } = options;
+  const routed = routeDatabase && createDatabase(await routeDatabase(testDatabase.url), ROUTED_CONNECTIONS);
+  const database = routed ?? testDatabase.database;
   const allowPrivateAddresses = options.settings?.allowPrivateAddresses ?? false;
   const guardedClient = createGuardedClient({ allowPrivateAddresses });
   const filesFolder = await mkdtemp(join(tmpdir(), 'genway-files-'));
@@ -84,7 +90,6 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
   // Nobody generates text here.
   const upstreams = createTextUpstreams([], 1_000, observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }));
-  const { settings = {}, ...given } = options;
   const dependencies = testDependencies({
     database,
     catalogue,
@@ -107,18 +112,19 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     baseUrl,
     adminToken: ADMIN_TOKEN,
     metricsToken: METRICS_TOKEN,
-    database,
+    database: testDatabase.database,
     databaseUrl: testDatabase.url,
     logged: () => log,
     storage: dependencies.storage,
     storedFiles: () => filesIn(filesFolder),
-    createAccount: (settings) => createCaller(database, settings),
+    createAccount: (settings) => createCaller(testDatabase.database, settings),
     startSecond: () => start(createApp(dependencies)),
     startText: () => start(createTextApp(dependencies)),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop(0)));
       await guardedClient.close();
       await billing.close();
+      await routed?.destroy();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });
     },

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { startTcpProxy, type TcpProxy } from '../../../bench/stack/tcp-proxy.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../../support/app.ts';
+import { call } from '../../support/stack.ts';
+
+const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
+const KEY = { 'idempotency-key': 'once' };
+
+interface Created {
+  readonly data: { readonly id: string };
+}
+
+describe('a create call under an Idempotency-Key whose commit is not acknowledged', () => {
+  let app: TestApp;
+  let proxy: TcpProxy;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp({
+      routeDatabase: async (url) => {
+        proxy = await startTcpProxy(url);
+        return proxy.urlOf(url);
+      },
+    });
+  });
+  beforeEach(async () => {
+    caller = await app.createAccount({ fundedUsd: 10 });
+  });
+  after(async () => {
+    await app.stop();
+    await proxy.close();
+  });
+
+  const create = () =>
+    call<Created>(`${app.baseUrl}/v1/videos/tasks`, { key: caller.apiKey, body: VIDEO, headers: KEY });
+  const tasks = () => app.database('tasks').where({ account_id: caller.accountId }).pluck('id');
+
+  /** Begins the call, and loses what the database says of its commit. */
+  async function createUnheard(): Promise<{ answer: ReturnType<typeof create> }> {
+    const { answer } = await app.database.transaction(async (transaction) => {
+      await transaction('accounts').where({ id: caller.accountId }).forNoKeyUpdate();
+      const begun = create();
+      await waitUntil(
+        async () => {
+          const waiting = await app
+            .database('pg_stat_activity')
+            .where('wait_event_type', 'Lock')
+            .whereRaw('datname = current_database()');
+          expect(waiting).to.have.length(1);
+        },
+        { timeoutMs: 10_000, pauseMs: 5 },
+      );
+      proxy.swallowAnswers();
+      return { answer: begun };
+    });
+    await waitUntil(async () => expect(await tasks()).to.have.length(1), { timeoutMs: 5_000, pauseMs: 5 });
+    return { answer };
+  }
+
+  it('is answered with what was committed', async () => {
+    const { answer } = await createUnheard();
+    proxy.reset();
+    const { status, body } = await answer;
+    expect(status, JSON.stringify(body)).to.equal(201);
+    expect(await tasks()).to.deep.equal([body.data.id]);
+  });
+
+  it('gets what was committed by its repetition when it could not be answered itself', async () => {
+    const { answer } = await createUnheard();
+    proxy.refuseNew();
+    proxy.reset();
+    expect((await answer).status).to.equal(503);
+    proxy.refuseNew(false);
+    const again = await create();
+    expect(again.status, JSON.stringify(again.body)).to.equal(201);
+    expect(again.headers.get('idempotent-replayed')).to.equal('true');
+    expect(await tasks()).to.deep.equal([again.body.data.id]);
+  });
+});
