@@ -34,6 +34,8 @@ export interface StackProcess {
   stop(): Promise<void>;
   /** As a crash would. */
   kill(): Promise<void>;
+  /** SIGSTOP. @returns lets it go on */
+  freeze(): () => void;
 }
 
 export interface Answer<Body = unknown> {
@@ -233,6 +235,12 @@ function createProcess({
       }).catch(async (error: unknown) => {
         throw new Error(`${name} is not ready; its log: ${await readFile(logFile, 'utf8')}`, { cause: error });
       });
+    },
+    freeze: () => {
+      const pid = running?.pid;
+      if (pid === undefined) throw new Error(`${name} does not run`);
+      process.kill(pid, 'SIGSTOP');
+      return () => void process.kill(pid, 'SIGCONT');
     },
     kill: async () => {
       await running?.kill();
