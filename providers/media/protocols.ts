@@ -1,10 +1,12 @@
 /** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
 import type { MediaAdapter } from './adapter.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
+import { kling } from './adapters/kling.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 
 const ADAPTERS = {
   'http-jobs': httpJobs,
+  kling,
   'openai-videos': openaiVideos,
 };
 

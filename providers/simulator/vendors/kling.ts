@@ -1,0 +1,188 @@
+/** Kling's API: docs/vendors/kling.md names the facts. It says no by `code`, mostly under HTTP 200, and knows tasks by our id, too. */
+import { createHmac } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { videoSizeFor } from '../../../domain/video-size.ts';
+import type { Rendering } from '../jobs/submission.ts';
+import { parseJson, type Route, sendJson, type SimulatorRequest } from '../router.ts';
+import { type Fault, hasCredential, invalid, onlyFields, type Play, type Render, type Vendor } from './play.ts';
+
+const COMMON = ['model_name', 'prompt', 'negative_prompt', 'external_task_id', 'callback_url'];
+const VIDEO = [...COMMON, 'duration', 'mode', 'sound', 'cfg_scale'];
+const MAX_PROMPT_CHARACTERS = 2_500;
+const RESOLUTIONS: Readonly<Record<string, string>> = { std: '720p', pro: '1080p' };
+
+interface Endpoint {
+  readonly path: string;
+  readonly kind: 'video' | 'image';
+  readonly fields: readonly string[];
+  readonly required: readonly string[];
+}
+
+const ENDPOINTS: readonly Endpoint[] = [
+  { path: '/v1/videos/text2video', kind: 'video', fields: [...VIDEO, 'aspect_ratio'], required: ['prompt'] },
+  { path: '/v1/videos/image2video', kind: 'video', fields: [...VIDEO, 'image', 'image_tail'], required: ['image'] },
+  {
+    path: '/v1/videos/multi-image2video',
+    kind: 'video',
+    fields: [...VIDEO, 'image_list', 'aspect_ratio'],
+    required: ['prompt', 'image_list'],
+  },
+  {
+    path: '/v1/images/generations',
+    kind: 'image',
+    fields: [...COMMON, 'image', 'n', 'aspect_ratio', 'resolution'],
+    required: ['prompt'],
+  },
+];
+
+export const kling: Vendor = {
+  name: 'kling',
+  isAuthorized: (request, apiKey) => hasCredential(request, apiKey) || hasToken(request, apiKey),
+  words: (fault) => {
+    const [status, code, message] = wordsOf(fault);
+    return { status, body: { code, message, request_id: 'simulated' } };
+  },
+  routes: (play) => ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)),
+};
+
+function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
+  const isHere = ({ order }: Render): boolean => isObject(order.sent) && order.sent['path'] === endpoint.path;
+  return [
+    {
+      method: 'POST',
+      path: endpoint.path,
+      handle(request, response) {
+        const body = bodyOf(request, endpoint);
+        const clientId = textIn(body, 'external_task_id');
+        if (clientId !== undefined && play.all().some((render) => render.order.clientId === clientId)) {
+          throw invalid('external_task_id', `external_task_id ${clientId} already exists.`);
+        }
+        const render = play.take({
+          prompt: textIn(body, 'prompt') ?? '',
+          model: textIn(body, 'model_name') ?? 'kling-v1',
+          rendering: renderingOf(body, endpoint),
+          sent: { path: endpoint.path, ...body },
+          ...(clientId !== undefined && { clientId }),
+        });
+        play.acknowledge(render, response, { status: 200, body: envelope(present(play, render, request)) });
+      },
+    },
+    {
+      method: 'GET',
+      path: `${endpoint.path}/{id}`,
+      handle(request, response) {
+        const { id = '' } = request.parameters;
+        const known = play
+          .all()
+          .filter(isHere)
+          .find((render) => render.id === id || render.order.clientId === id);
+        send(response, present(play, play.ask(known?.id ?? ''), request));
+      },
+    },
+  ];
+}
+
+function bodyOf(request: SimulatorRequest, { fields, required }: Endpoint): JsonObject {
+  const document = parseJson(request);
+  if (!isObject(document)) throw invalid('body', 'The body must be an object.');
+  onlyFields(document, fields);
+  const missing = required.find((field) => document[field] === undefined);
+  if (missing !== undefined) throw invalid(missing, `${missing} is required.`);
+  if ((textIn(document, 'prompt') ?? '').length > MAX_PROMPT_CHARACTERS) throw invalid('prompt', 'prompt is too long.');
+  return document;
+}
+
+function renderingOf(body: JsonObject, { kind }: Endpoint): Rendering {
+  const ratio = textIn(body, 'aspect_ratio') ?? '16:9';
+  try {
+    if (kind === 'image') return { kind, ...videoSizeFor('720p', ratio), transparent: false };
+    const duration = textIn(body, 'duration') ?? '5';
+    if (!/^([3-9]|1[0-5])$/.test(duration)) throw invalid('duration', `duration ${duration} is not supported.`);
+    const resolution = RESOLUTIONS[textIn(body, 'mode') ?? 'std'];
+    if (resolution === undefined) throw invalid('mode', 'mode must be std or pro.');
+    return { kind, ...videoSizeFor(resolution, ratio), durationSeconds: Number(duration) };
+  } catch (error) {
+    if (error instanceof RangeError) throw invalid('aspect_ratio', `aspect_ratio ${ratio} is not supported.`);
+    throw error;
+  }
+}
+
+/** @throws VendorFault for a field that is no text */
+function textIn(body: JsonObject, field: string): string | undefined {
+  const value = body[field];
+  if (value === undefined || typeof value === 'string') return value;
+  throw invalid(field, `${field} must be a string.`);
+}
+
+const STATES = {
+  queued: 'submitted',
+  running: 'processing',
+  succeeded: 'succeed',
+  failed: 'failed',
+  cancelled: 'failed',
+  odd: 'reheating',
+} as const;
+
+function present(play: Play, render: Render, request: SimulatorRequest): JsonObject {
+  const state = play.stateOf(render);
+  const isModerated = play.failureOf(render) === 'content_policy_violation';
+  const { rendering, clientId } = render.order;
+  const links = state === 'succeeded' ? play.linksOf(render, request) : [];
+  const files =
+    rendering.kind === 'image'
+      ? { images: links.map((url, index) => ({ index, url })) }
+      : {
+          videos: links.map((url, index) => ({ id: String(index), url, duration: String(rendering.durationSeconds) })),
+        };
+  return {
+    task_id: render.id,
+    task_status: STATES[state],
+    task_status_msg:
+      state === 'failed' ? (isModerated ? 'Failure to pass the risk control system' : 'The render failed') : '',
+    task_info: { external_task_id: clientId ?? null },
+    created_at: render.job.createdAtMs,
+    updated_at: Date.now(),
+    ...(state === 'succeeded' && { task_result: files, final_unit_deduction: '3.5' }),
+  };
+}
+
+function envelope(data: JsonObject): JsonObject {
+  return { code: 0, message: 'SUCCEED', request_id: 'simulated', data };
+}
+
+function send(response: ServerResponse, data: JsonObject): void {
+  sendJson(response, 200, envelope(data));
+}
+
+type Words = readonly [status: number, code: number, message: string];
+
+const WORDS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused'>, Words>> = {
+  unauthorized: [401, 1002, 'Authorization is not valid'],
+  limited: [429, 1302, 'Your request is too fast'],
+  broke: [429, 1102, 'Account balance not enough'],
+  missing: [404, 1203, 'Task not found'],
+  error: [500, 5000, 'Internal server error'],
+};
+
+function wordsOf(fault: Fault): Words {
+  if (fault.kind === 'invalid') return [400, 1201, fault.message];
+  return fault.kind === 'refused' ? refusalOf(fault.code) : WORDS[fault.kind];
+}
+
+function refusalOf(code: string): Words {
+  if (code === 'content_policy_violation') return [400, 1301, 'The prompt contains sensitive words'];
+  return code === 'bad_request' ? [400, 1201, 'The prompt asked for this refusal'] : [503, 5001, 'Server busy'];
+}
+
+/** A token that the secret key signed. The key of the played account is its secret key as well. */
+function hasToken({ headers }: SimulatorRequest, secretKey: string | undefined): boolean {
+  const [head = '', claims = '', signature] = (headers.authorization ?? '').replace(/^Bearer /, '').split('.');
+  if (signature === undefined) return false;
+  if (secretKey === undefined) return true;
+  const expected = createHmac('sha256', secretKey).update(`${head}.${claims}`).digest('base64url');
+  if (expected !== signature) return false;
+  const { exp, nbf, iss }: Record<string, unknown> = JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'));
+  const now = Date.now() / 1000;
+  return typeof iss === 'string' && typeof exp === 'number' && typeof nbf === 'number' && nbf <= now && now < exp;
+}
