@@ -699,6 +699,69 @@ describe('the rules of the database', () => {
     });
   });
 
+  describe('submissions to upstreams', () => {
+    const settled = { settled_at: new Date(), learnt_from: 'the answer' };
+    const row = (changes: Row = {}): Row => ({
+      task_id: given.queued.id,
+      task_created_at: given.queued.createdAt,
+      attempt: 1,
+      route: 0,
+      provider: 'simulator',
+      model: 'any',
+      fingerprint: 'of the body',
+      submitted_at: new Date(),
+      ...changes,
+    });
+    const insertSubmissions = (...changes: Row[]) => database('submissions').insert(changes.map(row));
+    /** What happens to a submission that is there; nothing of it stays. */
+    const afterSubmitting = (changes: Row, sql: string) =>
+      database.transaction(async (transaction) => {
+        await transaction('submissions').insert(row(changes));
+        await transaction.raw(sql);
+      });
+
+    refuses('an attempt without a number', 'submissions_attempt_check', () => insertSubmissions({ attempt: 0 }));
+    refuses('a route that cannot be', 'submissions_route_check', () => insertSubmissions({ route: -1 }));
+    refuses('an unknown outcome', 'submissions_outcome_check', () =>
+      insertSubmissions({ outcome: 'lost', ...settled }),
+    );
+    refuses('an attempt twice', 'submissions_pkey', () =>
+      insertSubmissions({ outcome: 'refused', ...settled }, { outcome: 'refused', ...settled }),
+    );
+    refuses(
+      'one beside another that was accepted, or of which nobody knows',
+      'submissions_one_at_a_time',
+      () => insertSubmissions({}, { attempt: 2 }),
+      () => insertSubmissions({ outcome: 'accepted', ...settled }, { attempt: 2 }),
+    );
+    refuses(
+      'an outcome that nobody learnt, and a lesson without an outcome',
+      'submissions_settled',
+      () => insertSubmissions({ outcome: 'refused', settled_at: new Date() }),
+      () => insertSubmissions({ outcome: 'refused', learnt_from: 'the answer' }),
+      () => insertSubmissions({ learnt_from: 'the answer' }),
+    );
+    refuses('a job that was not accepted', 'submissions_job', () =>
+      insertSubmissions({ outcome: 'refused', job_id: 'job-1', ...settled }),
+    );
+    refuses('a loss of what is known', 'submissions_loss', () =>
+      insertSubmissions({ outcome: 'accepted', possible_loss: 1, ...settled }),
+    );
+    refuses(
+      'to change what was sent, or what became of it',
+      'submissions_change_once',
+      () => afterSubmitting({}, "UPDATE submissions SET fingerprint = 'another'"),
+      () => afterSubmitting({ outcome: 'refused', ...settled }, "UPDATE submissions SET outcome = 'not_taken'"),
+      () =>
+        afterSubmitting(
+          { outcome: 'accepted', job_id: 'job-1', ...settled },
+          "UPDATE submissions SET job_id = 'job-2'",
+        ),
+    );
+    refuses('to forget one', 'submissions_are_kept', () => afterSubmitting({}, 'DELETE FROM submissions'));
+    refuses('to forget all of them', 'submissions_not_truncated', () => statement('TRUNCATE submissions'));
+  });
+
   describe('idempotency keys', () => {
     const completed = { completed_at: new Date(), expires_at: new Date(), status: 201, sealed_body: randomBytes(8) };
 
