@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../db/queries/uploads.ts';
-import { SWEEPS } from '../db/sweeps.ts';
+import { type Sweep, SWEEPS } from '../db/sweeps.ts';
 import type { Storage } from '../storage/storage.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
@@ -20,60 +20,56 @@ export interface SweepDependencies {
   readonly uploadExpiryMs: number;
 }
 
-/** Each takes a batch out of the store, and says how many files it was about. */
-export function createFileSweeps({ database, storage, uploadExpiryMs }: SweepDependencies) {
-  /** Takes uploads out of storage, and only then forgets them. @returns how many */
-  async function sweepUploads(): Promise<number> {
-    const unusedForSeconds = uploadExpiryMs / 1000;
-    const uploads = await claimUploadsToRemove(database, { unusedForSeconds, limit: FILES_BATCH_SIZE });
-    for (const { storageKey } of uploads) await storage.delete(storageKey);
-    await forgetRemovedUploads(
-      database,
-      uploads.map(({ id }) => id),
-    );
-    return uploads.length;
-  }
+/** The sweeps that take files out of the store. */
+export function createFileSweeps({ storage, uploadExpiryMs }: Pick<SweepDependencies, 'storage' | 'uploadExpiryMs'>) {
+  return {
+    /** Takes uploads out of storage, and only then forgets them. */
+    uploads: async (database, limit) => {
+      const uploads = await claimUploadsToRemove(database, { unusedForSeconds: uploadExpiryMs / 1000, limit });
+      for (const { storageKey } of uploads) await storage.delete(storageKey);
+      await forgetRemovedUploads(
+        database,
+        uploads.map(({ id }) => id),
+      );
+      return uploads.length;
+    },
 
-  /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. @returns how many */
-  async function sweepResultFiles(): Promise<number> {
-    const files = await findDoneResultFiles(database, FILES_BATCH_SIZE);
-    for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
-    await forgetResultFiles(
-      database,
-      files.map(({ key }) => key),
-    );
-    return files.length;
-  }
-
-  return { uploads: sweepUploads, 'result files': sweepResultFiles };
+    /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. */
+    'result files': async (database, limit) => {
+      const files = await findDoneResultFiles(database, limit);
+      for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
+      await forgetResultFiles(
+        database,
+        files.map(({ key }) => key),
+      );
+      return files.length;
+    },
+  } satisfies Readonly<Record<string, Sweep>>;
 }
 
 export function createSweepActivities(dependencies: SweepDependencies) {
   const { database } = dependencies;
-  const fileSweeps = createFileSweeps(dependencies);
+  const sweepsByBatchSize: readonly (readonly [number, Readonly<Record<string, Sweep>>])[] = [
+    [BATCH_SIZE, SWEEPS],
+    [FILES_BATCH_SIZE, createFileSweeps(dependencies)],
+  ];
 
   return {
     /** @returns how many rows were removed, by what they were */
     async sweepTables(): Promise<Record<string, number>> {
       const context = Context.current();
       const removed: Record<string, number> = {};
-      for (const [name, sweep] of Object.entries(SWEEPS)) {
+      const sweepAll = async (name: string, sweep: Sweep, batchSize: number): Promise<void> => {
         let batch: number;
         do {
           context.cancellationSignal.throwIfAborted();
-          batch = await sweep(database, BATCH_SIZE);
+          batch = await sweep(database, batchSize);
           removed[name] = (removed[name] ?? 0) + batch;
           context.heartbeat(removed);
-        } while (batch === BATCH_SIZE);
-      }
-      for (const [name, sweep] of Object.entries(fileSweeps)) {
-        let batch: number;
-        do {
-          context.cancellationSignal.throwIfAborted();
-          batch = await sweep();
-          removed[name] = (removed[name] ?? 0) + batch;
-          context.heartbeat(removed);
-        } while (batch === FILES_BATCH_SIZE);
+        } while (batch === batchSize);
+      };
+      for (const [batchSize, sweeps] of sweepsByBatchSize) {
+        for (const [name, sweep] of Object.entries(sweeps)) await sweepAll(name, sweep, batchSize);
       }
       return removed;
     },

@@ -5,8 +5,6 @@
 import { firstIdAt } from '../domain/ids.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
-import { deleteExpiredIdempotencyKeys } from './queries/idempotency.ts';
-import { deleteOldRequestWindows } from './queries/request-windows.ts';
 
 /** Removes at most `limit` rows. @returns how many; fewer than `limit` when nothing is left to remove */
 export type Sweep = (database: Database, limit: number) => Promise<number>;
@@ -17,26 +15,16 @@ const RECONCILIATIONS_KEPT_DAYS = 400;
 
 /** By what they bound. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
-  'idempotency keys': deleteExpiredIdempotencyKeys,
-  'request windows': deleteOldRequestWindows,
-  'slots of free text': (database, limit) =>
-    deleteWhere(database, 'text_free_slots', `taken_at < now() - interval '10 minutes'`, limit),
+  'idempotency keys': rowsWhere('idempotency_keys', `coalesce(expires_at, lease_until) < now() - interval '1 hour'`),
+  'request windows': rowsWhere('request_windows', `window_start < now() - interval '10 minutes'`),
+  'slots of free text': rowsWhere('text_free_slots', `taken_at < now() - interval '10 minutes'`),
   events: deleteOldEvents,
-  'webhook endpoints': (database, limit) =>
-    deleteWhere(
-      database,
-      'webhook_endpoints',
-      `deleted_at < now() - interval '1 day'
-        AND NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = webhook_endpoints.id)`,
-      limit,
-    ),
-  reconciliations: (database, limit) =>
-    deleteWhere(
-      database,
-      'reconciliations',
-      `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`,
-      limit,
-    ),
+  'webhook endpoints': rowsWhere(
+    'webhook_endpoints',
+    `deleted_at < now() - interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = webhook_endpoints.id)`,
+  ),
+  reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 
 /**
@@ -62,11 +50,15 @@ async function deleteOldEvents(database: Database, limit: number): Promise<numbe
   return rows[0]?.count ?? 0;
 }
 
-/** @param condition SQL of this file, never of a client */
-async function deleteWhere(database: Database, table: string, condition: string, limit: number): Promise<number> {
-  const { rowCount } = await database.raw<{ rowCount: number }>(
-    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE ${condition} LIMIT ? FOR UPDATE SKIP LOCKED))`,
-    [limit],
-  );
-  return rowCount;
+/** The sweep of the rows for which a condition holds. @param condition SQL of this file, never of a client */
+function rowsWhere(table: string, condition: string): Sweep {
+  return async (database, limit) => {
+    const { rowCount } = await database.raw<{ rowCount: number }>(
+      /* sql */ `
+      DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE ${condition} LIMIT ? FOR UPDATE SKIP LOCKED))`,
+      [limit],
+    );
+    return rowCount;
+  };
 }

@@ -114,15 +114,3 @@ export async function completeIdempotencyKey(
     });
   return completed > 0;
 }
-
-/** Removes entries that nobody can replay any more, as many as `limit`. @returns how many */
-export async function deleteExpiredIdempotencyKeys(database: Database, limit: number): Promise<number> {
-  const { rowCount } = await database.raw<{ rowCount: number }>(
-    /* sql */ `
-    DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM idempotency_keys WHERE coalesce(expires_at, lease_until) < now() - interval '1 hour'
-      LIMIT ? FOR UPDATE SKIP LOCKED))`,
-    [limit],
-  );
-  return rowCount;
-}

@@ -74,15 +74,3 @@ function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]
 function windowOf(apiKeyId: string, reads: boolean): string {
   return `${apiKeyId} ${reads}`;
 }
-
-/** Removes the windows of past minutes, as many as `limit`. @returns how many */
-export async function deleteOldRequestWindows(database: Database, limit: number): Promise<number> {
-  const { rowCount } = await database.raw<{ rowCount: number }>(
-    /* sql */ `
-    DELETE FROM request_windows WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM request_windows WHERE window_start < now() - interval '10 minutes'
-      LIMIT ? FOR UPDATE SKIP LOCKED))`,
-    [limit],
-  );
-  return rowCount;
-}

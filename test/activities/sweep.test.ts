@@ -19,7 +19,7 @@ describe('the sweep of files', () => {
     testDatabase = await createTestDatabase();
     deleted = [];
     const storage = { delete: async (key: string) => void deleted.push(key) };
-    sweeps = createFileSweeps({ database: testDatabase.database, storage, uploadExpiryMs: 60_000 });
+    sweeps = createFileSweeps({ storage, uploadExpiryMs: 60_000 });
   });
   afterEach(() => testDatabase.drop());
 
@@ -36,12 +36,12 @@ describe('the sweep of files', () => {
     await recordResultFile(database, `results/${succeeded.id}/another-attempt/0.mp4`, succeeded.id);
     await recordResultFile(database, `results/${failed.id}/attempt/0.mp4`, failed.id);
     await database('result_files').update({ created_at: LONG_AGO });
-    expect(await sweeps['result files']()).to.equal(3);
+    expect(await sweeps['result files'](database, 100)).to.equal(3);
     expect(deleted).to.have.members([
       `results/${succeeded.id}/another-attempt/0.mp4`,
       `results/${failed.id}/attempt/0.mp4`,
     ]);
-    expect(await sweeps['result files']()).to.equal(0);
+    expect(await sweeps['result files'](database, 100)).to.equal(0);
   });
 
   it('removes uploads that no task used in time, and those only', async () => {
@@ -64,7 +64,7 @@ describe('the sweep of files', () => {
     }
     await database('uploads').whereIn('filename', ['unused', 'used']).update({ created_at: LONG_AGO });
     await database('uploads').where({ filename: 'used' }).update({ used_at: LONG_AGO });
-    expect(await sweeps.uploads()).to.equal(1);
+    expect(await sweeps.uploads(database, 100)).to.equal(1);
     expect(deleted).to.deep.equal([uploads[0]?.storageKey]);
     expect(await database('uploads').orderBy('id').pluck('filename')).to.have.members(['used', 'new']);
   });

@@ -5,9 +5,9 @@ import {
   type Claim,
   claimIdempotencyKey,
   completeIdempotencyKey,
-  deleteExpiredIdempotencyKeys,
   releaseIdempotencyKey,
 } from '../../../db/queries/idempotency.ts';
+import { SWEEPS } from '../../../db/sweeps.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount } from '../../support/factories.ts';
 
@@ -138,13 +138,13 @@ describe('db/queries/idempotency', () => {
   it('removes what nobody can replay or complete any more, and nothing else', async () => {
     await database('idempotency_keys').delete();
     await complete(await claimToken());
-    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(0);
+    expect(await SWEEPS['idempotency keys']?.(database, 10)).to.equal(0);
     await setTime('expires_at', '-2 hours');
     accountId = (await createAccount(database)).id;
     await claim();
-    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(1);
+    expect(await SWEEPS['idempotency keys']?.(database, 10)).to.equal(1);
     expect((await claim()).outcome).to.equal('in_progress');
     await setTime('lease_until', '-2 hours');
-    expect(await deleteExpiredIdempotencyKeys(database, 10)).to.equal(1);
+    expect(await SWEEPS['idempotency keys']?.(database, 10)).to.equal(1);
   });
 });

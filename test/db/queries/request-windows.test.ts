@@ -3,10 +3,10 @@ import type { Database } from '../../../db/database.ts';
 import {
   type CountedRequest,
   countRequests,
-  deleteOldRequestWindows,
   readRequestCounts,
   type RequestWindow,
 } from '../../../db/queries/request-windows.ts';
+import { SWEEPS } from '../../../db/sweeps.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 
@@ -103,7 +103,7 @@ describe('db/queries/request-windows', () => {
     await database('request_windows').update({ window_start: database.raw(`window_start - interval '11 minutes'`) });
     expect(positions(await countRequests(database, [write(key)]))).to.deep.equal([1]);
     const past = await database('request_windows').whereRaw(`window_start < now() - interval '10 minutes'`);
-    expect(await deleteOldRequestWindows(database, 1_000)).to.equal(past.length);
+    expect(await SWEEPS['request windows']?.(database, 1_000)).to.equal(past.length);
     expect(await database('request_windows').where({ api_key_id: key })).to.have.length(1);
   });
 });
