@@ -19,6 +19,8 @@ const pings = [() => text.ping()];
 await web.dependencies.clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
 const app = createTextApp({ ...web.dependencies, pings, text: text.service });
+// Ends the process when it may not sell by its catalogue.
+void text.begin();
 const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import Joi from 'joi';
 import { parse } from 'yaml';
 import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
+import { OperatorError } from '../domain/operator-error.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
 import {
@@ -99,25 +100,33 @@ const schema = Joi.object<UpstreamsFile>({
   text: Joi.array().items(textUpstreamSchema).unique('name').default([]),
 }).required();
 
+/** The file of upstreams is wrong: the message names the file and the path of each field to correct. */
+export class UpstreamsError extends OperatorError {
+  override readonly name = 'UpstreamsError';
+}
+
 /**
  * @param readVariable for `${NAME}` in its strings
- * @throws Error that names the file and the field
+ * @throws UpstreamsError when the file cannot be read or is wrong
  */
 export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
-  const document: unknown = parse(readFileSync(path, 'utf8'));
-  const { error, value } = schema.validate(filledIn(document, path, readVariable), { convert: false });
-  if (error) throw new Error(`${path}: ${error.message}`);
+  const { error, value } = schema.validate(readDocument(path, readVariable), { convert: false, abortEarly: false });
+  if (error) {
+    throw new UpstreamsError([`${path} is wrong:`, ...error.details.map(({ message }) => message)].join('\n  '));
+  }
   return {
     media: value.media.map(toMediaUpstream),
     text: value.text.map(toTextUpstream),
   };
 }
 
-function filledIn(document: unknown, path: string, readVariable: ReadVariable): unknown {
+function readDocument(path: string, readVariable: ReadVariable): unknown {
   try {
-    return fillIn(document, readVariable);
+    return fillIn(parse(readFileSync(path, 'utf8')), readVariable);
   } catch (error) {
-    throw new Error(`${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    // The parser goes on to show the line, which may hold a key.
+    const [reason] = (error instanceof Error ? error.message : String(error)).split(':\n');
+    throw new UpstreamsError(`${path} cannot be used: ${reason}.`);
   }
 }
 

@@ -14,7 +14,13 @@ import {
   type TextUpstreamObserver,
   type TextUpstreams,
 } from '../../providers/text/text-upstreams.ts';
-import { type LimitedMediaUpstream, loadUpstreams, NO_LIMITS, type ProviderLimits } from '../../providers/upstreams.ts';
+import {
+  type LimitedMediaUpstream,
+  loadUpstreams,
+  NO_LIMITS,
+  type ProviderLimits,
+  type Upstreams,
+} from '../../providers/upstreams.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 
 /** The upstreams that render media, by name; those of the simulator where no file names others. */
@@ -56,6 +62,11 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
 /** The upstreams of text models; the simulator, in all formats, where no file names others. */
 export function openTextUpstreams(config: Config, observer: TextUpstreamObserver): TextUpstreams {
   return createTextUpstreams(textUpstreams(config), config.text.silenceMs, observer);
+}
+
+/** All upstreams, as the operator wrote them; those of the simulator where no file names others. */
+export function upstreamsOf(config: Config): Upstreams {
+  return { media: mediaUpstreams(config), text: textUpstreams(config) };
 }
 
 function textUpstreams({ providers, simulator }: Config): readonly TextUpstreamSettings[] {

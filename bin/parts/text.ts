@@ -1,21 +1,31 @@
 /** What serves text, in the api process and in the text process. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import type { WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { againIfLost } from '../../db/connections.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { openTextUpstreams } from './providers.ts';
 
 export interface Text {
   readonly service: TextService;
+  /**
+   * Puts the process and its prices on record, however long the database is away; until then it is not ready.
+   *
+   * @throws RateCardChangedError when the catalogue may not be sold by
+   */
+  begin(): Promise<void>;
   /** Makes a round trip over the connections that text has for itself. */
   ping(): Promise<unknown>;
   /** Waits for what is under way, writes down what it cost, and closes all connections. */
   close(): Promise<void>;
 }
 
+const RETRY_MS = 2_000;
 const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
 
@@ -39,13 +49,29 @@ export function openText(
   });
   return {
     service,
-    ping: () => billing.ping(),
+    begin: () => beginToSell(billing, log),
+    ping: async () => {
+      await billing.ready();
+      return billing.ping();
+    },
     close: async () => {
       await service.idle();
       await billing.close();
       await upstreams.close();
     },
   };
+}
+
+async function beginToSell(billing: TextBillingService, log: Logger): Promise<void> {
+  for (;;) {
+    try {
+      return await billing.ready();
+    } catch (error) {
+      if (error instanceof OperatorError) throw error;
+      log.warn({ err: error }, 'the prices cannot be put on record yet');
+      await sleep(RETRY_MS, undefined, { ref: false });
+    }
+  }
 }
 
 function openBilling(config: Config, { database, catalogue, log, metrics }: WebDependencies): TextBillingService {

@@ -18,6 +18,7 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
+import { checkRoutes } from './check-routes.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
@@ -53,11 +54,13 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
+  const catalogue = loadCatalogue(config.catalogueFile, readVariable);
+  checkRoutes(config, catalogue, log);
   const dependencies = {
     database,
     reports,
     clock,
-    catalogue: loadCatalogue(config.catalogueFile, readVariable),
+    catalogue,
     sealer: createSealer(config.secrets.encryptionKey),
     starter,
     workflows: createWorkflowAccess(client),

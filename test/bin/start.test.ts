@@ -1,0 +1,142 @@
+/** A process that could not serve does not start, and says in sentences what to put right. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { findFreePort } from '../../bin/stack/ports.ts';
+import { loadCatalogue } from '../../catalogue/load.ts';
+import { childEnvironment } from '../../config.ts';
+import { recordRateCards } from '../../db/queries/rate-cards.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { call, startTestStack } from '../support/stack.ts';
+
+const run = promisify(execFile);
+
+const SIMULATOR = {
+  media: [{ name: 'simulator', protocol: 'http-jobs', base_url: 'http://127.0.0.1:9', api_key: 'simulator' }],
+  text: [{ name: 'simulator', base_url: 'http://127.0.0.1:9', api_key: 'simulator' }],
+};
+
+describe('a process', function () {
+  this.timeout(120_000);
+  let folder: string;
+  let testDatabase: TestDatabase;
+  let settings: Readonly<Record<string, string>>;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-start-'));
+    testDatabase = await createTestDatabase();
+    settings = {
+      DATABASE_URL: testDatabase.url,
+      GENWAY_API_PORT: String(await findFreePort()),
+      GENWAY_TEXT_PORT: String(await findFreePort()),
+      GENWAY_ADMIN_TOKEN: '0123456789abcdef',
+      GENWAY_KEY_PEPPER: 'a'.repeat(32),
+      GENWAY_ENCRYPTION_KEY: 'b'.repeat(64),
+      GENWAY_HOME: folder,
+      GENWAY_LOG_LEVEL: 'silent',
+    };
+  });
+  after(async () => {
+    await testDatabase.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** @returns what it says when it ends by itself */
+  async function refusal(program: string, env: Readonly<Record<string, string>>): Promise<string> {
+    return run(process.execPath, ['--import', 'tsx', `bin/${program}.ts`], {
+      env: childEnvironment({ ...settings, ...env }),
+      timeout: 60_000,
+    }).then(
+      () => 'it ended as if all were well',
+      ({ code, stderr }: { code: number; stderr: string }) =>
+        code === 1 ? stderr : `it ended with ${code}: ${stderr}`,
+    );
+  }
+
+  async function file(name: string, document: unknown): Promise<string> {
+    const path = join(folder, name);
+    await writeFile(path, typeof document === 'string' ? document : JSON.stringify(document));
+    return path;
+  }
+
+  async function catalogueWith(change: (text: string) => string): Promise<string> {
+    return file('catalogue.yaml', change(await readFile('catalogue/catalogue.yaml', 'utf8')));
+  }
+
+  it('does not start without the keys of its upstreams', async () => {
+    const [upstream] = SIMULATOR.text;
+    const path = await file('no-key.yaml', { ...SIMULATOR, text: [{ ...upstream, api_key: '${VENDOR_KEY}' }] });
+    expect(await refusal('text', { GENWAY_PROVIDERS: path })).to.equal(
+      `${path} cannot be used: "text[0].api_key" needs the environment variable VENDOR_KEY, which is not set.\n`,
+    );
+  });
+
+  it('does not start with a file of upstreams that is wrong, and names every field', async () => {
+    const path = await file('wrong.yaml', { media: [{ name: 'studio' }], text: [{ name: 'x', api_key: 'y' }] });
+    expect(await refusal('worker', { GENWAY_PROVIDERS: path })).to.match(
+      /is wrong:\n {2}"media\[0\]\.protocol" is required\n(.*\n)* {2}"text\[0\]" must contain at least one of \[base_url, base_urls\]\n$/,
+    );
+  });
+
+  it('does not show the keys of a file that cannot be read', async () => {
+    const path = await file('broken.yaml', 'text:\n  - name: x\n     api_key: sk-secret\n');
+    const said = await refusal('api', { GENWAY_PROVIDERS: path });
+    expect(said)
+      .to.match(/cannot be used: .* at line \d+, column \d+\.\n$/)
+      .and.not.include('sk-secret');
+  });
+
+  it('does not start with routes to upstreams that there are not, or that cannot serve them', async () => {
+    const providers = await file('others.yaml', {
+      media: [
+        ...SIMULATOR.media,
+        { name: 'studio', protocol: 'openai-videos', base_url: 'http://127.0.0.1:9', api_key: 'key' },
+      ],
+      text: [{ name: 'simulator', base_urls: { messages: 'http://127.0.0.1:9' }, api_key: 'key' }],
+    });
+    const catalogue = await catalogueWith((text) =>
+      text
+        .replace('route: { provider: simulator, model: vidone-3.0 }', 'route: { provider: nobody, model: vidone-3.0 }')
+        .replace('route: { provider: simulator, model: imageb-2 }', 'route: { provider: studio, model: imageb-2 }'),
+    );
+    const said = await refusal('worker', { GENWAY_PROVIDERS: providers, GENWAY_CATALOGUE: catalogue });
+    const [first, ...lines] = said.trimEnd().split('\n');
+    expect(first, said).to.equal(`The routes of ${catalogue} do not fit ${providers}:`);
+    expect(lines).to.include.members([
+      '  - "provider" must be a media upstream, not "nobody": simulator, studio (in routes of vidone-3.0)',
+      '  - the media upstream "studio" renders no images (in routes of imageb-2)',
+    ]);
+    expect(lines.join('\n')).to.match(
+      /"simulator" has no address for "format" chat-completions, only for messages \(in/,
+    );
+  });
+
+  it('does not start to sell at other prices under the same version of the catalogue', async () => {
+    const { version, textModels } = loadCatalogue();
+    const [model] = [...textModels.values()].filter(({ free }) => !free);
+    if (!model) throw new Error('some model has a price');
+    const { pricing } = model;
+    const dearer = { ...pricing, rates: { ...pricing.rates, input: pricing.rates.input + 1n } };
+    await recordRateCards(testDatabase.database, [{ version, model: model.id, pricing: dearer }]);
+    for (const program of ['api', 'text']) {
+      expect(await refusal(program, {})).to.equal(
+        `the catalogue ${version} has charged other prices for ${model.id}: give it a new version\n`,
+      );
+    }
+  });
+
+  it('is ready once its prices are on record, although nobody has asked for text', async () => {
+    const stack = await startTestStack();
+    try {
+      await stack.text.start();
+      const { status } = await call(`${stack.textBaseUrl}/readyz`);
+      expect(status).to.equal(200);
+      expect(await stack.database('rate_cards')).to.have.length(loadCatalogue().textModels.size);
+    } finally {
+      await stack.stop();
+    }
+  });
+});
