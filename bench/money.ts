@@ -74,7 +74,7 @@ async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: numb
     model,
     format: 'chat-completions',
     streamed: false,
-    estimatedInputTokens: 150,
+    estimateInputTokens: () => 150,
     mostInputTokens: 300,
     maxOutputTokens: 400,
     choiceCount: 1,

@@ -22,7 +22,7 @@ export interface TextEstimate {
   /** When the request arrived, in milliseconds since 1970; decides whether a peak applies. */
   readonly startedAtMs: number;
   /** The gateway's own count, in case the upstream does not report the input. */
-  readonly estimatedInputTokens: number;
+  readonly estimateInputTokens: () => number;
   /** The most that the upstream may report. */
   readonly mostInputTokens: number;
   /** The request's own bound for each answer; null when it sets none. */
@@ -147,7 +147,7 @@ export function priceConsumption(
     consumption.status === 'disconnected'
       ? Math.max(reportedOutput ?? 0, countedOutput)
       : (reportedOutput ?? countedOutput);
-  const inputTokens = reportedInput ?? Math.min(estimate.estimatedInputTokens, mostInput);
+  const inputTokens = reportedInput ?? Math.min(estimate.estimateInputTokens(), mostInput);
   const price = priceText(
     estimate.model.pricing,
     { inputTotal: inputTokens, cacheRead: cacheReadTokens, cacheWrite: cacheWriteTokens, outputTotal: outputTokens },
@@ -167,10 +167,11 @@ export function priceConsumption(
 }
 
 /** The context left after the prompt limits an answer too: upstreams refuse a bound that does not fit. */
-function longestAnswer({ model, estimatedInputTokens }: TextEstimate): number {
+function longestAnswer({ model, mostInputTokens, estimateInputTokens }: TextEstimate): number {
   const { contextTokens, mostOutputTokens } = model;
-  if (contextTokens === null) return mostOutputTokens;
-  return Math.max(1, Math.min(mostOutputTokens, contextTokens - estimatedInputTokens));
+  const certainlyFits = contextTokens === null || contextTokens - mostInputTokens >= mostOutputTokens;
+  if (certainlyFits) return mostOutputTokens;
+  return Math.max(1, Math.min(mostOutputTokens, contextTokens - estimateInputTokens()));
 }
 
 function priceWith({ model, mostInputTokens, choiceCount, startedAtMs }: TextEstimate, outputTokens: number): PicoUsd {

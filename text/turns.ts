@@ -1,8 +1,15 @@
-/** Transformations of turns for formats that are stricter about conversations than the canonical model. */
+/** The turns of a conversation: what is in them, and what formats that are stricter than the canonical model need of them. */
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
-import type { AnswerPart, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
+import type { AnswerPart, InputPart, ToolCallPart, ToolResultPart, Turn } from './canonical.ts';
 import { JsonSizer } from './json/size.ts';
+
+/** The parts of all turns, and in place of tool results the parts of their content. */
+export function partsOf(turns: readonly Turn[]): (InputPart | AnswerPart)[] {
+  return turns.flatMap((turn): readonly (InputPart | AnswerPart)[] =>
+    turn.role === 'tool' ? turn.parts.flatMap(({ content }) => content) : turn.parts,
+  );
+}
 
 /** All system text, wherever it stood, joined by blank lines (null without any), and the other turns. */
 export function hoistSystem(turns: readonly Turn[]): { readonly system: string | null; readonly turns: Turn[] } {

@@ -10,7 +10,7 @@ import type { Context } from '../state.ts';
 import { mostInputTokens } from './bound-input.ts';
 import { checkEarly } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
-import { estimateInputTokens } from './estimate-tokens.ts';
+import { inputTokenEstimate } from './estimate-tokens.ts';
 import type { ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
@@ -60,7 +60,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     streamed: request.stream,
     requestId,
     startedAtMs,
-    estimatedInputTokens: estimateInputTokens(request),
+    estimateInputTokens: inputTokenEstimate(request),
     mostInputTokens: mostInputTokens(request, body, model),
     maxOutputTokens: request.sampling.maxOutputTokens ?? null,
     choiceCount: request.sampling.choiceCount ?? 1,

@@ -1,9 +1,10 @@
 /** The most tokens that the input of a request may turn out to have: what is held for, so that no prompt costs more. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
-import type { AnswerPart, FilePart, ImagePart, InputPart, TextRequest } from '../../text/canonical.ts';
+import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
 import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
+import { partsOf } from '../../text/turns.ts';
 
 /** Separators and what upstreams write around tools. */
 const TOKENS_PER_REQUEST = 64;
@@ -45,15 +46,7 @@ export function mostInputTokens(request: TextRequest, body: JsonObject, model: T
 }
 
 function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
-  const media: (ImagePart | FilePart)[] = [];
-  const look = (part: InputPart | AnswerPart): void => {
-    if (part.type === 'image' || part.type === 'file') media.push(part);
-  };
-  for (const turn of turns) {
-    if (turn.role === 'tool') for (const { content } of turn.parts) content.forEach(look);
-    else turn.parts.forEach(look);
-  }
-  return media;
+  return partsOf(turns).flatMap((part) => (part.type === 'image' || part.type === 'file' ? [part] : []));
 }
 
 /**

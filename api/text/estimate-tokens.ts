@@ -1,6 +1,7 @@
 /** How many tokens a request's input may have: a guess, for where the upstream does not say it. */
 import type { AnswerPart, InputPart, TextRequest } from '../../text/canonical.ts';
 import { estimateTokens } from '../../text/token-estimate.ts';
+import { partsOf } from '../../text/turns.ts';
 
 /** Roles and separators. */
 const TOKENS_PER_TURN = 4;
@@ -8,6 +9,12 @@ const TOKENS_PER_TURN = 4;
 const TOKENS_PER_IMAGE = 1_600;
 /** Documents, sound and video cost by what is in them, of which their size is all that is known here. */
 const FILE_BYTES_PER_TOKEN = 100;
+
+/** The estimate for a request, made when it is first asked for: few are. */
+export function inputTokenEstimate(request: TextRequest): () => number {
+  let tokens: number | undefined;
+  return () => (tokens ??= estimateInputTokens(request));
+}
 
 export function estimateInputTokens({ turns, tools, outputFormat }: TextRequest): number {
   const texts: string[] = [];
@@ -21,10 +28,7 @@ export function estimateInputTokens({ turns, tools, outputFormat }: TextRequest)
       if (isSized) otherTokens += part.source.data.length / FILE_BYTES_PER_TOKEN;
     }
   };
-  for (const turn of turns) {
-    if (turn.role === 'tool') for (const result of turn.parts) result.content.forEach(take);
-    else turn.parts.forEach(take);
-  }
+  partsOf(turns).forEach(take);
   if (tools.length > 0) texts.push(JSON.stringify(tools));
   if (outputFormat !== undefined) texts.push(JSON.stringify(outputFormat));
   return Math.ceil(estimateTokens(texts) + otherTokens);

@@ -48,9 +48,11 @@ export function createHolds(
 
   /** It may have been held all the same; and a statement that is still on its way may hold it later. */
   async function releaseLost(charge: TextCharge, hold: NewTextHold): Promise<void> {
-    const release = (): Promise<void> => settlements.add(toSettlement(charge, null, hold, HOLD_FAILED));
-    setTimeout(() => void release(), LATEST_HOLD_MS).unref();
-    await release();
+    const release = (): TextSettlement => toSettlement(charge, null, hold, HOLD_FAILED);
+    const later = release();
+    // Keeps nothing of the request meanwhile.
+    setTimeout(() => void settlements.add(later), LATEST_HOLD_MS).unref();
+    await settlements.add(release());
   }
 
   function settle(charge: TextCharge, bound: number | null, hold: NewTextHold, outcome: TextOutcome): Promise<void> {

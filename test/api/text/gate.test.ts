@@ -373,7 +373,7 @@ describe('the gate of the text endpoints', () => {
     expect(charge).to.deep.include({ format: 'messages', streamed: true, maxOutputTokens: 77 });
     expect(charge?.requestId).to.equal(response.headers.get('x-request-id'));
     expect(charge?.model.id).to.equal(model);
-    expect(charge?.estimatedInputTokens).to.be.within(950, 1_200);
+    expect(charge?.estimateInputTokens()).to.be.within(950, 1_200);
   });
 
   it('settles nothing that it did not hold', async () => {

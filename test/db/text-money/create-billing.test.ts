@@ -77,7 +77,7 @@ describe('billing of text', () => {
       streamed: true,
       requestId: newId('request'),
       startedAtMs: Date.now(),
-      estimatedInputTokens: 130,
+      estimateInputTokens: () => 130,
       mostInputTokens: 130,
       maxOutputTokens: 200,
       choiceCount: 1,
@@ -181,7 +181,12 @@ describe('billing of text', () => {
   });
 
   describe('bounds a request that sets no bound itself', () => {
-    const unbounded = { modelId: 'textg-6-sol', maxOutputTokens: null, mostInputTokens: 0, estimatedInputTokens: 0 };
+    const unbounded = {
+      modelId: 'textg-6-sol',
+      maxOutputTokens: null,
+      mostInputTokens: 0,
+      estimateInputTokens: () => 0,
+    };
 
     it('by the whole output of the model where there is plenty', async () => {
       const key = await fundedKey(10);
@@ -202,7 +207,11 @@ describe('billing of text', () => {
 
     it('by what the prompt leaves of the context', async () => {
       const hold = await billing.hold(
-        await chargeOf(await fundedKey(10), { ...unbounded, estimatedInputTokens: 1_000_000 }),
+        await chargeOf(await fundedKey(100), {
+          ...unbounded,
+          mostInputTokens: 1_000_000,
+          estimateInputTokens: () => 1_000_000,
+        }),
       );
       expect(hold.maxOutputTokens).to.equal(50_000);
     });
