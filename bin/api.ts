@@ -1,4 +1,4 @@
-/** The api process: everything under `{base_url}`, and the relay. */
+/** The api process: serves everything under `{base_url}`, and runs the relay. */
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
@@ -18,7 +18,7 @@ const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, config.text.cutoffMs);
 watchDatabaseState(web.dependencies.metrics.registry, web.dependencies.database);
 const pings = [() => text.ping()];
-// What is created from here on carries the time of the database.
+// From here on, new ids and timestamps follow the database's clock.
 await web.dependencies.clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
 const app = createApp({ ...web.dependencies, pings, text: text.service });

@@ -1,6 +1,6 @@
 /**
- * Makes `npm start` and `npm test` work on a fresh clone: checks Node, installs the dependencies when they are missing or
- * older than the lock file, then runs the TypeScript entry in this same process. It has no dependencies of its own.
+ * Makes `npm start` and `npm test` work on a fresh clone: checks the Node version, installs the dependencies if they
+ * are missing or out of date, then runs the TypeScript entry point in the same process. Has no dependencies itself.
  *
  * Usage: node bin/bootstrap.mjs start|test [arguments]
  */
@@ -24,7 +24,7 @@ process.chdir(root);
 if (!isInstalled()) install();
 const { register } = await import('tsx/esm/api');
 register();
-// The entry finds its arguments where it would if it had been started itself.
+// Arguments are where the entry point expects them, as if it had been started directly.
 process.argv = [node, fileURLToPath(new URL(entry, import.meta.url)), ...args];
 await import(entry);
 
@@ -32,7 +32,7 @@ function checkNode() {
   const [major, minor] = process.versions.node.split('.').map(Number);
   const [oldestMajor, oldestMinor] = OLDEST_NODE;
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
-  fail(`Genway needs Node ${OLDEST_NODE.join('.')} or newer, and this is ${process.versions.node}: https://nodejs.org`);
+  fail(`Genway needs Node ${OLDEST_NODE.join('.')} or newer; this is ${process.versions.node}: https://nodejs.org`);
 }
 
 function lockDigest() {
@@ -50,8 +50,8 @@ function install() {
     execFileSync('npm', command, { stdio: 'inherit', shell: process.platform === 'win32' });
   } catch (error) {
     if (error.code === 'ENOENT')
-      fail('npm, which installs the dependencies, is not on the PATH; it comes with Node: https://nodejs.org');
-    fail(`npm ${command.join(' ')} failed; see above. Once that is mended, run the same command again.`);
+      fail('npm, which installs the dependencies, is not on the PATH. It comes with Node: https://nodejs.org');
+    fail(`npm ${command.join(' ')} failed; see above. Fix the cause and run the same command again.`);
   }
   writeFileSync(stampFile, lockDigest());
 }

@@ -1,4 +1,4 @@
-/** The `genway` command: what operators and finance do with a running Genway. */
+/** The `genway` command, with which operators and finance work. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
 import { loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig } from '../config.ts';
@@ -9,8 +9,8 @@ import { explain } from './parts/explain.ts';
 import { addRecoverCommand } from './command/recover.ts';
 
 const program = new Command('genway')
-  .description('Administer a running Genway')
-  .option('--json', 'print the answers as they come')
+  .description('Administer Genway')
+  .option('--json', 'print answers as JSON')
   .showHelpAfterError();
 addCommands(program, () => connectAdmin(loadCommandConfig()), {
   print: (text) => console.log(text),
@@ -18,7 +18,7 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
     try {
       await pipeline(chunks, process.stdout, { end: false });
     } catch (error) {
-      // Whoever reads has seen enough, as `head` does.
+      // The reader has seen enough, like `head`.
       if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
     }
   },
@@ -27,12 +27,12 @@ addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
 addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));
 program
   .command('replay <file>')
-  .description('whether the workflows of this version would decide as a saved history records')
+  .description('check that the workflows of this version would make the same decisions as a saved history')
   .action(async (file: string) => {
     const { replayHistoryFile } = await import('./replay.ts');
     const { workflowType, workflowId, events, difference } = await replayHistoryFile(file);
     if (difference !== null)
-      throw new CommandError(`${workflowType} ${workflowId} would go another way: ${difference}`);
+      throw new CommandError(`${workflowType} ${workflowId} would behave differently: ${difference}`);
     console.log(`${workflowType} ${workflowId} replays: ${events} events`);
   });
 

@@ -1,5 +1,5 @@
 /**
- * Whether the process beside this one in the container does its work; exits with 0 if so.
+ * Checks that the process in the same container is working; exits with 0 if so.
  *
  * Usage: node bin/health.ts api|text|simulator|worker
  */
@@ -16,7 +16,7 @@ const checks: Readonly<Record<string, () => Promise<boolean>>> = {
   api: () => answers(loadStackConfig().ports.api),
   text: () => answers(loadStackConfig().ports.text),
   simulator: () => answers(loadStackConfig().ports.simulator),
-  worker: asksForWork,
+  worker: isPolling,
 };
 
 const check = checks[process.argv[2] ?? ''];
@@ -30,14 +30,14 @@ const healthy = await check().catch((error: unknown) => {
 });
 process.exit(healthy ? 0 : 1);
 
-/** Whatever a server answers but a failure of its own shows that it is well. */
+/** Any answer except a server error shows that the server is healthy. */
 async function answers(port: number): Promise<boolean> {
   const { status } = await fetch(`http://127.0.0.1:${port}/healthz`, { signal: AbortSignal.timeout(TIMEOUT_MS) });
   return status < 500;
 }
 
-/** Temporal remembers who asked for work in the last minutes, by process and host. */
-async function asksForWork(): Promise<boolean> {
+/** Temporal knows which processes have polled it in the last few minutes, by process id and host. */
+async function isPolling(): Promise<boolean> {
   const { temporal } = loadConfig();
   const connection = await Connection.connect({ ...connectionOptions(temporal), connectTimeout: TIMEOUT_MS });
   const pollers = await listPollers(connection, {

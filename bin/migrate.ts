@@ -1,11 +1,11 @@
-/** Brings the database named by DATABASE_URL to the current schema, then exits. */
+/** Migrates the database in DATABASE_URL to the current schema, then exits. */
 import { loadDatabaseConfig } from '../config.ts';
 import { migrate } from '../db/migrate.ts';
 import { explain } from './parts/explain.ts';
 
 try {
   const applied = await migrate(loadDatabaseConfig().url);
-  console.log(applied.length === 0 ? 'the database is current' : `applied ${applied.join(', ')}`);
+  console.log(applied.length === 0 ? 'the database is up to date' : `applied ${applied.join(', ')}`);
 } catch (error) {
   console.error(explain(error));
   process.exitCode = 1;

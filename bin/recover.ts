@@ -1,6 +1,6 @@
 /**
- * What `genway recover` does after PostgreSQL was restored to an older moment, after Temporal was lost, or both: see "Backup and
- * restore" in docs/operations.md. Each pass may be interrupted and made again.
+ * `genway recover`, for use after PostgreSQL was restored to an earlier moment, Temporal was lost, or both: see "Backup
+ * and restore" in docs/operations.md. It can be interrupted and run again at any point.
  */
 import { Client, Connection } from '@temporalio/client';
 import { pino } from 'pino';
@@ -24,13 +24,13 @@ import { CommandError } from './command/admin-client.ts';
 import { openStorage } from './parts/storage.ts';
 
 export interface RecoveryOptions {
-  /** Only say what would be done. */
+  /** Change nothing, only print what would be done. */
   readonly isDryRun: boolean;
-  /** Terminate workflows that have no row; otherwise they are only named. */
+  /** Terminate workflows that have no row; otherwise only list them. */
   readonly terminatesUnknown: boolean;
-  /** Of workflows that are over, those are looked at that began after this; after the newest task when absent. */
+  /** Ended workflows are checked only if they began after this; by default, after the newest task was created. */
   readonly since?: Date;
-  /** Files of tasks created from then on are looked for; null: no files. */
+  /** Look for files of tasks created since then; null for no files. */
   readonly filesSince: Date | null;
 }
 
@@ -40,7 +40,7 @@ export interface RecoveryDependencies {
   readonly files: FileLookup;
 }
 
-/** Where the report goes, line by line. */
+/** Receives the report, line by line. */
 export type Print = (line: string) => void;
 
 const PROGRESS_EVERY = 1_000;
@@ -48,9 +48,9 @@ const CONNECTIONS = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /**
- * Opens what is needed, and closes it again.
+ * Opens the database, Temporal and the store for `work`, and closes them afterwards.
  *
- * @throws CommandError when the database or Temporal is not there, or not as it must be
+ * @throws CommandError when the database or Temporal cannot be reached or is not ready for use
  */
 export async function withRecovery(
   config: RecoveryConfig,
@@ -72,49 +72,51 @@ export async function withRecovery(
 async function checkStores(database: Database, client: Client, { address, namespace }: TemporalConfig): Promise<void> {
   const pending = await pendingMigrations(database);
   if (pending.length > 0) {
-    throw new CommandError(`The database lacks ${pending.join(', ')}. Run \`node dist/bin/migrate.js\` first.`);
+    throw new CommandError(
+      `The database lacks the migrations ${pending.join(', ')}. Run \`node dist/bin/migrate.js\` first.`,
+    );
   }
   await client.connection
     .withDeadline(Date.now() + CONNECT_TIMEOUT_MS, () => client.workflowService.describeNamespace({ namespace }))
     .catch((error: Error) => {
       throw new CommandError(
-        `Temporal at ${address} does not tell about the namespace ${namespace} (${error.message}). ` +
-          'Start it, and make the namespace if it was lost: see "Temporal namespace" in docs/operations.md.',
+        `Temporal at ${address} cannot describe the namespace ${namespace} (${error.message}). ` +
+          'Start it, and create the namespace if it was lost: see "Temporal namespace" in docs/operations.md.',
       );
     });
 }
 
 /**
- * Sees to every task, delivery and workflow that is not over, and looks for the files.
+ * Handles every task, delivery and workflow that has not ended, and looks for missing files.
  *
- * @throws ServiceError `processing_unavailable` when Temporal stops to answer; what was done until then stays
+ * @throws ServiceError `processing_unavailable` when Temporal stops answering; what has been done until then remains
  */
 export async function recover(
   dependencies: RecoveryDependencies,
   options: RecoveryOptions,
   print: Print,
 ): Promise<void> {
-  if (options.isDryRun) print('a dry run: this is what would be done');
-  // Before anything begins anew.
+  if (options.isDryRun) print('dry run: nothing is changed');
+  // Read before anything is restarted.
   const since = options.since ?? (await findNewestTaskTime(dependencies.database)) ?? new Date(0);
-  await seeToTasks(dependencies, options, print);
-  await seeToDeliveries(dependencies, options, print);
-  await seeToUnknown(dependencies, { ...options, since }, print);
-  if (options.filesSince !== null) await lookForFiles(dependencies, options.filesSince, print);
+  await handleTasks(dependencies, options, print);
+  await handleDeliveries(dependencies, options, print);
+  await handleUnknown(dependencies, { ...options, since }, print);
+  if (options.filesSince !== null) await checkFiles(dependencies, options.filesSince, print);
 }
 
-async function seeToTasks({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
+async function handleTasks({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
   const tally = createTally(TASK_FATES);
   const workflows = createWorkflowAccess(client);
   for await (const { taskId, fate } of recoverTasks({ database, workflows }, isDryRun)) {
     tally.count(fate);
     if (fate !== 'running' && fate !== 'waiting') print(`${taskId}  ${TASK_FATES[fate]}`);
-    if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} tasks looked at`);
+    if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} tasks checked`);
   }
-  tally.summary('tasks that were not over', print);
+  tally.summary('unfinished tasks', print);
 }
 
-async function seeToDeliveries(
+async function handleDeliveries(
   { database, client }: RecoveryDependencies,
   { isDryRun }: RecoveryOptions,
   print: Print,
@@ -124,12 +126,12 @@ async function seeToDeliveries(
   for await (const { deliveryId, fate } of recoverDeliveries({ database, workflows }, isDryRun)) {
     tally.count(fate);
     if (fate === 'revived') print(`${deliveryId}  ${DELIVERY_FATES[fate]}`);
-    if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} deliveries looked at`);
+    if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} deliveries checked`);
   }
-  tally.summary('deliveries under way', print);
+  tally.summary('pending deliveries', print);
 }
 
-async function seeToUnknown(
+async function handleUnknown(
   { database, client }: RecoveryDependencies,
   { isDryRun, terminatesUnknown, since }: RecoveryOptions & { readonly since: Date },
   print: Print,
@@ -142,10 +144,10 @@ async function seeToUnknown(
     print(`${workflow.id}  ${describeUnknown(workflow)}`);
     if (workflow.isOpen && terminatesUnknown && !isDryRun) await terminateUnknown(client, workflow);
   }
-  const ended = terminatesUnknown ? ', and terminated' : '; --terminate-unknown ends them';
-  print(`workflows that the database has never heard of: ${open + over}`);
+  const ended = terminatesUnknown ? ', now terminated' : '; --terminate-unknown terminates them';
+  print(`workflows unknown to the database: ${open + over}`);
   if (open > 0) print(`  ${open} open${ended}`);
-  if (over > 0) print(`  ${over} over: what they did to money is lost with their rows`);
+  if (over > 0) print(`  ${over} ended: their charges and refunds are lost with their rows`);
 }
 
 function describeUnknown({ isOpen, accountId, model, startedAt, outcome }: UnknownWorkflow): string {
@@ -154,16 +156,16 @@ function describeUnknown({ isOpen, accountId, model, startedAt, outcome }: Unkno
   return `unknown to the database: began ${startedAt.toISOString()} ${whose}, ${state}`;
 }
 
-async function lookForFiles({ database, files }: RecoveryDependencies, since: Date, print: Print) {
-  let looked = 0;
+async function checkFiles({ database, files }: RecoveryDependencies, since: Date, print: Print) {
+  let checked = 0;
   let missing = 0;
-  const onLooked = (): void => {
-    looked += 1;
-    if (looked % PROGRESS_EVERY === 0) print(`… ${looked} files looked for`);
+  const onChecked = (): void => {
+    checked += 1;
+    if (checked % PROGRESS_EVERY === 0) print(`… ${checked} files checked`);
   };
   const searches = [
-    findMissingResults(tasksWithFiles(database, since), files, onLooked),
-    findMissingUploads(database, files, onLooked),
+    findMissingResults(tasksWithFiles(database, since), files, onChecked),
+    findMissingUploads(database, files, onChecked),
   ];
   for (const search of searches) {
     for await (const { subject, detail } of search) {
@@ -171,10 +173,10 @@ async function lookForFiles({ database, files }: RecoveryDependencies, since: Da
       print(`${subject}  ${detail}`);
     }
   }
-  print(`files looked for: ${looked}, of which ${missing} are gone`);
+  print(`files checked: ${checked}, missing: ${missing}`);
 }
 
-/** Counts what was done about how many. */
+/** Counts fates. */
 function createTally<Fate extends string>(fates: Readonly<Record<Fate, string>>) {
   const counts = new Map<string, number>();
   const total = (): number => [...counts.values()].reduce((sum, count) => sum + count, 0);

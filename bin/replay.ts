@@ -1,6 +1,6 @@
 /**
- * Replays the histories of workflows through the workflow code of this checkout, to see whether it would still take every
- * decision that they record. A worker with code that would not can neither continue nor query such a workflow.
+ * Replays the histories of workflows through the workflow code of this checkout, to check that it would still make
+ * every decision that they record. A worker whose code would not can neither continue nor query such a workflow.
  */
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -10,23 +10,23 @@ import { OperatorError } from '../domain/operator-error.ts';
 import { IGNORED_WORKFLOW_SPANS } from '../telemetry/tracing.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
 
-/** What became of one history. */
+/** The result of replaying one history. */
 export interface Replay {
   readonly workflowId: string;
   readonly workflowType: string;
   readonly events: number;
-  /** What the workflow code would do otherwise now; null when it would do the same. */
+  /** What the workflow code would do differently; null if nothing. */
   readonly difference: string | null;
 }
 
 export type WorkflowCode = NonNullable<WorkerOptions['workflowBundle']>;
 
 /**
- * Replays a history that was saved as JSON: by `npm run histories`, by `temporal workflow show --output json`, or downloaded
- * from the Temporal UI with its payloads as they are.
+ * Replays a history that was saved as JSON by `npm run histories` or `temporal workflow show --output json`, or
+ * downloaded from the Temporal UI without decoding its payloads.
  *
- * @param code the workflows to replay it through; those of this checkout when absent
- * @throws OperatorError when the file holds no such history
+ * @param code the workflow code; that of this checkout when absent
+ * @throws OperatorError when the file does not contain such a history
  */
 export async function replayHistoryFile(path: string, code?: WorkflowCode): Promise<Replay> {
   const history = parseHistory(basename(path), await readHistory(path));
@@ -50,8 +50,8 @@ export interface SavedHistory {
 /**
  * Reads a history from its JSON.
  *
- * @param name stands for the text in errors, and for the workflow's id where the history does not tell it
- * @throws OperatorError when it is none
+ * @param name identifies the text in errors, and is the workflow's id if the history does not contain one
+ * @throws OperatorError when it is not the history of a workflow
  */
 export function parseHistory(name: string, text: string): SavedHistory {
   try {
@@ -68,7 +68,7 @@ export function parseHistory(name: string, text: string): SavedHistory {
   }
 }
 
-/** Replays histories one after the other through the same workflow code. */
+/** Replays histories one after another through the same workflow code. */
 export async function* replayHistories(histories: readonly SavedHistory[], code: WorkflowCode): AsyncGenerator<Replay> {
   installQuietRuntime();
   let index = 0;
@@ -85,7 +85,7 @@ export async function* replayHistories(histories: readonly SavedHistory[], code:
 
 let isInstalled = false;
 
-/** What the SDK would log about a difference is told in the result. */
+/** Suppresses the SDK's logs about differences, which the result contains. */
 function installQuietRuntime(): void {
   if (isInstalled) return;
   isInstalled = true;

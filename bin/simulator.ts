@@ -1,4 +1,4 @@
-/** The simulator process: stands in for the upstream models. */
+/** The simulator process, which stands in for the upstreams. */
 import { loadSimulatorConfig } from '../config.ts';
 import { createSimulator } from '../providers/simulator/simulator.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';

@@ -5,7 +5,7 @@ import { ConfigurationError, loadStackConfig, type StackConfig } from '../config
 import { killAll } from './stack/child-process.ts';
 import { createLocalStack, type StackDescription } from './stack/local-stack.ts';
 
-/** npm passes Ctrl-C on to a process that the terminal has told already; that is not a second Ctrl-C. */
+/** npm forwards Ctrl-C to a process that has already received it from the terminal; that is not a second Ctrl-C. */
 const SAME_KEYSTROKE_MS = 500;
 
 const stopping = new AbortController();
@@ -16,7 +16,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       firstSignalAt = performance.now();
       stopping.abort();
     } else if (performance.now() - firstSignalAt > SAME_KEYSTROKE_MS) {
-      console.log('stopping at once');
+      console.log('stopping immediately');
       killAll();
       process.exit(130);
     }
@@ -31,21 +31,21 @@ try {
   process.exit(1);
 }
 
-/** What Genway itself throws says what to do; anything else is shown whole. */
+/** Genway's own errors say what to do; any other error is shown in full. */
 function describeFailure(error: unknown): string {
-  const written = error instanceof Error && (error.constructor === Error || error instanceof ConfigurationError);
-  return written ? error.message : inspect(error);
+  const isOwn = error instanceof Error && (error.constructor === Error || error instanceof ConfigurationError);
+  return isOwn ? error.message : inspect(error);
 }
 
 async function run(config: StackConfig): Promise<void> {
   const stack = createLocalStack(config, console.log);
   const stopped = once(stopping.signal, 'abort');
   try {
-    console.log(`starting, with the state in ${config.home}`);
+    console.log(`starting; state is kept in ${config.home}`);
     const started = stack.start().then((description) => console.log(banner(description)));
     await Promise.race([started, stopped]);
     await stopped;
-    console.log('stopping; press Ctrl-C again to stop at once');
+    console.log('stopping; press Ctrl-C again to stop immediately');
   } finally {
     await stack.stop();
   }
@@ -65,8 +65,8 @@ Genway is ready.
 
   API keys     ${accounts.funded.api_key}  1,000 USD
                ${accounts.second.api_key}  1,000 USD, another account
-               ${accounts.free.api_key}  signup credit only
-               ${accounts.empty.api_key}  nothing left
+               ${accounts.free.api_key}  only signup credit
+               ${accounts.empty.api_key}  no balance
 
 Try it:
 
@@ -74,6 +74,6 @@ Try it:
     -H 'Authorization: Bearer ${accounts.funded.api_key}' -H 'Content-Type: application/json' \\
     -d '{"model": "vidone-3.0", "prompt": "A red kite over the sea"}'
 
-Ctrl-C stops everything; the state is kept.
+Press Ctrl-C to stop everything; the state is kept.
 `;
 }

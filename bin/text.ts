@@ -1,4 +1,4 @@
-/** The text process: everything under `{text_base_url}`. */
+/** The text process: serves everything under `{text_base_url}`. */
 import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
@@ -15,7 +15,7 @@ const tracing = await openTracing('text', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, null);
 const pings = [() => text.ping()];
-// What is created from here on carries the time of the database.
+// From here on, new ids and timestamps follow the database's clock.
 await web.dependencies.clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
 const app = createTextApp({ ...web.dependencies, pings, text: text.service });

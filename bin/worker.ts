@@ -1,4 +1,4 @@
-/** The worker process: runs the workflows and their activities. */
+/** The worker process, which runs workflows and their activities. */
 import { Client } from '@temporalio/client';
 import { NativeConnection, Worker, type WorkerOptions } from '@temporalio/worker';
 import { createMediaTaskActivities } from '../activities/media-task/media-task.ts';
@@ -33,7 +33,7 @@ import { watchDatabase } from './parts/watch-database.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
 import { versioned, workerSettings } from './parts/workers.ts';
 
-/** A reconciliation holds one while it asks for more over another. */
+/** A reconciliation keeps one connection while it queries over another. */
 const BACKGROUND_CONNECTIONS = 4;
 
 explainEnd();
@@ -49,13 +49,13 @@ watchPool(metrics.registry, database);
 const clock = createDatabaseClock(database);
 await clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock, pings: [], log });
-// For what reads or removes much while nobody waits for it.
+// For work that reads or deletes a lot and that nobody waits for.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
-const storage = watchStorage(openStorage(config, log), { onChange: noteStorage });
+const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
 const upstreams = openMediaUpstreams(config, tracing);
 const activities = {
   media: createMediaTaskActivities({
@@ -82,7 +82,7 @@ const activities = {
   }),
   sweep: createSweepActivities({ database: background, storage, uploadExpiryMs: config.uploads.expiryMs }),
 };
-/** Longer gains nothing: what waits for a provider waits for minutes, and another worker goes on with it at once. */
+/** Waiting longer gains nothing: waiting for a provider takes minutes, and another worker takes over immediately. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);
 const grace = { usualMs: graceMs, renderMs: config.renderGraceMs, renderers: fileRenderers(upstreams) };
 const workers = await Promise.all(
@@ -123,13 +123,17 @@ async function connectTemporal(temporal: TemporalConfig): Promise<NativeConnecti
   });
 }
 
-function noteStorage(isAvailable: boolean, reason: unknown): void {
+function onStorageChange(isAvailable: boolean, reason: unknown): void {
   metrics.storageChanged(isAvailable);
-  if (isAvailable) log.info('the store is back; what waited for it goes on');
-  else log.error({ err: reason }, 'the store cannot be written; results wait for it, and nothing more is rendered');
+  if (isAvailable) log.info('the store is back; waiting tasks continue');
+  else
+    log.error(
+      { err: reason },
+      'the store cannot be written; results wait, and nothing more is rendered until it is back',
+    );
 }
 
-/** Health checks and metrics, for whoever looks after this process. */
+/** Serves health checks and metrics of this process. */
 async function openStatus(port: number): Promise<RunningServer> {
   const access = createWorkflowAccess(temporal);
   const app = createStatusApp({

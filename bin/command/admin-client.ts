@@ -1,4 +1,4 @@
-/** The administration endpoints, as the `genway` command calls them. */
+/** A client of the administration endpoints, for the `genway` command. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import Joi from 'joi';
@@ -12,13 +12,13 @@ import { textOf } from './print.ts';
 export interface AdminClient {
   /** @throws CommandError with the service's own message when it refuses */
   call(method: 'GET' | 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<Fields>;
-  /** The answer as text, in the media type that is asked for. */
+  /** The answer as text, in the requested media type. */
   text(path: string, accept: string): Promise<string>;
-  /** The answer as it arrives, in the media type that is asked for. */
+  /** The answer as it arrives, in the requested media type. */
   stream(path: string, accept: string): Promise<AsyncIterable<Uint8Array>>;
 }
 
-/** A refusal or mistake that is told in one line and ends the command with code 1. */
+/** An error that is printed in one line and ends the command with exit code 1. */
 export class CommandError extends OperatorError {
   override readonly name = 'CommandError';
 }
@@ -30,7 +30,7 @@ interface Address {
 
 const demoSchema = Joi.object({ base_url: Joi.string().required(), admin_token: Joi.string().required() }).unknown();
 
-/** Where GENWAY_ADMIN_TOKEN is not set, the local stack that is running is meant. */
+/** Connects to the running local stack if GENWAY_ADMIN_TOKEN is not set. */
 export async function connectAdmin(config: CommandConfig): Promise<AdminClient> {
   const { baseUrl, adminToken } = await addressOf(config);
   const send = async (method: string, path: string, headers: Record<string, string>, body?: object) => {
@@ -43,7 +43,7 @@ export async function connectAdmin(config: CommandConfig): Promise<AdminClient> 
     });
     if (response.statusCode < 400) return response.body;
     const text = await response.body.text();
-    throw new CommandError(refusalIn(text) ?? `${baseUrl} answered ${response.statusCode} without a reason.`);
+    throw new CommandError(refusalIn(text) ?? `${baseUrl} answered ${response.statusCode} without giving a reason.`);
   };
   return {
     call: async (method, path, body) => parseObject(await (await send(method, path, {}, body)).text()),
@@ -57,7 +57,7 @@ async function* received(body: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Ar
     yield* body;
   } catch (error) {
     const cause = error instanceof Error ? error.message : String(error);
-    throw new CommandError(`The answer was cut off (${cause}): what was printed is not the whole. Ask again.`);
+    throw new CommandError(`The answer was cut off (${cause}), so the output is incomplete. Run the command again.`);
   }
 }
 
@@ -70,7 +70,7 @@ async function addressOf({ baseUrl, adminToken, home }: CommandConfig): Promise<
     );
   }
   const { value, error } = demoSchema.validate(parseJson(demo));
-  if (error) throw new CommandError(`${join(home, 'demo.json')} is not what a local stack writes: ${error.message}`);
+  if (error) throw new CommandError(`${join(home, 'demo.json')} was not written by a local stack: ${error.message}`);
   return { baseUrl: value.base_url, adminToken: value.admin_token };
 }
 
@@ -78,11 +78,11 @@ function parseObject(text: string): Fields {
   const parsed = parseJson(text);
   if (isObject(parsed)) return parsed;
   throw new CommandError(
-    'The answer is not one of the administration endpoints. Does GENWAY_PUBLIC_URL lead to Genway?',
+    'The answer does not come from the administration endpoints. Does GENWAY_PUBLIC_URL point to Genway?',
   );
 }
 
-/** @returns undefined for what is no JSON */
+/** @returns undefined if the text is not JSON */
 function parseJson(text: string): Json | undefined {
   try {
     return JSON.parse(text);

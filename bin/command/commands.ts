@@ -1,4 +1,4 @@
-/** What the `genway` command can do. Every command is made of calls of the administration endpoints. */
+/** The subcommands of `genway` that call the administration endpoints. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import { addFinanceCommands } from './finance.ts';
@@ -9,11 +9,11 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   const report = createReport(terminal, () => program.opts<{ json?: boolean }>().json === true);
   const { show, showList, showText } = report;
 
-  const accounts = program.command('accounts').description('accounts and their money');
+  const accounts = program.command('accounts').description('accounts and their balances');
   accounts
     .command('create <name>')
-    .description('make an account')
-    .option('--signup-credit <usd>', 'credit that pays for the free list')
+    .description('create an account')
+    .option('--signup-credit <usd>', 'credit that pays only for models on the free list')
     .action(async (name: string, options: Options) => {
       show(
         await (await connect()).call('POST', '/accounts', given({ name, signup_credit_usd: options['signupCredit'] })),
@@ -22,39 +22,39 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   addFinanceCommands(program, accounts, connect, report);
 
   const keys = program.command('keys').description('API keys');
-  keyOptions(keys.command('create <account>').description('make a key; it is shown once')).action(
+  keyOptions(keys.command('create <account>').description('create a key, which is shown only once')).action(
     async (account: string, options: Options) => {
       show(await (await connect()).call('POST', `/accounts/${account}/keys`, keySettings(options)));
     },
   );
   keyOptions(keys.command('update <key>').description('change limits, disable or enable'))
-    .option('--disable', 'refuse the key for now')
-    .option('--enable', 'take it again')
+    .option('--disable', 'refuse requests with this key until it is enabled')
+    .option('--enable', 'accept the key again')
     .action(async (key: string, options: Options) => {
       const disabled = options['disable'] ? true : options['enable'] ? false : undefined;
       show(await (await connect()).call('PATCH', `/keys/${key}`, { ...keySettings(options), ...given({ disabled }) }));
     });
   keys
     .command('delete <key>')
-    .description('make the key stop working at once')
+    .description('delete the key, which stops working at once')
     .action(async (key: string) => show(await (await connect()).call('DELETE', `/keys/${key}`)));
 
   const tasks = program.command('tasks').description('media tasks of all accounts');
-  listOptions(tasks.command('list').description('newest first'))
-    .option('--account <account>', 'of one account')
-    .option('--status <status>', 'queued, processing, succeeded or failed')
-    .option('--model <model>', 'of one model')
+  listOptions(tasks.command('list').description('list tasks, newest first'))
+    .option('--account <account>', 'only of this account')
+    .option('--status <status>', 'only with this status: queued, processing, succeeded or failed')
+    .option('--model <model>', 'only for this model')
     .action(async (options: Options) => {
       const path = `/tasks${query(options, { ...LIST_FILTERS, account: 'account_id', status: 'status', model: 'model' })}`;
       showList(await (await connect()).call('GET', path), TASK_COLUMNS);
     });
   tasks
     .command('show <task>')
-    .description('one task, with the link to its history')
+    .description('show a task, with a link to its history')
     .action(async (task: string) => show(await (await connect()).call('GET', `/tasks/${task}`)));
   tasks
     .command('explain <task>')
-    .description('the story of one task, from its row, the ledger, its deliveries and its workflow')
+    .description('show everything that happened to a task, from its row, the ledger, its deliveries and its workflow')
     .action(async (task: string) => {
       await showText(await connect(), `/tasks/${task}/explanation`);
     });
@@ -62,8 +62,8 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
     tasks
       .command(`${action} <task>`)
       .description(description)
-      .requiredOption('--reason <text>', 'why; kept in the log of operator actions')
-      .option('--author <name>', 'who')
+      .requiredOption('--reason <text>', 'why; recorded in the log of operator actions')
+      .option('--author <name>', 'who; recorded in the log of operator actions')
       .action(async (task: string, { reason, author }: Options) => {
         show(await (await connect()).call('POST', `/tasks/${task}/${action}`, given({ reason, author })));
       });
@@ -71,20 +71,20 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
 }
 
 const TASK_ACTIONS: Readonly<Record<string, string>> = {
-  cancel: 'end a task as failed, and give its price back',
-  redeliver: 'send the events of a task again',
+  cancel: 'end a task as failed and refund its price',
+  redeliver: 'send the webhook events of a task again',
 };
 
 const TASK_COLUMNS = ['id', 'account_id', 'model', 'status', 'usage.credits_charged', 'error_code'];
 
 function keyOptions(command: Command): Command {
   return command
-    .option('--name <name>', 'for people')
-    .option('--usage-limit <usd>', 'what the key may spend in all')
-    .option('--models <ids>', 'the models it may call, with commas')
-    .option('--ip-allowlist <addresses>', 'where it may be used from, with commas')
+    .option('--name <name>', 'a name, for people')
+    .option('--usage-limit <usd>', 'how much the key may spend in total')
+    .option('--models <ids>', 'the models it may use, separated by commas')
+    .option('--ip-allowlist <addresses>', 'the addresses from which it may be used, separated by commas')
     .option('--expires-at <time>', 'when it stops working')
-    .option('--rate-limit <count>', 'requests a minute');
+    .option('--rate-limit <count>', 'requests per minute');
 }
 
 function keySettings(options: Options): object {

@@ -1,4 +1,6 @@
-/** The commands of finance: balances, top-ups, adjustments, ledgers, statements, usage, refunds and reconciliations. */
+/**
+ * The subcommands for finance: balances, top-ups, adjustments, ledgers, statements, usage, refunds and reconciliations.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { isObject } from '../../domain/json.ts';
@@ -30,20 +32,20 @@ function addBalanceCommands(accounts: Command, connect: Connect, { show }: Repor
   accounts
     .command('show <account>')
     .alias('balance')
-    .description('balances and totals')
+    .description('show balances and totals')
     .action(async (account: string) => show(await (await connect()).call('GET', `/accounts/${account}`)));
   accounts
     .command('top-up <account> <usd>')
-    .description('credit money, once for each reference')
-    .requiredOption('--reference <text>', 'names the payment')
+    .description('credit a payment, once per reference')
+    .requiredOption('--reference <text>', 'identifies the payment')
     .action(async (account: string, usd: string, { reference }: Options) => {
       show(await (await connect()).call('POST', `/accounts/${account}/topups`, { amount_usd: usd, reference }));
     });
   accounts
     .command('adjust <account> <usd>')
-    .description('correct a balance by a new transfer; a negative amount takes')
-    .requiredOption('--reason <text>', 'why; kept in the ledger')
-    .requiredOption('--author <name>', 'who; kept in the ledger')
+    .description('correct a balance with a new transfer; a negative amount reduces it')
+    .requiredOption('--reason <text>', 'why; recorded in the ledger')
+    .requiredOption('--author <name>', 'who; recorded in the ledger')
     .action(async (account: string, usd: string, { reason, author }: Options) => {
       const body = { amount_usd: usd, reason, author };
       show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, body));
@@ -64,7 +66,7 @@ const STATEMENT_COLUMNS = ['line', 'transfers', 'available_usd', 'reserved_usd',
 
 function addStatementCommands(accounts: Command, connect: Connect, report: Report): void {
   exportOptions(listOptions(accounts.command('ledger <account>')))
-    .description('transfers: a page, newest first; or all of them, oldest first')
+    .description('list transfers: a page, newest first, or with --csv or --ndjson all of them, oldest first')
     .action(async (account: string, options: Options) => {
       const path = `/accounts/${account}/ledger${query(options, LIST_FILTERS)}`;
       const admin = await connect();
@@ -72,8 +74,8 @@ function addStatementCommands(accounts: Command, connect: Connect, report: Repor
       report.showList(await admin.call('GET', path), LEDGER_COLUMNS);
     });
   exportOptions(accounts.command('statement <account>'))
-    .description('what a day began with, what happened, and what it ended with')
-    .option('--date <day>', 'the day in UTC, such as 2026-11-30; today when omitted')
+    .description('show the opening balance, activity and closing balance of a day')
+    .option('--date <day>', 'the day in UTC, such as 2026-11-30 (default: today)')
     .action(async (account: string, options: Options) => {
       const day = new Date().toISOString().slice(0, 10);
       const path = `/accounts/${account}/statements${query({ date: day, ...options }, { date: 'date' })}`;
@@ -122,7 +124,7 @@ const REQUEST_COLUMNS = [
 
 function addUsageCommands(accounts: Command, connect: Connect, report: Report): void {
   exportOptions(periodOptions(accounts.command('usage <account>')))
-    .description('what was used, by day, model and key; the last 30 days when nothing else is said')
+    .description('show usage by day, model and key (default: the last 30 days)')
     .action(async (account: string, options: Options) => {
       const path = `/accounts/${account}/usage${query(options, PERIOD_FILTERS)}`;
       const admin = await connect();
@@ -130,9 +132,9 @@ function addUsageCommands(accounts: Command, connect: Connect, report: Report): 
       report.showList(await admin.call('GET', path), USAGE_COLUMNS);
     });
   exportOptions(listOptions(accounts.command('requests <account>')))
-    .description('text requests with their routes, tokens and charges, newest first')
-    .option('--key <key>', 'of one key')
-    .option('--model <model>', 'to one model')
+    .description('list text requests with routes, tokens and charges, newest first')
+    .option('--key <key>', 'only with this key')
+    .option('--model <model>', 'only to this model')
     .action(async (account: string, options: Options) => {
       const filters = { ...LIST_FILTERS, key: 'api_key_id', model: 'model' };
       const path = `/accounts/${account}/usage/requests${query(options, filters)}`;
@@ -146,8 +148,8 @@ const REFUND_COLUMNS = ['created_at', 'account_id', 'amount_usd', 'model', 'caus
 
 function addRefundCommand(program: Command, connect: Connect, report: Report): void {
   exportOptions(listOptions(program.command('refunds')))
-    .description('refunds with what they were for and why, newest first')
-    .option('--account <account>', 'of one account')
+    .description('list refunds and their reasons, newest first')
+    .option('--account <account>', 'only of this account')
     .action(async (options: Options) => {
       const path = `/refunds${query(options, { ...LIST_FILTERS, account: 'account_id' })}`;
       const admin = await connect();
@@ -163,7 +165,7 @@ const POLL_MS = 500;
 function addReconciliationCommands(program: Command, connect: Connect, report: Report): void {
   program
     .command('reconcile')
-    .description('compare the books with each other and with Temporal; ends with code 1 when they do not agree')
+    .description('compare the books with each other and with Temporal; exits with code 1 if they disagree')
     .option('--no-wait', 'do not wait for the report')
     .action(async ({ wait }: Options) => {
       const admin = await connect();
@@ -175,15 +177,15 @@ function addReconciliationCommands(program: Command, connect: Connect, report: R
   const reconciliations = program.command('reconciliations').description('the reports of reconciliations');
   reconciliations
     .command('list', { isDefault: true })
-    .description('newest first')
-    .option('--limit <count>', 'how many at most')
-    .option('--cursor <cursor>', 'continue after an earlier page')
+    .description('list reports, newest first')
+    .option('--limit <count>', 'the maximum number of rows')
+    .option('--cursor <cursor>', 'continue after a previous page')
     .action(async (options: Options) => {
       const path = `/reconciliations${query(options, { limit: 'limit', cursor: 'cursor' })}`;
       report.showList(await (await connect()).call('GET', path), RECONCILIATION_COLUMNS);
     });
   exportOptions(reconciliations.command('show <reconciliation>'))
-    .description('what was checked and what was found; ends with code 1 when something was')
+    .description('show the checks and findings of a report; exits with code 1 if there are findings')
     .action(async (id: string, options: Options) => {
       const path = `/reconciliations/${id}`;
       const admin = await connect();
@@ -192,7 +194,7 @@ function addReconciliationCommands(program: Command, connect: Connect, report: R
     });
 }
 
-/** The report once it is there; whoever does not want to wait any more interrupts the command. */
+/** Waits for the report until the command is interrupted. */
 async function reportOf(admin: AdminClient, id: string): Promise<Fields> {
   for (;;) {
     const answer = await admin.call('GET', `/reconciliations/${id}`);
@@ -201,7 +203,7 @@ async function reportOf(admin: AdminClient, id: string): Promise<Fields> {
   }
 }
 
-/** @throws CommandError when something was found */
+/** @throws CommandError when there are findings */
 function showReconciliation(answer: Fields, { isJson, showJson, print }: Report): void {
   const reconciliation = dataOf(answer);
   if (isJson()) showJson(answer);
@@ -213,6 +215,6 @@ function showReconciliation(answer: Fields, { isJson, showJson, print }: Report)
     print(`\n${textOf(reconciliation['id'])}: ${textOf(reconciliation['status'])}`);
   }
   if (reconciliation['status'] === 'findings') {
-    throw new CommandError(`The books do not agree: ${textOf(reconciliation['findings_total'])} findings.`);
+    throw new CommandError(`The books disagree. Findings: ${textOf(reconciliation['findings_total'])}.`);
   }
 }

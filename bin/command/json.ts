@@ -1,5 +1,5 @@
-/** Answers of the API as JSON has them. */
+/** A JSON value in an answer of the API. */
 export type Json = null | boolean | number | string | readonly Json[] | Fields;
 
-/** The object of an answer, field by field. */
+/** A JSON object in an answer. */
 export type Fields = { readonly [name: string]: Json };

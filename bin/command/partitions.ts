@@ -1,4 +1,4 @@
-/** What the `genway` command does with the months of the tables; unlike the others it works on the database itself. */
+/** `genway partitions`, for the monthly partitions of tables; it works directly on the database. */
 import type { Command } from 'commander';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
@@ -23,10 +23,10 @@ export function addPartitionCommands(
 
   const partitions = program
     .command('partitions')
-    .description('the months of tasks, transfers and text requests; needs DATABASE_URL');
+    .description('monthly partitions of tasks, transfers and text requests; needs DATABASE_URL');
   partitions
     .command('list')
-    .description('the months that are attached, and their size')
+    .description('list the attached months and their sizes')
     .action(() =>
       withDatabase(async (database) => {
         const months = await listMonths(database);
@@ -40,17 +40,17 @@ export function addPartitionCommands(
     );
   partitions
     .command('create')
-    .description('make the months to come, as the api process does by itself')
+    .description('create the partitions of coming months, as the api process does by itself')
     .action(() => withDatabase((database) => ensurePartitions(database)));
   partitions
     .command('detach <month>')
-    .description('take an old month, such as 2026-05, out of the tables; balances stay as they are')
+    .description('detach an old month, such as 2026-05, from the tables; balances do not change')
     .action((month: string) =>
       withDatabase(async (database) => {
         await detachMonth(database, month);
         const suffix = month.replace('-', '_');
         print(
-          `${month} is detached: dump, then drop, transfers_${suffix}, tasks_${suffix} and text_requests_${suffix}`,
+          `${month} is detached. Now dump and then drop transfers_${suffix}, tasks_${suffix} and text_requests_${suffix}`,
         );
       }),
     );

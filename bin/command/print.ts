@@ -1,19 +1,19 @@
-/** Answers as people read them in a terminal. */
+/** Formats answers for people to read in a terminal. */
 import { isObject } from '../../domain/json.ts';
 import { type Json, type Fields } from './json.ts';
 
-/** One thing: a line for each field, nested fields under dotted names. */
+/** Formats one object: a line for each field, nested fields under dotted names. */
 export function describe(thing: Fields): string {
   const lines = flatten(thing, '');
   const width = Math.max(0, ...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 }
 
-/** Many things of one kind: a column for each named field; numbers stand below each other by their last digits. */
+/** Formats a list: a column for each named field, with numbers aligned right. */
 export function table(rows: readonly Fields[], columns: readonly string[]): string {
   const cells = [columns, ...rows.map((row) => columns.map((column) => textOf(at(row, column))))];
   const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
-  const areNumbers = columns.map((_, column) => holdsNumbers(cells.slice(1).map((line) => line[column] ?? '')));
+  const areNumbers = columns.map((_, column) => areNumeric(cells.slice(1).map((line) => line[column] ?? '')));
   return cells
     .map((line) =>
       line
@@ -26,7 +26,7 @@ export function table(rows: readonly Fields[], columns: readonly string[]): stri
     .join('\n');
 }
 
-function holdsNumbers(cells: readonly string[]): boolean {
+function areNumeric(cells: readonly string[]): boolean {
   const given = cells.filter((cell) => cell !== NOTHING);
   return given.length > 0 && given.every((cell) => /^-?\d+(\.\d+)?$/.test(cell));
 }
@@ -37,7 +37,7 @@ export function rowsOf(list: Fields): readonly Fields[] {
   return Array.isArray(data) ? data.filter((row): row is Fields => isObject(row)) : [];
 }
 
-/** The object in an answer about one thing. */
+/** The object in an answer that contains only one. */
 export function dataOf(answer: Fields): Fields {
   const { data } = answer;
   return isObject(data) ? data : answer;
@@ -55,7 +55,7 @@ function at(row: Fields, path: string): Json | undefined {
 
 const NOTHING = '-';
 
-/** One value in words; `-` where there is none. */
+/** One value as text; `-` if there is none. */
 export function textOf(value: Json | undefined): string {
   if (value === null || value === undefined) return NOTHING;
   if (typeof value === 'number') return DECIMAL.format(value);

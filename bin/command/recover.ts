@@ -1,4 +1,4 @@
-/** `genway recover`: it works on PostgreSQL, Temporal and the store themselves, so that nothing has to serve meanwhile. */
+/** `genway recover`, which works directly on PostgreSQL, Temporal and the store: no process has to be running. */
 import { type Command, InvalidArgumentError } from 'commander';
 import type { RecoveryConfig } from '../../config.ts';
 
@@ -15,13 +15,13 @@ export function addRecoverCommand(program: Command, load: () => RecoveryConfig, 
   program
     .command('recover')
     .description(
-      'after a restore of PostgreSQL or the loss of Temporal: see to every task and delivery, and look for files; needs DATABASE_URL and TEMPORAL_ADDRESS',
+      'repair every task and delivery, and look for missing files, after PostgreSQL was restored or Temporal was lost; needs DATABASE_URL and TEMPORAL_ADDRESS',
     )
-    .option('--dry-run', 'only say what would be done')
-    .option('--terminate-unknown', 'end open workflows that the database has never heard of')
-    .option('--since <time>', 'the moment of the backup; that of the newest task when not given', toTime)
-    .option('--files-since <time>', 'look for the files of tasks created from then on; all when not given', toTime)
-    .option('--no-files', 'look for no files')
+    .option('--dry-run', 'change nothing, only print what would be done')
+    .option('--terminate-unknown', 'terminate open workflows that are unknown to the database')
+    .option('--since <time>', 'when the backup was made (default: when its newest task was created)', toTime)
+    .option('--files-since <time>', 'look only for files of tasks created since then (default: all)', toTime)
+    .option('--no-files', 'do not look for files')
     .action(async ({ dryRun, terminateUnknown, since, files, filesSince }: Options) => {
       const { recover, withRecovery } = await import('../recover.ts');
       await withRecovery(load(), (dependencies) =>
@@ -41,6 +41,6 @@ export function addRecoverCommand(program: Command, load: () => RecoveryConfig, 
 
 function toTime(text: string): Date {
   const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Write a time such as 2026-11-21T13:41:58Z.');
+  if (Number.isNaN(time.getTime())) throw new InvalidArgumentError('Give a time such as 2026-11-21T13:41:58Z.');
   return time;
 }

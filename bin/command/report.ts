@@ -1,37 +1,37 @@
-/** How the commands print what they are answered, and the options that many of them share. */
+/** How commands print answers, and the options that several of them share. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
 import { dataOf, describe, rowsOf, table, textOf } from './print.ts';
 
-/** What the command writes to. */
+/** Where the command prints. */
 export interface Terminal {
   readonly print: (text: string) => void;
-  /** Writes what arrives as it arrives, and takes no more than it can write. */
+  /** Writes chunks as they arrive, and takes them no faster than it can write them. */
   readonly pipe: (chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
 export interface Report {
   readonly isJson: () => boolean;
   readonly print: (text: string) => void;
-  /** The answer as it came. */
+  /** Prints an answer unchanged. */
   readonly showJson: (answer: Fields) => void;
-  /** An answer about one thing. */
+  /** Prints an answer that contains one object. */
   readonly show: (answer: Fields) => void;
-  /** A page of a list, with how to get the next one. */
+  /** Prints a page of a list, and how to get the next one. */
   readonly showList: (list: Fields, columns: readonly string[]) => void;
-  /** What the service itself tells in words. */
+  /** Prints an answer that the service itself puts into words. */
   readonly showText: (admin: AdminClient, path: string) => Promise<void>;
-  /** All rows behind a path as CSV or NDJSON, if the options ask for it. @returns whether they did */
+  /** Prints all rows as CSV or NDJSON, if the options ask for it. @returns whether they did */
   readonly exportAll: (admin: AdminClient, path: string, options: Options) => Promise<boolean>;
 }
 
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
 
-/** The media type of each option for an export. */
+/** The media type for each export option. */
 const EXPORTS = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const;
 
-/** @param isJson whether answers are printed as they come */
+/** @param isJson whether answers are printed unchanged */
 export function createReport({ print, pipe }: Terminal, isJson: () => boolean): Report {
   const showJson = (answer: Fields): void => print(JSON.stringify(answer, null, 2));
   return {
@@ -56,27 +56,29 @@ export function createReport({ print, pipe }: Terminal, isJson: () => boolean): 
   };
 }
 
-/** The query parameter of each option of a period, and of a list. */
+/** The query parameter for each option of periods and lists. */
 export const PERIOD_FILTERS: Readonly<Record<string, string>> = { from: 'from', to: 'to' };
 export const LIST_FILTERS: Readonly<Record<string, string>> = { ...PERIOD_FILTERS, limit: 'limit', cursor: 'cursor' };
 
 export function periodOptions(command: Command): Command {
-  return command.option('--from <time>', 'from this time on').option('--to <time>', 'before this time');
+  return command
+    .option('--from <time>', 'from this time on (inclusive)')
+    .option('--to <time>', 'until this time (exclusive)');
 }
 
 export function listOptions(command: Command): Command {
   return periodOptions(command)
-    .option('--limit <count>', 'how many at most')
-    .option('--cursor <cursor>', 'continue after an earlier page');
+    .option('--limit <count>', 'the maximum number of rows')
+    .option('--cursor <cursor>', 'continue after a previous page');
 }
 
 export function exportOptions(command: Command): Command {
   return command
-    .option('--csv', 'all of it, for a spreadsheet')
-    .option('--ndjson', 'all of it, a JSON object a line, for a program');
+    .option('--csv', 'print all rows as CSV, for a spreadsheet')
+    .option('--ndjson', 'print all rows, one JSON object per line, for a program');
 }
 
-/** @param names the query parameter of each option */
+/** @param names the query parameter for each option */
 export function query(options: Options, names: Readonly<Record<string, string>>): string {
   const parameters = new URLSearchParams();
   for (const [option, name] of Object.entries(names)) {

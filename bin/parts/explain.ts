@@ -1,26 +1,26 @@
-/** What went wrong, for whoever gave the command or started the process. */
+/** Explains an error to the person who ran the command or started the process. */
 import { inspect } from 'node:util';
 import { DatabaseError } from 'pg';
 import { isUnavailable } from '../../db/connections.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 
-/** @returns sentences where something outside has to be put right; the stack of what can only be a bug */
+/** @returns sentences if something outside Genway has to be fixed; the stack if it can only be a bug */
 export function explain(error: unknown): string {
   if (error instanceof OperatorError || error instanceof ServiceError) return error.message;
-  if (error instanceof DatabaseError) return `PostgreSQL refuses (${error.message}). Check DATABASE_URL.`;
+  if (error instanceof DatabaseError) return `PostgreSQL refused (${error.message}). Check DATABASE_URL.`;
   if (isUnavailable(error)) return `PostgreSQL does not answer (${reasonOf(error)}). Check DATABASE_URL.`;
   if (isOutside(error)) return reasonOf(error);
-  return `This is a bug of Genway:\n${inspect(error)}`;
+  return `This is a bug in Genway:\n${inspect(error)}`;
 }
 
-/** Whether the operating system said no, and not the code; https://nodejs.org/api/errors.html#nodejs-error-codes */
+/** Whether the error comes from the operating system: https://nodejs.org/api/errors.html#nodejs-error-codes */
 function isOutside(error: unknown): boolean {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' && !error.code.startsWith('ERR_');
 }
 
 function reasonOf(error: unknown): string {
-  // One for each address that a name has.
+  // One error for each address of a host name.
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);
 }

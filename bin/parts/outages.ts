@@ -1,7 +1,8 @@
 /**
- * Keeps the log readable while something that everything needs is away. What fails by an outage is written once, when the outage
- * begins, and counted from then on; when nothing has failed by it for a while, one more line says how long it lasted and how
- * often each thing failed. The line of each request stays: it has the status that its client got.
+ * Keeps the log readable while something that everything depends on is down. The first failure caused by an outage is
+ * logged; further ones are only counted. When nothing has failed for a while, one more line says how long the outage
+ * lasted and how often each thing failed. The line of each request is not affected: it has the status that its client
+ * received.
  */
 import { isGrpcServiceError } from '@temporalio/client';
 import type { Logger, LoggerOptions } from 'pino';
@@ -14,21 +15,21 @@ type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>;
 interface Episode {
   readonly beganAtMs: number;
   lastAtMs: number;
-  toldAtMs: number;
-  /** By what was said of them. */
+  reportedAtMs: number;
+  /** Counts, by log message. */
   readonly failures: Map<string, number>;
 }
 
 const WARN = 40;
-/** Longer than the pauses between most tries. */
+/** Longer than most pauses between tries. */
 const OVER_AFTER_MS = 12_000;
-const TOLD_EVERY_MS = 60_000;
+const REPORT_EVERY_MS = 60_000;
 const CAUSES_DEEP = 4;
 /** DEADLINE_EXCEEDED and UNAVAILABLE: https://grpc.io/docs/guides/status-codes/ */
 const UNREACHABLE_CODES: ReadonlySet<number> = new Set([4, 14]);
 
-/** For pino's `hooks`. Errors are looked for in the fields `err` and `error`. */
-export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EVERY_MS } = {}): {
+/** For pino's `hooks`. Looks for errors in the fields `err` and `error`. */
+export function foldOutages({ overAfterMs = OVER_AFTER_MS, reportEveryMs = REPORT_EVERY_MS } = {}): {
   readonly logMethod: LogMethod;
 } {
   const episodes = new Map<Outage, Episode>();
@@ -38,8 +39,8 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EV
       () => {
         const nowMs = performance.now();
         const isOver = nowMs - episode.lastAtMs > overAfterMs;
-        if (!isOver && nowMs - episode.toldAtMs < toldEveryMs) return;
-        episode.toldAtMs = nowMs;
+        if (!isOver && nowMs - episode.reportedAtMs < reportEveryMs) return;
+        episode.reportedAtMs = nowMs;
         const seconds = Math.round(((isOver ? episode.lastAtMs : nowMs) - episode.beganAtMs) / 100) / 10;
         const failures = Object.fromEntries(episode.failures);
         log.warn({ outage, seconds, failures }, `the ${outage} ${isOver ? 'was' : 'is still'} out of reach`);
@@ -47,7 +48,7 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EV
         episodes.delete(outage);
         clearInterval(timer);
       },
-      Math.min(overAfterMs, toldEveryMs) / 4,
+      Math.min(overAfterMs, reportEveryMs) / 4,
     ).unref();
   }
 
@@ -64,7 +65,7 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EV
         known.failures.set(words, (known.failures.get(words) ?? 0) + 1);
         return;
       }
-      const episode = { beganAtMs: nowMs, lastAtMs: nowMs, toldAtMs: nowMs, failures: new Map([[words, 1]]) };
+      const episode = { beganAtMs: nowMs, lastAtMs: nowMs, reportedAtMs: nowMs, failures: new Map([[words, 1]]) };
       episodes.set(outage, episode);
       watch(this, outage, episode);
       method.call(this, { ...fields, outage }, words);
@@ -72,7 +73,7 @@ export function foldOutages({ overAfterMs = OVER_AFTER_MS, toldEveryMs = TOLD_EV
   };
 }
 
-/** What is away, by an error that something failed with; null for every other error. */
+/** What is down, judging by an error; null for any other error. */
 function outageOf(error: unknown): Outage | null {
   let at = error;
   for (let depth = 0; depth < CAUSES_DEEP && at instanceof Error; depth += 1) {

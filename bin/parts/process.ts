@@ -1,18 +1,18 @@
-/** What every process of Genway does the same way: logging and stopping in order. */
+/** What all processes of Genway do in the same way: logging and orderly shutdown. */
 import { inspect } from 'node:util';
 import { pino, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { foldOutages } from './outages.ts';
 
-/** A structured log on standard output; credentials are taken out wherever they might slip in. */
+/** A structured log on standard output, with credentials redacted wherever they might slip in. */
 export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logger {
   return pino({
     name,
     level: config.logLevel,
     hooks: foldOutages(),
     redact: [
-      // PostgreSQL quotes the row that it refuses, with the client's words in it.
+      // PostgreSQL quotes the refused row, which may contain a client's prompt.
       '*.detail',
       '*.authorization',
       '*.api_key',
@@ -23,7 +23,7 @@ export function createLog(name: string, config: Pick<Config, 'logLevel'>): Logge
   });
 }
 
-/** Has a process that ends unasked say why: in sentences where the operator is to put something right. */
+/** Makes a process that dies say why: in sentences if the operator has to fix something. */
 export function explainEnd(): void {
   process.on('uncaughtException', (error) => {
     console.error(error instanceof OperatorError ? error.message : inspect(error));
@@ -32,9 +32,9 @@ export function explainEnd(): void {
 }
 
 /**
- * Stops the process in order on SIGTERM or SIGINT, and with exit code 1 should that take longer than the grace.
+ * Shuts the process down in order on SIGTERM or SIGINT; if that takes longer than `graceMs`, exits with code 1.
  *
- * @param stop finishes what is under way; called once
+ * @param stop finishes the work in progress; called once
  */
 export function stopOnSignal(log: Logger, graceMs: number, stop: () => Promise<void>): void {
   let stopping = false;

@@ -23,7 +23,7 @@ import {
 } from '../../providers/upstreams.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 
-/** The upstreams that render media, by name; those of the simulator where no file names others. */
+/** The upstreams that render media, by name; the simulator's if no routes file names others. */
 export function openMediaUpstreams(config: Config, tracing: Tracing): ReadonlyMap<string, MediaUpstream> {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   return openEach(config, (name) => ({
@@ -32,17 +32,17 @@ export function openMediaUpstreams(config: Config, tracing: Tracing): ReadonlyMa
   }));
 }
 
-/** What reads the announcements of each upstream that is listened to, by its name; none when callbacks are off. */
+/** Readers of upstreams' callbacks, by name of the upstream; none if callbacks are off. */
 export function openCallbackReaders(config: Config): ReadonlyMap<string, CallbackReader> {
   return config.providers.callbacks ? openEach(config, () => ({})) : new Map();
 }
 
-/** What may be asked of each of them, by name. */
+/** The limits of each media upstream, by name. */
 export function providerLimits(config: Config): ReadonlyMap<string, ProviderLimits> {
   return new Map(mediaUpstreams(config).map(({ name, limits }) => [name, limits]));
 }
 
-/** Those whose steps have to wait for their turn, for which they have a task queue of their own. */
+/** The upstreams with limits, whose steps wait for their turn in a separate task queue. */
 export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): ReadonlySet<string> {
   const limited = [...limits].filter(
     ([, { stepsPerSecond, concurrentSteps }]) => stepsPerSecond !== null || concurrentSteps !== null,
@@ -50,7 +50,7 @@ export function limitedProviders(limits: ReadonlyMap<string, ProviderLimits>): R
   return new Set(limited.map(([name]) => name));
 }
 
-/** Those that answer submissions of some kind with the files. */
+/** The upstreams that answer submissions of at least one kind with files. */
 export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): ReadonlySet<string> {
   const kinds = ['image', 'video'] as const;
   const renderers = [...upstreams].filter(([, upstream]) =>
@@ -59,7 +59,7 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
   return new Set(renderers.map(([name]) => name));
 }
 
-/** The upstreams of text models; the simulator, in all formats, where no file names others. */
+/** The upstreams of text models; the simulator, in all formats, if no routes file names others. */
 export function openTextUpstreams(config: Config, observer: TextUpstreamObserver): TextUpstreams {
   return createTextUpstreams(textUpstreams(config), config.text.silenceMs, observer);
 }
@@ -107,7 +107,7 @@ function mediaUpstreams({ providers, simulator }: Config): readonly LimitedMedia
       keysUrl: null,
       resultOrigins: [],
     },
-    // Each vendor as the simulator plays it, for the routes of catalogue/vendors.yaml.
+    // Vendors as played by the simulator, for the routes of catalogue/vendors.yaml.
     ...Object.entries(MEDIA_PROTOCOLS)
       .slice(1)
       .map(([protocol, adapter]) => ({
@@ -122,7 +122,7 @@ function mediaUpstreams({ providers, simulator }: Config): readonly LimitedMedia
   ];
 }
 
-/** Vendors hand out files from other origins than their own: the simulator has another name for that. */
+/** Vendors serve files from other origins than their API; the simulator imitates that with another host name. */
 function simulatedFiles(simulatorUrl: string): string {
   const url = new URL(simulatorUrl);
   if (url.hostname === '127.0.0.1') url.hostname = 'localhost';

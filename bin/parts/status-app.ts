@@ -1,4 +1,4 @@
-/** The Koa application of a process that serves no clients: whether it lives, whether it is ready, what it measures. */
+/** The Koa application of a process that serves no clients: liveness, readiness and metrics. */
 import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 import { refusedKey } from '../../domain/api-key.ts';
@@ -11,7 +11,7 @@ import { type Metrics, METRICS_CONTENT_TYPE, METRICS_REFUSAL } from '../../telem
 
 export interface StatusDependencies extends HealthDependencies {
   readonly metrics: Metrics;
-  /** What Prometheus shows as its bearer token. */
+  /** The bearer token that Prometheus sends. */
   readonly metricsToken: string;
   readonly log: Logger;
 }

@@ -1,15 +1,16 @@
-/** The native runtime under Temporal's workers: where its log goes, and what it measures. */
+/** The native runtime below Temporal's workers: its log and its metrics. */
 import { Runtime } from '@temporalio/worker';
 import { type Logger, stdSerializers } from 'pino';
 import { findFreePort } from '../stack/ports.ts';
 
-/** Asked by this process only, and answered from memory. */
+/** Only this process asks, and the answer comes from memory. */
 const TIMEOUT_MS = 5_000;
 
 /**
- * Must come before anything else of the SDK's worker.
+ * Must be called before any other part of the SDK's worker.
  *
- * @returns reads what the SDK measures (https://docs.temporal.io/references/sdk-metrics), in Prometheus' text format
+ * @returns a function that reads the SDK's metrics (https://docs.temporal.io/references/sdk-metrics), in Prometheus'
+ *   text format
  */
 export async function installTemporalRuntime(log: Logger): Promise<() => Promise<string>> {
   const bindAddress = `127.0.0.1:${await findFreePort()}`;
@@ -28,9 +29,9 @@ export async function installTemporalRuntime(log: Logger): Promise<() => Promise
   };
 }
 
-/** What the SDK tells, one level down: its everyday messages are about itself. */
+/** Logs the SDK's messages one level lower: the usual ones are about the SDK itself. */
 export function temporalLogger(log: Logger) {
-  // As the SDK calls what went wrong; without it an error would be written as {}.
+  // `error` is the SDK's name for the field; without a serializer, errors would be logged as {}.
   const sdk = log.child({ part: 'temporal' }, { serializers: { error: stdSerializers.err } });
   return {
     log: (level: string, message: string, meta?: object) => {

@@ -1,4 +1,4 @@
-/** What serves text, in the api process and in the text process. */
+/** The text service, which runs in the api process and in the text process. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { WebDependencies } from './web.ts';
@@ -19,9 +19,9 @@ export interface Text {
    * @throws RateCardChangedError when the catalogue may not be sold by
    */
   begin(): Promise<void>;
-  /** Makes a round trip over the connections that text has for itself. */
+  /** Makes a round trip through text's own connection pool. */
   ping(): Promise<unknown>;
-  /** Waits for what is under way, writes down what it cost, and closes all connections. */
+  /** Waits for requests in progress, records their costs, and closes all connections. */
   close(): Promise<void>;
 }
 
@@ -29,7 +29,7 @@ const RETRY_MS = 2_000;
 const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
 
-/** @param cutoffMs after which a request that does not stream is cut off; null: never */
+/** @param cutoffMs when a request without streaming is cut off; null for never */
 export function openText(
   config: Config,
   dependencies: WebDependencies,

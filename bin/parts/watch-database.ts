@@ -1,6 +1,6 @@
 /**
- * Keeps an eye on the database for the whole process: measures how far the clocks are apart, notices connections that went
- * silent while nobody uses them, and ends a process that cannot get a connection to work although a new one would.
+ * Watches the database on behalf of the process: measures the difference between the clocks, notices idle connections
+ * that have gone silent, and ends a process whose connections keep failing although new ones would work.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -15,13 +15,13 @@ export interface DatabaseWatch {
 interface WatchOptions {
   readonly url: string;
   readonly clock: DatabaseClock;
-  /** Each makes a round trip over a pool of the process. */
+  /** Each makes a round trip through one of the process's pools. */
   readonly pings: readonly (() => Promise<unknown>)[];
   readonly log: Logger;
-  /** Ends the process, for which whoever looks after it starts another. */
+  /** Ends the process, so that its supervisor starts a new one. */
   readonly giveUp?: () => void;
   readonly pauseMs?: number;
-  /** So long a pool may fail beside a database that answers. */
+  /** How long a pool may fail while the database answers. */
   readonly hopelessAfterMs?: number;
 }
 
@@ -48,14 +48,14 @@ export function watchDatabase({
       await Promise.all([clock.measure(), ...pings.map((ping) => ping())]);
       workedAtMs = performance.now();
     } catch (error) {
-      if (performance.now() - workedAtMs < hopelessAfterMs || !(await answersAnew(url))) return;
-      log.fatal({ err: error }, 'the database answers new connections only; ending, to be started again');
+      if (performance.now() - workedAtMs < hopelessAfterMs || !(await answersNewConnection(url))) return;
+      log.fatal({ err: error }, 'the database answers only on new connections; exiting, to be restarted');
       return giveUp();
     }
     const aheadMs = clock.aheadMs();
     if (Math.abs(aheadMs) <= WARN_ABOVE_MS || performance.now() - warnedAtMs < WARN_EVERY_MS) return;
     warnedAtMs = performance.now();
-    log.warn({ ahead_ms: aheadMs }, "this machine's clock is not that of the database; set it right");
+    log.warn({ ahead_ms: aheadMs }, "this machine's clock differs from the database's; correct it");
   }
 
   async function run(): Promise<void> {
@@ -69,10 +69,10 @@ export function watchDatabase({
   return { stop: () => stopped.abort() };
 }
 
-/** Whether a connection of nobody's pool works. */
-async function answersAnew(url: string): Promise<boolean> {
+/** Whether a new connection outside the pools works. */
+async function answersNewConnection(url: string): Promise<boolean> {
   const client = new Client(connectionConfig(url, 'genway-watch', SERVING_LIMITS));
-  // Told by the query, too.
+  // The query fails with the same error.
   client.on('error', () => {});
   try {
     await client.connect();

@@ -1,4 +1,4 @@
-/** What the api and the text process are both made of. */
+/** What the api and text processes have in common. */
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
 import type { AppDependencies } from '../../api/app.ts';
@@ -23,7 +23,7 @@ import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
 
-/** All that the applications are made of but the serving of text. */
+/** The dependencies of the applications, except the text service. */
 export interface WebDependencies extends Omit<AppDependencies, 'text'> {
   readonly clock: DatabaseClock;
 }
@@ -31,14 +31,14 @@ export interface WebDependencies extends Omit<AppDependencies, 'text'> {
 export interface Web {
   readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
-  /** Waits for what is under way and closes all connections. */
+  /** Waits for work in progress and closes all connections. */
   close(): Promise<void>;
 }
 
-/** So many reports are read at once. */
+/** How many reports can be read at the same time. */
 const REPORT_CONNECTIONS = 3;
 
-/** Opens what the applications need. Temporal is connected to when it is first needed, so it may be down. */
+/** Opens what the applications need. The connection to Temporal is made on first use, so Temporal may be down. */
 export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);

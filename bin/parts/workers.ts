@@ -1,4 +1,4 @@
-/** The workers of a worker process: one for each task queue, with slots of its own. */
+/** The workers of a worker process: one for each task queue, each with its own slots. */
 import type { WorkerOptions } from '@temporalio/worker';
 import type { MediaTaskActivities } from '../../activities/media-task/media-task.ts';
 import type { ReconciliationActivities } from '../../activities/reconciliation.ts';
@@ -17,28 +17,28 @@ export interface WorkerActivities {
 
 export type WorkerSettings = Omit<WorkerOptions, 'connection' | 'namespace'>;
 
-/** How long a stopping worker waits for what it has begun, in milliseconds. */
+/** How long a stopping worker waits for the activities that it has begun. */
 export interface ShutdownGrace {
   readonly usualMs: number;
-  /** For renders that are answered with their files: what is cut off may be paid for and lost. */
+  /** For renders whose answers are the files: one that is cut off may be paid for and lost. */
   readonly renderMs: number;
-  /** The upstreams that answer so. */
+  /** The upstreams that answer with files. */
   readonly renderers: ReadonlySet<string>;
 }
 
-/** A waiting activity costs a slot but no thread, and most of a task's life is waiting. */
+/** A waiting activity takes a slot but no thread, and tasks spend most of their time waiting. */
 const MEDIA_SLOTS = 2_000;
-/** Each holds the files of its render in memory. */
+/** Each keeps the files of its render in memory. */
 const RENDER_SLOTS = 100;
 /**
- * Enough to keep a core busy. What comes on top waits in Temporal, where accounts take turns, and not in this process, where
- * they would not.
+ * Enough to keep a core busy. Further workflow tasks wait in Temporal, where accounts take turns, rather than in this
+ * process, where they would not.
  */
 const WORKFLOW_SLOTS = 20;
 
 /**
- * @param workflows the code of the workflows; the queues of providers have none of it
- * @param limits of each provider, by name
+ * @param workflows the code of the workflows, which providers' task queues do not run
+ * @param limits the limits of each provider, by name
  */
 export function workerSettings(
   activities: WorkerActivities,
@@ -90,25 +90,26 @@ export function workerSettings(
       ...workflows,
       taskQueue: TASK_QUEUES.schedules,
       activities: { ...activities.reconciliation, ...activities.sweep },
-      // One reads the whole ledger; another is left for the sweep.
+      // One for a reconciliation, which reads the whole ledger, and one for the sweep.
       maxConcurrentActivityTaskExecutions: 2,
     },
   ];
 }
 
 /**
- * Tells Temporal which version of the code a worker runs. A task stays with the version that began it, which is over within
- * its deadline; the workflows of the other queues wait for days and go on with the version that is current then.
+ * Tells Temporal which version of the code a worker runs. A task stays with the version that began it, since it ends by
+ * its deadline; the workflows of the other queues may wait for days, and continue with the version that is current
+ * then.
  */
 export function versioned({ version }: Config['worker'], taskQueue: string): Partial<WorkerOptions> {
   if (version === undefined) return {};
-  const isAwaited =
+  const isLongLived =
     taskQueue === TASK_QUEUES.webhooks || taskQueue === TASK_QUEUES.webhookTests || taskQueue === TASK_QUEUES.schedules;
   return {
     workerDeploymentOptions: {
       version,
       useWorkerVersioning: true,
-      defaultVersioningBehavior: isAwaited ? 'AUTO_UPGRADE' : 'PINNED',
+      defaultVersioningBehavior: isLongLived ? 'AUTO_UPGRADE' : 'PINNED',
     },
   };
 }

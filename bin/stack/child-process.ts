@@ -1,4 +1,7 @@
-/** Child processes that are always waited for: started with their output going somewhere, stopped politely, then by force. */
+/**
+ * Child processes, which are always waited for: their output goes somewhere, and they are asked to stop before they are
+ * killed.
+ */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';
@@ -7,23 +10,23 @@ import { createInterface } from 'node:readline';
 export interface ChildProcessOptions {
   readonly command: string;
   readonly args: readonly string[];
-  /** The whole environment; that of this process when absent. */
+  /** The complete environment; that of this process when absent. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Where the output goes: a file, to which it is appended, or a function that gets each line. */
+  /** Where output goes: a file to append it to, or a function that receives each line. */
   readonly output: string | ((line: string) => void);
-  /** The signal that asks this program to stop in order. */
+  /** The signal that asks the program to shut down in order. */
   readonly stopSignal?: NodeJS.Signals;
-  /** The user to run as; only root can ask for one. */
+  /** The user to run as; only root may choose one. */
   readonly user?: { readonly uid: number; readonly gid: number };
 }
 
 export interface RunningProcess {
   readonly pid: number;
-  /** Resolves, and never rejects, when the process has ended: with its exit code, or the signal that ended it. */
+  /** Resolves, and never rejects, with the exit code, or with the signal that ended the process. */
   readonly exited: Promise<ExitCause>;
-  /** Asks the process to stop, and kills it when it has not done so after `graceMs`. Resolves when it has ended. */
+  /** Asks the process to stop, and kills it if it has not stopped after `graceMs`. Resolves when it has ended. */
   stop(graceMs: number): Promise<void>;
-  /** Ends the process at once, as a crash would. */
+  /** Ends the process immediately, like a crash. */
   kill(): Promise<void>;
 }
 
@@ -37,8 +40,8 @@ process.on('exit', () => {
 });
 
 /**
- * Starts a process in a session of its own, so that Ctrl-C in the terminal reaches only this process, which then stops its
- * children in order. Should this process exit without stopping a child, the child is asked to stop.
+ * Starts a process in its own session, so that Ctrl-C in the terminal reaches only this process, which then stops its
+ * children in order. If this process exits without stopping a child, the child is asked to stop.
  *
  * @throws Error when the command cannot be run
  */
@@ -71,7 +74,7 @@ function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess 
       resolve(code ?? signal ?? 1);
     });
   });
-  // A child that was spawned has a pid.
+  // A spawned child has a pid.
   const pid = child.pid ?? 0;
   return {
     pid,
@@ -89,21 +92,21 @@ function track(child: ChildProcess, stopSignal: NodeJS.Signals): RunningProcess 
   };
 }
 
-/** Ends every child at once, as a crash would. */
+/** Ends all children immediately, like a crash. */
 export function killAll(): void {
   for (const { pid } of running) if (pid !== undefined) killGroup(pid);
 }
 
-/** A child may have children of its own, which share its group. */
+/** Includes the child's own children, which share its group. */
 function killGroup(leaderPid: number): void {
   try {
     process.kill(-leaderPid, 'SIGKILL');
   } catch {
-    // All of it has ended already.
+    // The whole group has already ended.
   }
 }
 
-/** Runs a command to its end. */
+/** Runs a command and waits for its end. */
 export async function runToEnd(options: ChildProcessOptions): Promise<ExitCause> {
   const child = await startProcess(options);
   return child.exited;

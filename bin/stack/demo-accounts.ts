@@ -1,4 +1,4 @@
-/** The accounts to try Genway with: made once over the administration endpoints, then kept with their keys. */
+/** Demo accounts: created once through the administration endpoints, then kept with their keys. */
 import { join } from 'node:path';
 import Joi from 'joi';
 import { request } from 'undici';
@@ -9,7 +9,7 @@ export interface DemoAccount {
   readonly api_key: string;
 }
 
-/** What each account is given, in USD. */
+/** What each account starts with, in USD. */
 const ACCOUNTS = {
   funded: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
   second: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
@@ -48,8 +48,8 @@ interface Administration {
 }
 
 /**
- * The demo accounts of the folder's `demo-accounts.json`, which is written, and the accounts made, when there are none or the
- * database does not know them.
+ * Returns the demo accounts in the folder's `demo-accounts.json`. If there are none, or the database does not know
+ * them, creates them and writes the file.
  */
 export async function ensureDemoAccounts(home: string, administration: Administration): Promise<DemoAccounts> {
   const file = join(home, 'demo-accounts.json');

@@ -1,4 +1,4 @@
-/** Finds the Temporal CLI, which holds the development server, or brings it to this machine. */
+/** Finds the Temporal CLI, which includes the development server, or installs it on this machine. */
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
@@ -10,7 +10,7 @@ import { runToEnd } from './child-process.ts';
 
 const run = promisify(execFile);
 
-/** The release that Genway is developed against. */
+/** The release with which Genway is developed. */
 const TEMPORAL_CLI_VERSION = '1.5.1';
 const MODULE = `github.com/temporalio/cli/cmd/temporal@v${TEMPORAL_CLI_VERSION}`;
 /** Serves the release archives: https://docs.temporal.io/cli/setup-cli */
@@ -20,15 +20,15 @@ const DOWNLOAD_TIMEOUT_MS = 180_000;
 const PROGRESS_INTERVAL_MS = 10_000;
 
 interface Search {
-  /** Where a downloaded or built server is kept, for all projects of this user. */
+  /** Where a downloaded or built server is kept for all of this user's projects. */
   readonly cacheFolder: string;
-  /** Told what takes long. */
+  /** Receives progress messages. */
   readonly report: (line: string) => void;
 }
 
 /**
- * The path of a Temporal CLI: `temporal` on PATH, the one in the cache, one that is downloaded into the cache, or one that is
- * built there with Go.
+ * The path of a Temporal CLI: `temporal` on the PATH, or else the one in the cache, which is downloaded, or built with
+ * Go, if necessary.
  *
  * @throws Error that says what was tried and what to install
  */
@@ -49,26 +49,26 @@ export async function findTemporalServer({ cacheFolder, report }: Search): Promi
     }
   }
   throw new Error(
-    `There is no Temporal server to run. Tried:\n${failures.join('\n')}\n` +
-      'Install the Temporal CLI (https://docs.temporal.io/cli/setup-cli) or Go (https://go.dev/dl), or set TEMPORAL_ADDRESS to a server of yours.',
+    `No Temporal server was found. Tried:\n${failures.join('\n')}\n` +
+      'Install the Temporal CLI (https://docs.temporal.io/cli/setup-cli) or Go (https://go.dev/dl), or set TEMPORAL_ADDRESS to your own server.',
   );
 }
 
 async function findOnPath(): Promise<string> {
   await run('temporal', ['--version']).catch(() => {
-    throw new Error('not there');
+    throw new Error('not found');
   });
   return 'temporal';
 }
 
 async function findCached(cached: string): Promise<string> {
   await access(cached, constants.X_OK).catch(() => {
-    throw new Error('not there');
+    throw new Error('not found');
   });
   return cached;
 }
 
-/** Fills a folder of its own and moves the result into place, so that two runs at once never see half a file. */
+/** Fills a temporary folder and moves the result into place, so that concurrent runs never see half a file. */
 async function intoCache(cached: string, fill: (folder: string) => Promise<void>): Promise<string> {
   await mkdir(dirname(cached), { recursive: true });
   const folder = await mkdtemp(`${dirname(cached)}.`);
@@ -106,7 +106,9 @@ async function build(folder: string, report: Search['report']): Promise<void> {
   const { stdout } = await run('go', ['version']).catch(() => {
     throw new Error('Go is not installed');
   });
-  report(`building Temporal ${TEMPORAL_CLI_VERSION} with ${stdout.trim()}; this happens once and takes some minutes`);
+  report(
+    `building Temporal ${TEMPORAL_CLI_VERSION} with ${stdout.trim()}; this happens only once and takes a few minutes`,
+  );
   const startedAt = performance.now();
   let packages = 0;
   let lastLine = '';

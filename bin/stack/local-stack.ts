@@ -1,4 +1,4 @@
-/** Everything that `npm start` runs, started in order and stopped in order. */
+/** Everything that `npm start` runs, started and stopped in order. */
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
@@ -15,7 +15,7 @@ import { loadSecrets } from './secrets.ts';
 import { supervise, type Running, type Supervised } from './supervise.ts';
 import { addSearchAttributes, findTemporalServer, startTemporalServer } from './temporal-server.ts';
 
-/** How to reach the running stack; `demo.json` in the state folder holds exactly this. */
+/** How to reach the running stack; this is the content of `demo.json` in the state folder. */
 export interface StackDescription {
   readonly base_url: string;
   readonly text_base_url: string;
@@ -29,16 +29,16 @@ export interface StackDescription {
 
 export interface LocalStack {
   /**
-   * Starts everything; resolves when all of it answers. Called once.
+   * Starts everything; resolves when all processes answer. Called once.
    *
    * @throws Error that says what to do
    */
   start(): Promise<StackDescription>;
-  /** Stops what was started, also in the middle of starting. */
+  /** Stops what was started, even in the middle of starting. */
   stop(): Promise<void>;
 }
 
-/** Who is stopped before whom: those who take work in first, those who keep it last. */
+/** The order of stopping: processes that accept work first, those that store it last. */
 const STOP_ORDER: readonly (readonly string[])[] = [
   ['api', 'text'],
   ['worker'],
@@ -47,10 +47,10 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['postgres'],
 ];
 
-/** More than the processes give themselves, so that none is killed while it is stopping in order. */
+/** More than the processes' own margin, so that none is killed during an orderly shutdown. */
 const STOP_MARGIN_MS = 15_000;
 
-/** @param write gets each line of the log */
+/** @param write receives each line of the log */
 export function createLocalStack(config: StackConfig, write: (line: string) => void): LocalStack {
   const report = (line: string): void => write(formatLogLine('genway', line));
   const demoFile = join(config.home, 'demo.json');
@@ -101,7 +101,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
   };
 
   const stop = async (): Promise<void> => {
-    // Without its pid file the folder belongs to another stack.
+    // Without a pid file, the folder belongs to another stack.
     if (!pidFile) return;
     await rm(demoFile, { force: true });
     for (const names of STOP_ORDER) await Promise.all(names.map(async (name) => processes.get(name)?.stop()));
@@ -113,7 +113,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
 
 type Run = <Process extends Running>(name: string, start: () => Promise<Process>) => Promise<Process>;
 
-/** The ports that this stack opens, by the variable that moves them. */
+/** The ports that this stack opens, by the variable that sets them. */
 function portsToOpen({ ports, databaseUrl, temporal }: StackConfig): Readonly<Record<string, number>> {
   return {
     GENWAY_API_PORT: ports.api,
@@ -175,7 +175,7 @@ async function startNodeProcess(name: string, { environment, config, write }: No
 async function runMigrations(startNode: (name: string) => Promise<Running>): Promise<void> {
   const migration = await startNode('migrate');
   if ((await migration.exited) !== 0)
-    throw new Error('The database could not be brought to the current schema; see above.');
+    throw new Error('The database could not be migrated to the current schema; see above.');
 }
 
 function describe(config: Config): Omit<StackDescription, 'admin_token' | 'accounts'> {

@@ -1,4 +1,4 @@
-/** Structured log lines of the processes, made readable for a terminal. */
+/** Makes the processes' structured log lines readable in a terminal. */
 import Joi from 'joi';
 
 interface Entry extends Readonly<Record<string, unknown>> {
@@ -16,7 +16,7 @@ const entrySchema = Joi.object<Entry>({
 }).unknown(true);
 const NAME_WIDTH = 9;
 
-/** `name` and the line; a line of pino's becomes time, level, message and the other fields as `name=value`. */
+/** Puts `name` before the line; a pino entry becomes time, level, message, and the other fields as `name=value`. */
 export function formatLogLine(name: string, line: string): string {
   const prefix = name.padEnd(NAME_WIDTH);
   const { value: entry, error } = entrySchema.validate(parseJson(line), { convert: false });

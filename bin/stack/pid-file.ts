@@ -1,4 +1,4 @@
-/** `pids.json` in the state folder: which processes belong to the stack, so that what a crash left behind can be found. */
+/** `pids.json` in the state folder lists the processes of the stack, so that leftovers of a crash can be found. */
 import { access, constants, mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import Joi from 'joi';
@@ -7,12 +7,12 @@ import { endProcess, processStart } from './process-identity.ts';
 
 interface ProcessRecord {
   readonly pid: number;
-  /** Tells the process from a later one with the same pid. */
+  /** Distinguishes the process from a later one with the same pid. */
   readonly started: string;
 }
 
 export interface PidFile {
-  /** Notes that the process `name` runs under `pid` now. */
+  /** Records that the process `name` now runs as `pid`. */
   record(name: string, pid: number): Promise<void>;
   remove(): Promise<void>;
 }
@@ -26,17 +26,17 @@ const schema = Joi.object<Record<string, ProcessRecord>>().pattern(
 );
 
 /**
- * Claims the state folder, which is made if need be, for this process, and stops the processes of a stack that ended without
- * stopping them.
+ * Claims the state folder for this process, creating it if necessary, and stops processes that a crashed stack left
+ * behind.
  *
- * @throws Error when another stack is running on the folder, or this user may not write to it
+ * @throws Error when another stack is using the folder, or this user may not write to it
  */
 export async function claimHome(home: string, report: (line: string) => void): Promise<PidFile> {
   await ensureWritable(home);
   const file = join(home, 'pids.json');
   await stopLeftovers(file, home, report);
   const records: Record<string, ProcessRecord> = {};
-  // One write after the other: processes may come up at the same time.
+  // One write after another: processes may start at the same time.
   let lastWrite: Promise<void> = Promise.resolve();
   const record = async (name: string, pid: number): Promise<void> => {
     const started = await processStart(pid);
@@ -55,9 +55,12 @@ async function ensureWritable(home: string): Promise<void> {
     await access(home, constants.W_OK);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`The state cannot be kept in ${home}: ${reason}. Set GENWAY_HOME to a folder of yours.`, {
-      cause: error,
-    });
+    throw new Error(
+      `State cannot be written to ${home}: ${reason}. Set GENWAY_HOME to a folder that you may write to.`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
@@ -67,10 +70,10 @@ async function stopLeftovers(file: string, home: string, report: (line: string) 
   const { [SUPERVISOR]: supervisor, ...children }: Partial<Record<string, ProcessRecord>> = value;
   if (supervisor && (await isRunning(supervisor))) {
     throw new Error(
-      `Genway is running on ${home} already, as process ${supervisor.pid}. Stop it, or set GENWAY_HOME to another folder.`,
+      `Genway is already running with ${home}, as process ${supervisor.pid}. Stop it, or set GENWAY_HOME to another folder.`,
     );
   }
-  // What was started last is stopped first.
+  // In reverse order of starting.
   for (const [name, child] of Object.entries(children).toReversed()) {
     if (!child || !(await isRunning(child))) continue;
     report(`stopping ${name} (process ${child.pid}), left behind by a crash`);

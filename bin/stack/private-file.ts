@@ -1,17 +1,17 @@
-/** Small JSON files that only their owner may read. */
+/** Small JSON files that only their owner can read. */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 
-/** What the file holds, or undefined when there is no such file. */
+/** The content of the file; undefined if there is no such file. */
 export async function readPrivateFile(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(path, 'utf8'));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new Error(`${path} cannot be read: repair or remove it`, { cause: error });
+    throw new Error(`${path} cannot be read. Repair or remove it.`, { cause: error });
   }
 }
 
-/** Writes the file so that nobody ever sees half of it. */
+/** Writes the file atomically. */
 export async function writePrivateFile(path: string, value: unknown): Promise<void> {
   const unfinished = `${path}.${process.pid}`;
   await writeFile(unfinished, `${JSON.stringify(value, undefined, 2)}\n`, { mode: 0o600 });

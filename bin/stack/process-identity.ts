@@ -1,4 +1,4 @@
-/** Tells a process from another that was given the same pid later. */
+/** Distinguishes a process from a later one with the same pid. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { platform } from 'node:os';
@@ -9,16 +9,17 @@ const run = promisify(execFile);
 
 const KILL_WAIT_MS = 5_000;
 
-/** When the process began, in the system's own words, or undefined when there is no such process. */
+/** When the process began, in the system's own format; undefined if there is no such process. */
 export async function processStart(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'lstart');
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
-  // The second field is the command in parentheses and may hold spaces; the start time is the 22nd: proc_pid_stat(5).
+  // The second field is the command in parentheses and may contain spaces; the start time is the 22nd:
+  // proc_pid_stat(5).
   const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return state === 'Z' ? undefined : fields[18];
 }
 
-/** The command line of the process, or undefined when there is no such process. */
+/** The command line of the process; undefined if there is no such process. */
 export async function processCommand(pid: number): Promise<string | undefined> {
   if (platform() !== 'linux') return processStatus(pid, 'command');
   const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
@@ -33,7 +34,8 @@ async function processStatus(pid: number, column: string): Promise<string | unde
 }
 
 /**
- * Ends a process that is not a child of this one: politely, and by force after `graceMs`. Resolves when it is gone.
+ * Ends a process that is not a child of this one: asks it to stop, and kills it after `graceMs`. Resolves when it is
+ * gone.
  *
  * @throws Error when even that does not end it
  */
@@ -48,7 +50,7 @@ export async function endProcess(pid: number, signal: NodeJS.Signals, graceMs: n
     signalProcess(pid, nextSignal);
     if (await isGone(pid, start, waitMs)) return;
   }
-  throw new Error(`process ${pid} does not end; end it by hand`);
+  throw new Error(`Process ${pid} cannot be stopped. Stop it by hand.`);
 }
 
 async function isGone(pid: number, start: string, waitMs: number): Promise<boolean> {
@@ -64,6 +66,6 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It ended on its own.
+    // It has ended by itself.
   }
 }

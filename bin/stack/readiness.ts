@@ -1,4 +1,4 @@
-/** Waits until what was started does its work. */
+/** Waits until started processes are working. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Connection } from '@temporalio/client';
 import { request } from 'undici';
@@ -7,7 +7,7 @@ import { waitUntil } from './wait-until.ts';
 
 const TIMEOUT_MS = 60_000;
 
-/** Resolves when an HTTP server answers at `url`, whatever it answers. */
+/** Resolves when an HTTP server answers at `url` with any status. */
 export async function waitForHttp(url: string): Promise<void> {
   await waitUntil(
     async () => {
@@ -16,11 +16,11 @@ export async function waitForHttp(url: string): Promise<void> {
     },
     { timeoutMs: TIMEOUT_MS },
   ).catch((error: unknown) => {
-    throw new Error(`nothing answers at ${url}; see the log above`, { cause: error });
+    throw new Error(`Nothing answers at ${url}; see the log above.`, { cause: error });
   });
 }
 
-/** Resolves when a worker asks Temporal for work of the task queue. */
+/** Resolves when a worker polls the task queue. */
 export async function waitForWorker(address: string, namespace: string, taskQueue: string): Promise<void> {
   const connection = await Connection.connect({ address });
   const deadline = performance.now() + TIMEOUT_MS;
@@ -28,7 +28,8 @@ export async function waitForWorker(address: string, namespace: string, taskQueu
     for (;;) {
       const pollers = await listPollers(connection, { namespace, taskQueue, timeoutMs: TIMEOUT_MS });
       if (pollers.length > 0) return;
-      if (performance.now() > deadline) throw new Error(`no worker asks for work of ${taskQueue}; see the log above`);
+      if (performance.now() > deadline)
+        throw new Error(`No worker polls the task queue ${taskQueue}; see the log above.`);
       await sleep(200);
     }
   } finally {

@@ -1,4 +1,4 @@
-/** The secrets of a local stack: made once, then kept in its state folder. */
+/** The secrets of a local stack: generated once, then kept in its state folder. */
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import Joi from 'joi';
@@ -22,18 +22,17 @@ const schema = Joi.object<Secrets, true>({
 }).required();
 
 /**
- * The secrets in `secrets.json` of the folder, which is written when it is missing.
+ * The secrets in the folder's `secrets.json`, which is written if it is missing.
  *
- * @throws Error when the file does not hold what was once written
+ * @throws Error when the file no longer contains valid secrets
  */
 export async function loadSecrets(home: string): Promise<Secrets> {
   const file = join(home, 'secrets.json');
   const stored = await readPrivateFile(file);
   if (stored !== undefined) {
     const { value, error } = schema.validate(stored, { convert: false });
-    // The message of the error would quote a secret.
-    if (error)
-      throw new Error(`${file} does not hold the secrets of this stack any more: restore it, or remove ${home}`);
+    // The validation error would quote a secret.
+    if (error) throw new Error(`${file} no longer contains the secrets of this stack. Restore it, or remove ${home}.`);
     return value;
   }
   const secrets = {

@@ -1,7 +1,7 @@
 /** Keeps one process running. */
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** What is asked of a process to be kept running. */
+/** A process that can be supervised. */
 export interface Running {
   readonly pid: number;
   readonly exited: Promise<unknown>;
@@ -11,25 +11,25 @@ export interface Running {
 export interface Supervised<Process> {
   /** The process as it was first started. */
   readonly first: Process;
-  /** Stops the process, and starts it no more. */
+  /** Stops the process for good. */
   stop(): Promise<void>;
 }
 
 interface SupervisionOptions<Process> {
   readonly name: string;
   readonly start: () => Promise<Process>;
-  /** Told about each process that is started. */
+  /** Called for each process that is started. */
   readonly onStart: (pid: number) => Promise<void>;
   readonly report: (line: string) => void;
 }
 
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 10_000;
-/** A process that ran that long was well: the next failure is a new one. */
+/** A process that has run this long was healthy: the delay starts over. */
 const WELL_AFTER_MS = 30_000;
 
 /**
- * Starts a process, and starts it again whenever it ends without being asked to, after a delay that doubles with each failure.
+ * Starts a process, and restarts it whenever it ends unexpectedly, after a delay that doubles with each failure.
  *
  * @throws what the first start throws
  */
@@ -53,7 +53,7 @@ export async function supervise<Process extends Running>(
       const cause = await current.exited;
       if (stopping.signal.aborted) return;
       if (performance.now() - startedAt > WELL_AFTER_MS) delayMs = FIRST_DELAY_MS;
-      report(`${name} ended unexpectedly (${String(cause)}); starting it again in ${delayMs} ms`);
+      report(`${name} ended unexpectedly (${String(cause)}); restarting it in ${delayMs} ms`);
       await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => {});
       delayMs = Math.min(delayMs * 2, MAX_DELAY_MS);
       if (stopping.signal.aborted) return;
@@ -72,7 +72,7 @@ export async function supervise<Process extends Running>(
       stopping.abort();
       await current.stop();
       await kept;
-      // It may have been started in the very moment it was to be stopped.
+      // It may have been restarted at the moment it was to be stopped.
       await current.stop();
     },
   };

@@ -13,7 +13,7 @@ const STOP_GRACE_MS = 10_000;
 const KEYWORD = 2;
 
 const DYNAMIC_CONFIG = [
-  // Timers fire within a millisecond of their time instead of a second.
+  // Timers fire within a millisecond, instead of a second, of their time.
   'history.timerProcessorMaxTimeShift="1ms"',
   // Accounts take turns in task queues with a backlog.
   'matching.enableFairness=true',
@@ -23,12 +23,12 @@ export interface TemporalServerOptions {
   /** The Temporal CLI; see `findTemporalServer`. */
   readonly binary: string;
   readonly port: number;
-  /** Port of the web UI; no UI when absent. */
+  /** The port of the web UI; without one, there is no UI. */
   readonly uiPort?: number;
-  /** Where the state is kept between runs; in memory when absent. */
+  /** Where state is kept between runs; only in memory when absent. */
   readonly databaseFile?: string;
   readonly namespace?: string;
-  /** Made beside it, with the same search attributes. */
+  /** Created as well, with the same search attributes. */
   readonly moreNamespaces?: readonly string[];
   /** The file to which the server's log is appended. */
   readonly logFile: string;
@@ -39,15 +39,15 @@ export interface TemporalServer {
   readonly address: string;
   readonly uiUrl: string | undefined;
   readonly pid: number;
-  /** Resolves when the server has ended, asked or not. */
+  /** Resolves when the server has ended for any reason. */
   readonly exited: Promise<unknown>;
   stop(): Promise<void>;
-  /** Ends the server as a crash would. */
+  /** Ends the server like a crash. */
   kill(): Promise<void>;
 }
 
 /**
- * Starts the server on 127.0.0.1 with Genway's search attributes and waits until its namespace answers.
+ * Starts the server on 127.0.0.1 with Genway's search attributes, and waits until its namespace answers.
  *
  * @throws Error with the end of the log when it does not start
  */
@@ -104,7 +104,7 @@ async function waitForServer(server: RunningProcess, { address, namespace, logFi
   void server.exited.then(() => (ended = true));
   await waitUntil(() => checkNamespace(address, namespace), {
     timeoutMs: START_TIMEOUT_MS,
-    abandoned: () => (ended ? new Error('the Temporal server ended at once') : undefined),
+    abandoned: () => (ended ? new Error('the Temporal server exited immediately') : undefined),
   }).catch(async (error: unknown) => {
     throw new Error(`Temporal did not start; its log (${logFile}) ends:\n${await logTail(logFile)}`, { cause: error });
   });
@@ -122,7 +122,7 @@ async function checkNamespace(address: string, namespace: string): Promise<void>
 }
 
 /**
- * Adds Genway's search attributes to a namespace of a server that someone else runs.
+ * Adds Genway's search attributes to a namespace of an external server.
  *
  * @throws Error when the server does not answer or refuses
  */

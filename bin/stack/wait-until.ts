@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * Tries `attempt` again and again until it succeeds.
+ * Repeats `attempt` until it succeeds.
  *
- * @param attempt is over when it resolves; when it rejects it is tried again after `pauseMs`
- * @throws the last rejection once `timeoutMs` have passed, or what `abandoned` says as soon as it says something
+ * @param attempt repeated after `pauseMs` when it rejects
+ * @throws the last rejection once `timeoutMs` have passed, or the error that `abandoned` returns
  */
 export async function waitUntil<Result>(
   attempt: () => Promise<Result>,
@@ -26,6 +26,6 @@ export async function waitUntil<Result>(
 interface WaitOptions {
   readonly timeoutMs: number;
   readonly pauseMs?: number;
-  /** Told why the attempt failed; gives an error when there is no sense in waiting any longer. */
+  /** Receives each failure; returns an error if waiting any longer makes no sense. */
   readonly abandoned?: (failure: Error) => Error | undefined;
 }

@@ -1,7 +1,7 @@
 /**
- * Bundles the workflows once, at build time, so that no production worker spends its start on it.
+ * Bundles the workflows at build time, so that production workers do not have to when they start.
  *
- * Usage: npm run build:workflows [file], which is dist/workflow-bundle.js when it is not named
+ * Usage: npm run build:workflows [file] (default: dist/workflow-bundle.js)
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';

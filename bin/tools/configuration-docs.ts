@@ -1,4 +1,4 @@
-/** Writes `docs/configuration.md` from the table in `config-variables.ts`. */
+/** Generates `docs/configuration.md` from the table in `config-variables.ts`. */
 import { writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -9,15 +9,15 @@ export const CONFIGURATION_DOCS = join(import.meta.dirname, '../../docs/configur
 
 const INTRODUCTION = `# Configuration
 
-Genway is configured by environment variables only. Each process checks them all when it starts, and refuses to start with a
-list of what is missing or wrong. An empty variable counts as one that is not set, except that an empty secret is refused.
+Genway is configured only by environment variables. Every process checks all of them when it starts; if any are missing or invalid,
+it lists them and does not start. An empty variable counts as unset, except that an empty secret is refused.
 
-\`npm start\` needs none of them: it makes its own secrets, once, and keeps them with the rest of its state in \`GENWAY_HOME\`.
+\`npm start\` needs none of them: it generates secrets once and keeps them with the rest of its state in \`GENWAY_HOME\`.
 
-This page is made from \`config-variables.ts\` by \`npm run docs:configuration\`.
+This page is generated from \`config-variables.ts\` by \`npm run docs:configuration\`.
 `;
 
-/** The page as it should stand in the repository. */
+/** The page as it has to be in the repository. */
 export async function renderConfigurationDocs(): Promise<string> {
   const groups = Object.entries(VARIABLE_GROUPS).map(([title, group]) => `## ${title}\n\n${renderTable(group)}`);
   const options = await resolveConfig(CONFIGURATION_DOCS);
@@ -33,7 +33,7 @@ function renderTable(group: Readonly<Record<string, Variable>>): string {
 
 function renderDefault({ defaultText, required }: Variable): string {
   if (required) return '**required**';
-  // The same page on every machine.
+  // The page has to be the same on every machine.
   return defaultText ? `\`${defaultText.replace(homedir(), '~')}\`` : '';
 }
 

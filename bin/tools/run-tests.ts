@@ -1,7 +1,7 @@
 /**
- * `npm test`: starts PostgreSQL and Temporal, runs the tests of the files and folders that are named, or all of them, in
- * several mocha processes, and stops the servers again however the run ends. The last line of the output is
- * `N passed, N failed`; `test-results/rules.md` lists every rule that was checked.
+ * `npm test`: starts PostgreSQL and Temporal, runs all tests, or those in the given files and folders, in several mocha
+ * processes, and stops the servers however the run ends. The last line of the output is `N passed, N failed`;
+ * `test-results/rules.md` lists every rule that was checked.
  */
 import { readdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -11,10 +11,10 @@ import { childEnvironment } from '../../config.ts';
 import { createServices, MAX_TEST_PROCESSES } from '../../test/support/servers.ts';
 
 const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
-/** Enough for what the running test has started to be stopped after it. */
+/** Enough to stop what the running test has started. */
 const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
-/** Begun first, so that no long file is left to one process while the others have nothing to do any more. */
+/** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
   'test/bench/drill/drill',
   'test/source',
@@ -50,7 +50,7 @@ async function stopEarly(): Promise<void> {
   process.exit(130);
 }
 
-/** The environment that leads the tests to what all of them share. */
+/** The environment through which tests find the servers that they share. */
 async function startServers(): Promise<NodeJS.ProcessEnv> {
   const [databaseUrl, temporalAddress, workflowBundle, programs] = await Promise.all([
     services.database(),
@@ -68,7 +68,7 @@ async function startServers(): Promise<NodeJS.ProcessEnv> {
 }
 
 async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
-  // One more than there are cores, because many tests wait.
+  // One more than there are cores, because tests often wait.
   const jobs = Math.min(availableParallelism() + 1, MAX_TEST_PROCESSES);
   child = await startProcess({
     command: process.execPath,
@@ -76,14 +76,14 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
       mocha,
       '--parallel',
       `--jobs=${jobs}`,
-      // Something that is still open after the last test must not keep the run from ending.
+      // Anything still open after the last test must not keep the run from ending.
       '--exit',
       `--reporter-option=rules=${rulesPage}`,
       ...(process.stdout.isTTY ? ['--color'] : []),
       ...mochaArguments(process.argv.slice(2)),
     ],
     env,
-    // The signal that mocha passes on to the process that runs the tests.
+    // Mocha forwards this signal to the processes that run the tests.
     stopSignal: 'SIGINT',
     output: (line) => {
       lastLine = line;
@@ -93,7 +93,7 @@ async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
-/** What follows the first option is for mocha; what stands before it are files and folders. */
+/** Files and folders come first; everything from the first option on is passed to mocha. */
 function mochaArguments(given: readonly string[]): string[] {
   const firstOption = given.findIndex((argument) => argument.startsWith('-'));
   const paths = firstOption === -1 ? given : given.slice(0, firstOption);

@@ -1,9 +1,9 @@
 /**
- * Runs every path of the workflows on a real stack and saves their histories under test/histories, through which
- * test/workflows/replay.test.ts replays the workflows ever after. To be run when a path is added; a change that breaks the
- * histories that are there needs `patched`, not new histories.
+ * Runs every path through the workflows on a real stack and saves the histories in test/histories, which
+ * test/workflows/replay.test.ts replays from then on. Run it when a path is added; a change that breaks existing
+ * histories needs `patched`, not new histories.
  *
- * Usage: npm run histories [name…], which are all of them when none is named
+ * Usage: npm run histories [name…] (default: all)
  */
 import { mkdir, writeFile } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
@@ -19,7 +19,7 @@ import { createWebhookClient, startRecordingReceiver } from '../../test/support/
 const root = resolve(import.meta.dirname, '../..');
 const folder = join(root, 'test/histories');
 const TIMEOUT_MS = 60_000;
-/** Four quick attempts, so that also the end of the schedule is reached. */
+/** Four quick attempts, so that the end of the schedule is reached, too. */
 const ENVIRONMENT = { GENWAY_TASK_DEADLINE_S: '20', GENWAY_WEBHOOK_SCHEDULE_S: '0,0.2,0.4,0.6' };
 
 interface Path {
@@ -27,7 +27,7 @@ interface Path {
   readonly apiKey: string;
 }
 
-/** Each runs a path to its end and returns the id of its workflow. */
+/** Each runs one path to its end and returns the workflow's id. */
 const PATHS: Readonly<Record<string, (path: Path) => Promise<string>>> = {
   'task-succeeded': ({ stack, apiKey }) => finalTask(stack, apiKey, 'A lighthouse'),
   'task-refused-by-moderation': (path) => directedTask(path, 'reject=content_policy_violation'),
@@ -58,14 +58,14 @@ await run(process.argv.slice(2));
 async function run(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !(name in PATHS));
   if (unknown.length > 0)
-    throw new Error(`there is no ${unknown.join(', ')}; there are ${Object.keys(PATHS).join(', ')}`);
+    throw new Error(`unknown: ${unknown.join(', ')}; the paths are ${Object.keys(PATHS).join(', ')}`);
   const stack = await startTestStack({ env: ENVIRONMENT });
   try {
     await mkdir(folder, { recursive: true });
     await Promise.all([stack.api.start(), stack.worker.start()]);
     for (const [name, path] of Object.entries(PATHS)) {
       if (names.length > 0 && !names.includes(name)) continue;
-      // An account for each, so that no webhook hears of another path.
+      // Each has its own account, so that no webhook receives events of another path.
       const { apiKey } = await stack.createAccount();
       const workflowId = await path({ stack, apiKey });
       await save(stack, name, workflowId);
@@ -86,7 +86,7 @@ async function save({ temporal }: TestStack, name: string, workflowId: string): 
     { timeoutMs: TIMEOUT_MS },
   );
   const json = historyToJSON(await handle.fetchHistory());
-  // Where it was recorded, and by which processes, is nobody's business and would differ each time.
+  // Where, and by which processes, it was recorded does not matter and would differ each time.
   const anonymous = json.replaceAll(`${root}/`, '').replaceAll(/"\d+@[^"]*"/g, '"recorder"');
   await writeFile(join(folder, `${name}.json`), `${anonymous}\n`);
 }
@@ -139,7 +139,7 @@ async function taskFinalBeforeItBegan({ stack, apiKey }: Path): Promise<string> 
 
 type AnswerReceiver = (response: ServerResponse, number: number) => unknown;
 
-/** A task whose event one endpoint wants; ends when the event has arrived. */
+/** Runs a task whose event goes to one endpoint, and waits until the event has arrived. */
 async function taskWithWebhook({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
   const receiver = await startRecordingReceiver(answer);
   try {
@@ -152,7 +152,7 @@ async function taskWithWebhook({ stack, apiKey }: Path, answer: AnswerReceiver):
   }
 }
 
-/** A delivery that ends as the answers of its receiver have it. */
+/** Runs a delivery to a receiver that answers as given. */
 async function delivery({ stack, apiKey }: Path, answer: AnswerReceiver): Promise<string> {
   const receiver = await startRecordingReceiver(answer);
   try {
@@ -166,14 +166,14 @@ async function delivery({ stack, apiKey }: Path, answer: AnswerReceiver): Promis
   }
 }
 
-/** Started by the task's workflow, not by the relay. */
+/** A delivery that was started by the task's workflow, not by the relay. */
 async function deliveryOfATask(path: Path): Promise<string> {
   const taskId = await taskWithWebhook(path, (response) => response.end());
   const { id } = await path.stack.database('deliveries').where({ task_id: taskId }).first('id');
   return id;
 }
 
-/** To an endpoint that is left alone for a while, because it did not answer in time. */
+/** A delivery to an endpoint that is left alone for a while, because it did not answer in time. */
 async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createWebhookClient(stack, apiKey).create('https://hooks.example.com/');
   const pausedUntil = new Date(Date.now() + 3_600_000);
@@ -185,14 +185,14 @@ async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
         .database('deliveries')
         .where({ task_id: taskId, next_attempt_at: pausedUntil })
         .first();
-      if (!waiting) throw new Error('the delivery does not wait yet');
+      if (!waiting) throw new Error('the delivery is not waiting yet');
       return waiting.id;
     },
     { timeoutMs: TIMEOUT_MS },
   );
 }
 
-/** Asked for again while it still waits for its next attempt. */
+/** A delivery for which redelivery is requested while it waits for its next attempt. */
 async function deliveryAskedForAgain({ stack, apiKey }: Path): Promise<string> {
   const receiver = await startRecordingReceiver((response, number) =>
     response.writeHead(number < 2 ? 503 : 200, { 'retry-after': '3600' }).end(),

@@ -65,7 +65,7 @@ describe('the genway command', function () {
         what: 'an answer of somebody else',
         words: ['tasks', 'list'],
         env: { GENWAY_PUBLIC_URL: 'STRANGER' },
-        says: /^The answer is not one of the administration endpoints. .*\n$/,
+        says: /^The answer does not come from the administration endpoints. .*\n$/,
       },
       {
         what: 'a file that is not there',

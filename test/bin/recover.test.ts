@@ -1,4 +1,7 @@
-/** PostgreSQL is put back to an older moment, or Temporal is empty, on a real stack; then everything must come right again. */
+/**
+ * PostgreSQL is put back to an older moment, or Temporal is empty, on a real stack; then everything must come right
+ * again.
+ */
 import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -153,7 +156,7 @@ describe('recovery', function () {
     );
     expect(saidOf(lines, lostOpen.id).join()).to.match(/ is open$/);
     expect(saidOf(lines, pending.id).join()).to.match(/^the task succeeded, and its file \S+ is not there$/);
-    expect(lines).to.include('tasks that were not over: 5').and.include('  1 left alone: its workflow is running');
+    expect(lines).to.include('unfinished tasks: 5').and.include('  1 left alone: its workflow is running');
 
     expect(await Promise.all([charged, failed].map(({ id }) => resolutionOf(id)))).to.deep.equal(before);
     expect(await Promise.all([charged, failed, unheard].map(({ id }) => delivered(id)))).to.deep.equal([
@@ -165,7 +168,7 @@ describe('recovery', function () {
     expect(
       again.filter((line) => line.includes('refunded') || line.includes('charged:') || line.includes('again')),
     ).to.deep.equal([]);
-    expect(again).to.include('workflows that the database has never heard of: 2');
+    expect(again).to.include('workflows unknown to the database: 2');
 
     isUp = true;
     await startAll();
@@ -214,7 +217,7 @@ describe('recovery', function () {
     expect(saidOf(lines, late.id)).to.deep.equal(['refunded: no workflow works on it, and its deadline has passed']);
     expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
-    expect(lines).to.include('workflows that the database has never heard of: 0');
+    expect(lines).to.include('workflows unknown to the database: 0');
   });
 
   it('is a command that says in a sentence what it lacks', async () => {
@@ -223,10 +226,10 @@ describe('recovery', function () {
         env: { ...stack.environment, ...env },
       }).catch((error: { code: number; stderr: string }) => error);
     const report = await genway({});
-    expect('stdout' in report && report.stdout).to.match(/^tasks that were not over: \d+$/m);
+    expect('stdout' in report && report.stdout).to.match(/^unfinished tasks: \d+$/m);
     expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' }))
       .to.have.property('stderr')
-      .that.matches(/^Temporal at \S+ does not tell about the namespace nowhere .*\n$/);
+      .that.matches(/^Temporal at \S+ cannot describe the namespace nowhere .*\n$/);
     expect(await genway({ DATABASE_URL: 'postgres://nobody@127.0.0.1:9/none' }))
       .to.have.property('stderr')
       .that.matches(/^PostgreSQL does not answer \(.*ECONNREFUSED.*\n$/);

@@ -20,7 +20,7 @@ describe('an explanation', () => {
 
   it('shows where a bug is', () => {
     expect(explain(new TypeError('x is not a function'))).to.match(
-      /^This is a bug of Genway:\nTypeError: x is not a function\n {4}at /,
+      /^This is a bug in Genway:\nTypeError: x is not a function\n {4}at /,
     );
   });
 });

@@ -7,7 +7,7 @@ import { ServiceError } from '../../../domain/errors.ts';
 const AWAY = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' });
 
 describe('the log of a process while the database is away', () => {
-  function open(settings: { overAfterMs: number; toldEveryMs?: number }) {
+  function open(settings: { overAfterMs: number; reportEveryMs?: number }) {
     const lines: Record<string, unknown>[] = [];
     const log = pino({ hooks: foldOutages(settings) }, { write: (line) => void lines.push(JSON.parse(line)) });
     return { log, lines };
@@ -31,7 +31,7 @@ describe('the log of a process while the database is away', () => {
   });
 
   it('has another line now and then while it lasts', async () => {
-    const { log, lines } = open({ overAfterMs: 60_000, toldEveryMs: 20 });
+    const { log, lines } = open({ overAfterMs: 60_000, reportEveryMs: 20 });
     log.error({ err: AWAY }, 'request failed');
     await waitUntil(async () => expect(lines).to.have.length.above(1), { timeoutMs: 5_000, pauseMs: 5 });
     expect(lines[1]).to.include({ msg: 'the database is still out of reach' });

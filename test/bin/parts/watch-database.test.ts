@@ -53,7 +53,7 @@ describe('the watch over the database', () => {
   it('gives the process up whose connections do not work although new ones do, and says so', async () => {
     const { log, givenUp } = await watch({ ping: fail });
     expect(givenUp).to.be.above(0);
-    expect(log).to.include('new connections only');
+    expect(log).to.include('only on new connections');
   });
 
   it('keeps a process whose database is away for everybody', async () => {

@@ -51,7 +51,7 @@ describe('the state folder', () => {
     for (const folder of [file, join(file, 'below')]) {
       expect(await rejectionOf(claimHome(folder, () => {})))
         .to.have.property('message')
-        .that.contains(`cannot be kept in ${folder}`)
+        .that.contains(`cannot be written to ${folder}`)
         .and.contains('GENWAY_HOME');
     }
   });
@@ -100,7 +100,7 @@ describe('the ports', () => {
     const port = typeof address === 'object' && address ? address.port : 0;
     expect(await rejectionOf(checkPorts({ GENWAY_API_PORT: port }))).to.have.property(
       'message',
-      `Port ${port} is taken. Stop what listens there, or set GENWAY_API_PORT to another port.`,
+      `Port ${port} is in use. Stop what listens there, or set GENWAY_API_PORT to another port.`,
     );
     server.close();
   });

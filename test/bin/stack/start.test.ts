@@ -142,7 +142,7 @@ describe('npm start', function () {
     const lines: string[] = [];
     const second = await start(place, lines);
     expect(await second.exited).to.equal(1);
-    expect(lines.join('\n')).to.contain('is running').and.contain('GENWAY_HOME');
+    expect(lines.join('\n')).to.contain('is already running').and.contain('GENWAY_HOME');
     expect(existsSync(join(home, 'demo.json'))).to.equal(true);
   });
 
@@ -151,7 +151,7 @@ describe('npm start', function () {
     const other = await newPlace();
     const second = await start({ ...place, GENWAY_HOME: other.GENWAY_HOME }, lines);
     expect(await second.exited).to.equal(1);
-    expect(lines.join('\n')).to.contain('is taken').and.contain('set GENWAY_API_PORT to another port');
+    expect(lines.join('\n')).to.contain('is in use').and.contain('set GENWAY_API_PORT to another port');
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 

@@ -42,7 +42,7 @@ describe('supervision', () => {
     const supervised = await supervise(options);
     started[0]?.end('SIGKILL');
     await waitUntil(async () => expect(started).to.have.length(2), { timeoutMs: 20_000 });
-    expect(reports).to.deep.equal(['puppet ended unexpectedly (SIGKILL); starting it again in 250 ms']);
+    expect(reports).to.deep.equal(['puppet ended unexpectedly (SIGKILL); restarting it in 250 ms']);
     await supervised.stop();
     expect(pids).to.deep.equal(started.map(({ pid }) => pid));
   });
