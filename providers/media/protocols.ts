@@ -1,11 +1,13 @@
 /** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
 import type { MediaAdapter } from './adapter.ts';
+import { ark } from './adapters/ark.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 
 const ADAPTERS = {
   'http-jobs': httpJobs,
+  ark,
   kling,
   'openai-videos': openaiVideos,
 };

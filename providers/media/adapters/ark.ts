@@ -1,0 +1,204 @@
+/**
+ * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come in the answer. A task is not found by an id
+ * of ours, nor by its prompt; the list tells model and time, so that a lost one is the only one that is nobody's.
+ */
+import type { TaskErrorCode } from '../../../domain/errors.ts';
+import { createdAtMsOf } from '../../../domain/ids.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { VendorCost } from '../../../domain/media-route.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
+import { bearer } from '../credentials.ts';
+import { documentOf, isSuccess } from '../exchange.ts';
+import { listOf, objectOf, withParams } from '../json.ts';
+import {
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+  type SubmissionError,
+  textOf,
+} from '../outcomes.ts';
+import type { ResultFile } from '../result-file.ts';
+import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const TASKS = 'api/v3/contents/generations/tasks';
+const IMAGES = 'api/v3/images/generations';
+
+const VIDEO: KindTraits = {
+  answers: 'job',
+  recovery: 'exclusion',
+  inputs: 'links',
+  poll: { firstMs: 5_000, everyMs: 15_000 },
+};
+const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'links', poll: { firstMs: 0, everyMs: 0 } };
+
+const PAGE_SIZE = 100;
+const MAX_PAGES = 5;
+/** What the vendor takes for the end of a task that nobody waits for any more. */
+const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
+/** Statuses of a deletion that say: it runs, and cannot be stopped, or has ended. */
+const ENDED_STATUSES: readonly number[] = [400, 404, 409];
+
+/** Nothing signs the announcement: the address proves it, and it is only a hint to ask. */
+const callbacks: CallbackFormat = {
+  proof: 'address',
+  read({ rawBody }) {
+    const { id } = objectOf(parseCallbackBody(rawBody));
+    return { jobId: typeof id === 'string' ? id : null };
+  },
+};
+
+export const ark: MediaAdapter = {
+  kinds: { image: IMAGE, video: VIDEO },
+  baseUrl: 'https://ark.ap-southeast.bytepluses.com',
+  versionPath: 'api/v3',
+  authorization: bearer,
+  callbacks,
+
+  submission(request) {
+    const [path, body] = request.kind === 'image' ? [IMAGES, imageOf(request)] : [TASKS, videoOf(request)];
+    return { path, body: { json: withParams(body, request.params) } };
+  },
+
+  accepted({ document }, { kind }) {
+    const answer = objectOf(document);
+    return kind === 'image' ? imagesOf(answer) : { jobId: textOf(answer['id'], 'task id') };
+  },
+
+  refusal,
+
+  async find(sent, http, signal) {
+    const found: string[] = [];
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
+      const items = listOf(objectOf(documentOf(await http.ask({ path: TASKS, query }, signal)))['items']);
+      const recent = items.map(objectOf).filter((item) => isRecent(item, sent));
+      found.push(...recent.map(({ id }) => textOf(id, 'task id')));
+      if (recent.length < PAGE_SIZE) return found;
+    }
+    throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
+  },
+
+  async status(jobId, http, signal) {
+    const answer = await http.ask({ path: pathOf(jobId) }, signal);
+    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    return stateOf(objectOf(documentOf(answer)));
+  },
+
+  async cancel(jobId, http, signal) {
+    // Deleting a task that has ended would delete its record.
+    const { status } = objectOf(documentOf(await http.ask({ path: pathOf(jobId) }, signal)));
+    if (status !== 'queued') return;
+    const answer = await http.ask({ method: 'DELETE', path: pathOf(jobId) }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+  },
+};
+
+function pathOf(jobId: string): string {
+  return `${TASKS}/${encodeURIComponent(jobId)}`;
+}
+
+function videoOf(request: RenderRequest): JsonObject {
+  const { model, durationSeconds: duration, aspectRatio: ratio, resolution, callbackUrl: callback_url } = request;
+  const optional = { ratio, resolution, duration, callback_url };
+  return {
+    model,
+    content: contentOf(request),
+    ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
+    watermark: false,
+    execution_expires_after: expiryOf(request),
+    safety_identifier: request.accountId,
+  };
+}
+
+/** Text first, then frames or references, of which the vendor takes either. */
+function contentOf({ prompt, images = [], imagesAs, referenceVideos = [], referenceAudios = [] }: RenderRequest) {
+  const isReferred = imagesAs === 'references' || referenceVideos.length > 0 || referenceAudios.length > 0;
+  const most = imagesAs === 'first_and_last_frame' ? 2 : 1;
+  if (!isReferred && images.length > most) {
+    throw new JobRefusedError('bad_request', `The model takes ${most} images at the most.`);
+  }
+  const roleOf = (index: number): string =>
+    isReferred ? 'reference_image' : index === 0 ? 'first_frame' : 'last_frame';
+  return [
+    { type: 'text', text: prompt },
+    ...images.map((url, index) => ({ type: 'image_url', image_url: { url }, role: roleOf(index) })),
+    ...referenceVideos.map((url) => ({ type: 'video_url', video_url: { url }, role: 'reference_video' })),
+    ...referenceAudios.map((url) => ({ type: 'audio_url', audio_url: { url }, role: 'reference_audio' })),
+  ];
+}
+
+/** From the creation of the task, whose id tells it, so that the same request gives the same body. */
+function expiryOf({ deadlineAt, taskId }: RenderRequest): number {
+  const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
+  return Math.min(Math.max(seconds, EXPIRY_SECONDS.least), EXPIRY_SECONDS.most);
+}
+
+function imageOf({ model, prompt, images = [], width = 2048, height = 2048, background }: RenderRequest): JsonObject {
+  if (background === 'transparent')
+    throw new JobRefusedError('bad_request', 'The model has no transparent background.');
+  const image = images.length > 1 ? images : images[0];
+  const size = `${width}x${height}`;
+  return { model, prompt, size, response_format: 'url', watermark: false, ...(image !== undefined && { image }) };
+}
+
+/** @throws SubmissionError for an answer that holds none */
+function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
+  const items = listOf(answer['data']).map(objectOf);
+  const failed = items.find((item) => isObject(item['error']));
+  if (failed) throw errorOf(objectOf(failed['error'])) ?? new OutcomeUnknownError('the upstream failed an image');
+  const links = items.map(({ url }) => url).filter((url) => typeof url === 'string');
+  if (links.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
+  return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
+}
+
+function isRecent({ created_at: createdAt }: JsonObject, { since }: SentSubmission): boolean {
+  return typeof createdAt === 'number' && createdAt * 1000 >= since.getTime();
+}
+
+function stateOf(task: JsonObject): JobState {
+  const { status, content, error } = task;
+  if (status === 'succeeded') {
+    const url = objectOf(content)['video_url'];
+    if (typeof url !== 'string') throw new ProviderUnreachableError('the upstream named no file of a finished task');
+    return { state: 'succeeded', results: [{ url, mimeType: 'video/mp4' }], ...costOf(task) };
+  }
+  if (status === 'failed' || status === 'cancelled' || status === 'expired') {
+    const { code, message } = objectOf(error);
+    const verdict = verdictOf(String(code)) ?? 'processing_failed';
+    return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
+  }
+  return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+}
+
+/** The price of a video is that of its tokens. */
+function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
+  const { completion_tokens: videoTokens, output_tokens: imageTokens } = objectOf(usage);
+  const tokens = videoTokens ?? imageTokens;
+  return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'tokens' } } : {};
+}
+
+/** What the codes of errors say of the request; null for those that say nothing of it. */
+function verdictOf(code: string): TaskErrorCode | null {
+  if (/SensitiveContentDetected|RiskDetection/.test(code)) return 'content_policy_violation';
+  return /^(Invalid(Parameter|ImageURL)|MissingParameter)/.test(code) ? 'bad_request' : null;
+}
+
+const OPERATORS_FAULTS =
+  /^(AuthenticationError|AccessDenied|AccountOverdue|ModelNotOpen|InvalidEndpointOrModel|OperationDenied)/;
+
+function refusal(answer: VendorAnswer): SubmissionError | null {
+  const error = objectOf(objectOf(answer.document)['error']);
+  // A limit of requests and a queue that is full are told by 429, with several codes.
+  if (answer.status === 429) return new NotTakenError('too many tasks', { retryAfterMs: retryAfterMs(answer) });
+  return errorOf(error);
+}
+
+function errorOf({ code, message }: JsonObject): SubmissionError | null {
+  const words = String(code);
+  if (OPERATORS_FAULTS.test(words)) return new NotTakenError(`the upstream said ${words}`, { leavesRoute: true });
+  const verdict = verdictOf(words);
+  return verdict && new JobRefusedError(verdict, message);
+}
