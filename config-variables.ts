@@ -1,15 +1,15 @@
-/** Every environment variable that Genway reads: how its text is parsed, what it must be, its default and its meaning. */
+/** Every environment variable that Genway reads: how it is parsed, its valid values, its default and its meaning. */
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import Joi from 'joi';
 
-/** How the text of a variable becomes a value. */
+/** How a variable's text becomes a value. */
 interface Kind<Value> {
   /** Completes the sentence "must be …". */
   readonly form: string;
-  /** Never printed. */
+  /** The value is never printed. */
   readonly hidden?: true;
-  /** An empty text is a mistake instead of the same as none. */
+  /** An empty text is an error, instead of counting as unset. */
   readonly refusesEmpty?: true;
   readonly parse: (text: string) => unknown;
   readonly schema: Joi.Schema<Value>;
@@ -18,13 +18,13 @@ interface Kind<Value> {
 /** One row of the table. */
 export interface Variable<Value = unknown> {
   readonly kind: Kind<Value>;
-  /** The text that stands in when the variable is not set; undefined where there is none. */
+  /** The text used if the variable is not set; undefined if there is none. */
   readonly defaultText: string | undefined;
   readonly required: boolean;
   readonly meaning: string;
 }
 
-/** The value a variable has once it was read. */
+/** The value of a variable after reading. */
 export type ValueOf<Row> = Row extends Variable<infer Value> ? Value : never;
 
 const decimal = /^-?\d+(\.\d+)?$/;
@@ -76,7 +76,7 @@ const KINDS = {
     schema: Joi.number().min(0).max(1).required(),
   },
   secondsList: {
-    form: 'seconds from 0 upwards, separated by commas',
+    form: 'numbers of seconds, 0 or more, separated by commas',
 
     parse: (text) => toList(text).map(toNumber),
     schema: Joi.array<readonly number[]>().items(Joi.number().min(0).max(604_800)).min(1).max(50).required(),
@@ -88,7 +88,7 @@ const KINDS = {
     schema: Joi.array<readonly string[]>().items(Joi.string()).required(),
   },
   webUrl: {
-    form: 'an address such as https://example.com, without a slash at the end',
+    form: 'a URL such as https://example.com, without a trailing slash',
 
     parse: unchanged,
     schema: Joi.string()
@@ -97,7 +97,7 @@ const KINDS = {
       .required(),
   },
   databaseUrl: {
-    form: 'an address such as postgres://user:password@host:5432/genway',
+    form: 'a URL such as postgres://user:password@host:5432/genway',
     hidden: true,
     parse: unchanged,
     schema: Joi.string()
@@ -123,7 +123,7 @@ const encryptionKey = secretText(
   '64 hexadecimal digits (32 bytes), such as the output of `openssl rand -hex 32`',
   Joi.string().pattern(/^[0-9a-f]{64}$/i),
 );
-const anySecret = secretText('a secret that is not empty', Joi.string());
+const anySecret = secretText('a non-empty secret', Joi.string());
 
 function required<Value>(kind: Kind<Value>, meaning: string): Variable<Value> {
   return { kind, defaultText: undefined, required: true, meaning };
@@ -137,162 +137,156 @@ function byDefault<Value>(defaultText: string, kind: Kind<Value>, meaning: strin
   return { kind, defaultText, required: false, meaning };
 }
 
-/** The table, in the groups and the order in which `docs/configuration.md` shows it. */
+/** The table, with the groups and order of `docs/configuration.md`. */
 export const VARIABLE_GROUPS = {
   Addresses: {
-    GENWAY_HOST: byDefault('127.0.0.1', KINDS.text, 'Address that the HTTP servers listen on; 0.0.0.0 in a container.'),
+    GENWAY_HOST: byDefault(
+      '127.0.0.1',
+      KINDS.text,
+      'Address on which the HTTP servers listen; in a container, 0.0.0.0.',
+    ),
     GENWAY_API_PORT: byDefault('8080', KINDS.port, 'Port of the api process.'),
     GENWAY_TEXT_PORT: byDefault('8081', KINDS.port, 'Port of the text process.'),
     GENWAY_WORKER_PORT: optional(
       KINDS.port,
-      'Port of the health checks and metrics of the worker process; it opens none when not set.',
+      'Port for health checks and metrics of the worker process; if not set, it opens none.',
     ),
     GENWAY_PUBLIC_URL: optional(
       KINDS.webUrl,
-      'How clients reach the api process; links to stored files begin with it. `http://127.0.0.1:<GENWAY_API_PORT>` when not set.',
+      'URL at which clients reach the api process; links to stored files begin with it. If not set, `http://127.0.0.1:<GENWAY_API_PORT>`.',
     ),
     GENWAY_ADMIN_URL: optional(
       KINDS.webUrl,
-      'How the `genway` command reaches an api process where GENWAY_PUBLIC_URL does not lead to the administration endpoints; GENWAY_PUBLIC_URL when not set.',
+      'URL at which the `genway` command reaches an api process if GENWAY_PUBLIC_URL does not lead to the administration endpoints; if not set, GENWAY_PUBLIC_URL.',
     ),
     GENWAY_TRUSTED_PROXIES: byDefault(
       '0',
       wholeNumber(0, 10),
-      'How many proxies of yours stand in front. That many entries of X-Forwarded-For are believed, from the right.',
+      'Number of your own proxies in front of Genway. This many entries of X-Forwarded-For are trusted, from the right.',
     ),
   },
   Database: {
-    DATABASE_URL: required(
-      KINDS.databaseUrl,
-      'PostgreSQL database. `npm start` runs one of its own when this is not set.',
-    ),
+    DATABASE_URL: required(KINDS.databaseUrl, 'PostgreSQL database. If not set, `npm start` runs its own.'),
     GENWAY_DATABASE_POOL: byDefault(
       '20',
       wholeNumber(2, 500),
-      'Connections to PostgreSQL that one process opens at most.',
+      'Maximum number of connections from one process to PostgreSQL.',
     ),
   },
   Temporal: {
     TEMPORAL_ADDRESS: byDefault(
       '127.0.0.1:7233',
       KINDS.hostAndPort,
-      'Temporal frontend. `npm start` runs a development server of its own when this is not set.',
+      'Temporal frontend. If not set, `npm start` runs its own development server.',
     ),
     TEMPORAL_NAMESPACE: byDefault('default', KINDS.text, 'Temporal namespace.'),
-    TEMPORAL_API_KEY: optional(anySecret, 'API key of Temporal Cloud; turns TLS on.'),
-    TEMPORAL_TLS: byDefault('false', KINDS.flag, 'Whether to speak TLS to Temporal without an API key.'),
+    TEMPORAL_API_KEY: optional(anySecret, 'API key of Temporal Cloud; enables TLS.'),
+    TEMPORAL_TLS: byDefault('false', KINDS.flag, 'Whether to use TLS for Temporal without an API key.'),
     TEMPORAL_TLS_SERVER_CA_CERT_PATH: optional(
       KINDS.text,
-      'File with the authority that signed the Temporal server certificate.',
+      "File with the certificate of the authority that signed the Temporal server's certificate.",
     ),
     TEMPORAL_TLS_CLIENT_CERT_PATH: optional(KINDS.text, 'File with the client certificate for mutual TLS.'),
-    TEMPORAL_TLS_CLIENT_KEY_PATH: optional(KINDS.text, 'File with the key of that client certificate.'),
-    TEMPORAL_UI_URL: byDefault(
-      'http://127.0.0.1:8233',
-      KINDS.webUrl,
-      'Temporal web UI, for the links shown to operators.',
-    ),
+    TEMPORAL_TLS_CLIENT_KEY_PATH: optional(KINDS.text, 'File with the private key of that client certificate.'),
+    TEMPORAL_UI_URL: byDefault('http://127.0.0.1:8233', KINDS.webUrl, 'Temporal web UI, for links shown to operators.'),
     GENWAY_WORKFLOW_BUNDLE: optional(
       KINDS.text,
-      'File with the workflows bundled at build time; bundled at start when not set.',
+      'File with the workflows, bundled at build time; if not set, they are bundled at start.',
     ),
     GENWAY_WORKER_BUILD_ID: optional(
       KINDS.text,
-      'Names the version of the code that a worker runs, such as a commit; turns worker versioning on, so that workers of several versions run side by side.',
+      'Version of the code that a worker runs, such as a commit; enables worker versioning, so that workers of several versions can run side by side.',
     ),
     GENWAY_WORKER_DEPLOYMENT: byDefault(
       'genway',
       KINDS.text,
-      'Worker deployment in Temporal that those versions are of.',
+      'Worker deployment in Temporal to which those versions belong.',
     ),
   },
   Secrets: {
     GENWAY_ADMIN_TOKEN: required(adminToken, 'Bearer token of the administration endpoints.'),
     GENWAY_METRICS_TOKEN: optional(
       adminToken,
-      'Bearer token of /metrics, so that Prometheus needs no greater one; GENWAY_ADMIN_TOKEN when not set.',
+      'Bearer token for /metrics, so that Prometheus does not need the admin token; if not set, GENWAY_ADMIN_TOKEN.',
     ),
     GENWAY_KEY_PEPPER: required(
       pepper,
-      'Key of the digests under which API keys are stored. Changing it makes every API key invalid.',
+      'Key of the digests as which API keys are stored. Changing it invalidates every API key.',
     ),
     GENWAY_ENCRYPTION_KEY: required(
       encryptionKey,
-      'Encrypts what is kept secret in the database, such as webhook secrets. Changing it makes those unreadable.',
+      'Encrypts secrets in the database, such as those of webhooks. Changing it makes them unreadable.',
     ),
   },
   Payments: {
     GENWAY_PAYMENT_WEBHOOK_SECRET: optional(
       anySecret,
-      'What the payment provider signs its events with (`whsec_…`); POST /v1/payment-events exists only when it is set.',
+      'Secret with which the payment provider signs its events (`whsec_…`); POST /v1/payment-events exists only if it is set.',
     ),
   },
   Files: {
-    GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are kept.'),
-    GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; `files` in GENWAY_HOME when not set.'),
+    GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are stored.'),
+    GENWAY_STORAGE_FOLDER: optional(KINDS.text, 'Folder of the local storage; if not set, `files` in GENWAY_HOME.'),
     GENWAY_UPLOAD_QUOTA_MB: byDefault(
       '10240',
       wholeNumber(0, 100_000_000),
-      'Megabytes of uploads that an account may keep.',
+      'Maximum megabytes of uploads per account.',
     ),
-    GENWAY_UPLOAD_QUOTA_FILES: byDefault('1000', wholeNumber(0, 100_000), 'Uploads that an account may keep.'),
+    GENWAY_UPLOAD_QUOTA_FILES: byDefault('1000', wholeNumber(0, 100_000), 'Maximum number of uploads per account.'),
     GENWAY_UPLOAD_QUOTA_MB_UNPAID: byDefault(
       '128',
       wholeNumber(0, 100_000_000),
-      'Megabytes of uploads that an account may keep before its first top-up.',
+      'Maximum megabytes of uploads per account before its first top-up.',
     ),
     GENWAY_UPLOAD_QUOTA_FILES_UNPAID: byDefault(
       '20',
       wholeNumber(0, 100_000),
-      'Uploads that an account may keep before its first top-up.',
+      'Maximum number of uploads per account before its first top-up.',
     ),
     GENWAY_UPLOAD_EXPIRY_S: byDefault(
       '604800',
       KINDS.seconds,
-      'Seconds after which an upload is removed that no task was created with.',
+      'Seconds after which an upload is removed if no task has used it.',
     ),
     GENWAY_S3_BUCKET: optional(KINDS.text, 'Bucket. Required with GENWAY_STORAGE=s3.'),
-    GENWAY_S3_PUBLIC_URL: optional(
-      KINDS.webUrl,
-      'Address under which the bucket is read publicly. Required with GENWAY_STORAGE=s3.',
-    ),
+    GENWAY_S3_PUBLIC_URL: optional(KINDS.webUrl, 'Public URL of the bucket. Required with GENWAY_STORAGE=s3.'),
     GENWAY_S3_REGION: byDefault('us-east-1', KINDS.text, 'Region of the bucket; `auto` for Cloudflare R2.'),
-    GENWAY_S3_ENDPOINT: optional(KINDS.webUrl, 'Endpoint of an S3-compatible store; that of AWS when not set.'),
+    GENWAY_S3_ENDPOINT: optional(KINDS.webUrl, "Endpoint of an S3-compatible store; if not set, AWS's."),
     GENWAY_S3_FORCE_PATH_STYLE: byDefault(
       'false',
       KINDS.flag,
-      'Whether the bucket stands in the path instead of the host name.',
+      'Whether the bucket name is in the path instead of the host name.',
     ),
-    GENWAY_S3_ACCESS_KEY_ID: optional(KINDS.text, 'Access key; the usual AWS credential chain when not set.'),
+    GENWAY_S3_ACCESS_KEY_ID: optional(KINDS.text, 'Access key; if not set, the usual AWS credential chain is used.'),
     GENWAY_S3_SECRET_ACCESS_KEY: optional(anySecret, 'Secret of that access key.'),
   },
   Upstreams: {
     GENWAY_CATALOGUE: optional(
       KINDS.text,
-      'File with the models, limits, prices and routes; `catalogue/catalogue.yaml` of this version when not set.',
+      "File with the models, limits, prices and routes; if not set, this version's `catalogue/catalogue.yaml`.",
     ),
     GENWAY_PROVIDERS: optional(
       KINDS.text,
-      'File with the routes from models to upstreams; every model goes to the simulator when not set.',
+      'File with the upstreams; if not set, every model is served by the simulator.',
     ),
     GENWAY_PROVIDER_CALLBACKS: byDefault(
       'false',
       KINDS.flag,
-      'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling goes on.',
+      'Whether upstreams with a callback secret are asked to announce the end of a job at GENWAY_PUBLIC_URL; polling continues.',
     ),
     GENWAY_SIMULATOR_PORT: byDefault('8090', KINDS.port, 'Port of the simulator process.'),
     GENWAY_SIMULATOR_URL: optional(
       KINDS.webUrl,
-      'Where the other processes reach the simulator. `http://127.0.0.1:<GENWAY_SIMULATOR_PORT>` when not set.',
+      'URL at which the other processes reach the simulator. If not set, `http://127.0.0.1:<GENWAY_SIMULATOR_PORT>`.',
     ),
     GENWAY_SIMULATOR_KEY: byDefault(
       'simulator',
       anySecret,
-      'Key that the simulator expects, and that it signs callbacks with; it guards nothing of value.',
+      'Key that the simulator expects and with which it signs callbacks; it protects nothing of value.',
     ),
     GENWAY_MODERATION_URL: optional(
       KINDS.webUrl,
-      'Endpoint of the moderation service, such as https://moderation.example/v1/moderations, asked about each media request; none when not set. While it gives no verdict, requests are answered 503.',
+      'Endpoint of the moderation service that checks each media request, such as https://moderation.example/v1/moderations; if not set, there is no check. While the service gives no verdict, requests are answered with 503.',
     ),
     GENWAY_MODERATION_KEY: optional(anySecret, 'Key of the moderation service.'),
   },
@@ -300,69 +294,69 @@ export const VARIABLE_GROUPS = {
     GENWAY_RATE_LIMIT_RPM: byDefault(
       '600',
       wholeNumber(1, 10_000_000),
-      'Requests a minute that one API key may send, unless the key says otherwise; those that only read are counted apart.',
+      'Requests per minute that one API key may send, unless the key has its own limit; reads are counted separately.',
     ),
     GENWAY_READ_RATE_LIMIT_RPM: byDefault(
       '3000',
       wholeNumber(1, 10_000_000),
-      'Requests a minute with which one API key may read (GET), such as polls of tasks; never fewer than its other requests.',
+      'Requests per minute with which one API key may read (GET), such as polls of tasks; never fewer than its other requests.',
     ),
     GENWAY_MAX_CONCURRENT_TASKS: byDefault(
       '100',
       wholeNumber(1, 1_000_000),
-      'Tasks of one account that may run at once.',
+      'Number of tasks of one account that may run at the same time.',
     ),
     GENWAY_TASK_DEADLINE_S: byDefault(
       '1800',
       KINDS.seconds,
-      'Seconds after which a task that has not ended fails with processing_timeout.',
+      'Seconds after which an unfinished task fails with processing_timeout.',
     ),
     GENWAY_TEXT_CUTOFF_S: byDefault(
       '100',
       KINDS.seconds,
-      'Seconds after which the api process cuts off a text request that does not stream.',
+      'Seconds after which the api process cuts off a text request without streaming.',
     ),
     GENWAY_TEXT_READ_ON_S: byDefault(
       '600',
       KINDS.seconds,
-      'Seconds for which an answer is read to its end after its client left, for the usage that is charged; after that, all that was held for is charged.',
+      'Seconds for which an answer is still read after its client has left, to find out the usage to charge; after that, everything that was reserved is charged.',
     ),
     GENWAY_TEXT_SILENCE_S: byDefault(
       '3600',
       KINDS.seconds,
-      'Seconds for which an upstream of text may be silent while its connection lives.',
+      'Seconds for which a text upstream may be silent while its connection is open.',
     ),
     GENWAY_POLL_MS: optional(
       wholeNumber(10, 600_000),
-      'Milliseconds between two polls of an upstream job, whatever the upstreams file says; each protocol has a pace of its own when not set.',
+      'Milliseconds between polls of an upstream job, overriding the upstreams file; if not set, each protocol has its own interval.',
     ),
     GENWAY_PROVIDER_PATIENCE_S: byDefault(
       '120',
       KINDS.seconds,
-      'Seconds for which an upstream may contradict itself (know no job that it took, hand out no file that it announced) until it is believed; `npm start` has 5.',
+      'Seconds for which an upstream may contradict itself (not know a job that it accepted, not serve a file that it announced) before it is believed; with `npm start`, 5.',
     ),
     GENWAY_WEBHOOK_SCHEDULE_S: byDefault(
       '0,5,300,1800,7200,18000,36000,50400,72000,86400',
       KINDS.secondsList,
-      'Seconds to wait before each attempt of a webhook delivery; as many attempts as numbers.',
+      'Seconds to wait before each attempt of a webhook delivery; there are as many attempts as numbers.',
     ),
   },
   Safety: {
     GENWAY_ALLOW_PRIVATE_ADDRESSES: byDefault(
       'false',
       KINDS.flag,
-      'Lets webhooks and links use http and private addresses. For tests only: it opens your network to clients.',
+      'Allows http and private addresses in webhooks and links. Only for tests: it opens your network to clients.',
     ),
     GENWAY_REJECTED_USER_AGENTS: byDefault(
       '',
       KINDS.textList,
-      'Clients whose User-Agent holds one of these, in any case, are refused with `error code: 1010`.',
+      'Clients whose User-Agent contains one of these words, in upper or lower case, are refused with `error code: 1010`.',
     ),
   },
   Tracing: {
     OTEL_EXPORTER_OTLP_ENDPOINT: optional(
       KINDS.webUrl,
-      'OpenTelemetry collector that takes OTLP over HTTP, such as http://collector:4318; nothing is traced when not set.',
+      'OpenTelemetry collector that accepts OTLP over HTTP, such as http://collector:4318; if not set, nothing is traced.',
     ),
     OTEL_EXPORTER_OTLP_HEADERS: optional(
       anySecret,
@@ -371,24 +365,24 @@ export const VARIABLE_GROUPS = {
     OTEL_TRACES_SAMPLER_ARG: byDefault(
       '1',
       KINDS.share,
-      'The part of all requests that is traced; a client that sends `traceparent` decides for its own.',
+      'Fraction of requests that is traced; a client that sends `traceparent` decides for its own requests.',
     ),
   },
   Running: {
     GENWAY_LOG_LEVEL: byDefault(
       'info',
       oneOf('trace', 'debug', 'info', 'warn', 'error', 'silent'),
-      'The least important log lines to write.',
+      'Lowest level of log lines to write.',
     ),
     GENWAY_SHUTDOWN_GRACE_S: byDefault(
       '120',
       KINDS.seconds,
-      'Seconds that a stopping process gives to the work it has begun, streams included; `npm start` gives 10.',
+      'Seconds that a stopping process gives work in progress, including streams, to finish; with `npm start`, 10.',
     ),
     GENWAY_RENDER_GRACE_S: byDefault(
       '300',
       KINDS.seconds,
-      'Seconds for which a stopping worker waits for renders whose upstream answers with the files; what is cut off may be paid for and lost. Other work goes on in other workers after 10 seconds.',
+      'Seconds for which a stopping worker waits for renders whose upstream answers with the files; a render that is cut off may be paid for and lost. Other work continues in other workers after 10 seconds.',
     ),
   },
   'Local stack': {
@@ -399,7 +393,7 @@ export const VARIABLE_GROUPS = {
     XDG_CACHE_HOME: byDefault(
       join(homedir(), '.cache'),
       KINDS.text,
-      'Folder where a downloaded Temporal server is kept.',
+      'Folder in which a downloaded Temporal server is kept.',
     ),
   },
 } as const satisfies Record<string, Record<string, Variable>>;
@@ -411,6 +405,6 @@ type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => vo
   ? Intersection
   : never;
 
-/** Every row of the table by its name. */
+/** All rows of the table, by name. */
 export type Variables = UnionToIntersection<Groups[keyof Groups]>;
 export type VariableName = keyof Variables;

@@ -1,6 +1,6 @@
 /**
- * The configuration, read once at start from the environment. This is the only file that reads `process.env`; the
- * variables, their defaults and meanings stand in `config-variables.ts` and, for readers, in `docs/configuration.md`.
+ * The configuration, read from the environment once at start. This is the only file that reads `process.env`; the
+ * variables, their defaults and meanings are in `config-variables.ts` and, for readers, in `docs/configuration.md`.
  */
 import { join, resolve } from 'node:path';
 import { OperatorError } from './domain/operator-error.ts';
@@ -8,36 +8,36 @@ import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type V
 
 const BYTES_PER_MB = 2 ** 20;
 
-/** Any variable of the environment, for files in which operators may name some. */
+/** Reads any environment variable, for files in which operators may name variables. */
 export function readVariable(name: string): string | undefined {
   return process.env[name];
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the processes api, text, worker, simulator and migrate run with. Durations are in milliseconds. */
+/** The configuration of the processes api, text, worker, simulator and migrate. Durations are in milliseconds. */
 export interface Config {
-  /** Address that the HTTP servers listen on. */
+  /** The address on which the HTTP servers listen. */
   readonly host: string;
   readonly api: {
     readonly port: number;
-    /** How clients reach the api process, without a slash at the end. */
+    /** The URL at which clients reach the api process, without a trailing slash. */
     readonly publicUrl: string;
   };
   readonly text: {
     readonly port: number;
     readonly cutoffMs: number;
-    /** How long an answer is read to its end after its client left. */
+    /** How long an answer is still read after its client has left. */
     readonly readOnMs: number;
     /** How long an upstream may be silent. */
     readonly silenceMs: number;
   };
   readonly worker: {
-    /** File with the workflows bundled at build time, if any. */
+    /** The file with the workflows bundled at build time, if any. */
     readonly workflowBundle: string | undefined;
-    /** Of its health checks and metrics, if it is to open one. */
+    /** The port for health checks and metrics, if there is to be one. */
     readonly port: number | undefined;
-    /** What its code is called in Temporal; without it workers are not versioned. */
+    /** The name of its code in Temporal; without one, workers are not versioned. */
     readonly version: { readonly deploymentName: string; readonly buildId: string } | undefined;
   };
   readonly database: { readonly url: string; readonly poolSize: number };
@@ -51,35 +51,35 @@ export interface Config {
   };
   readonly storage: StorageConfig;
   readonly uploads: {
-    /** What an account may keep, before its first top-up and after. */
+    /** How much an account may keep, before and after its first top-up. */
     readonly neverToppedUp: { readonly bytes: number; readonly files: number };
     readonly toppedUp: { readonly bytes: number; readonly files: number };
-    /** How long an upload is kept that no task uses. */
+    /** How long an unused upload is kept. */
     readonly expiryMs: number;
   };
-  /** File with the models; the one of this version when undefined. */
+  /** The file with the models; this version's if undefined. */
   readonly catalogueFile: string | undefined;
   readonly providers: {
-    /** File with the routes from models to upstreams; the simulator serves every model where there is none. */
+    /** The file with the upstreams; without one, the simulator serves every model. */
     readonly routesFile: string | undefined;
     /** Whether upstreams are asked to announce the end of their jobs. */
     readonly callbacks: boolean;
   };
   readonly simulator: { readonly port: number; readonly url: string; readonly key: string };
   readonly payments: {
-    /** What the payment provider signs its events with; none are taken without it. */
+    /** The secret with which the payment provider signs its events; without it, none are accepted. */
     readonly webhookSecret: string | undefined;
   };
   /** The moderation service, if any. */
   readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
   readonly limits: {
     readonly requestsPerMinute: number;
-    /** Of those that only read. */
+    /** The limit for reads. */
     readonly readsPerMinute: number;
     readonly concurrentTasks: number;
   };
   readonly tasks: {
-    /** Between two polls, whatever adapters and upstreams say; null where they decide. */
+    /** The interval between polls, overriding adapters and upstreams; null to let them decide. */
     readonly pollIntervalMs: number | null;
     readonly deadlineMs: number;
     readonly providerPatienceMs: number;
@@ -93,11 +93,11 @@ export interface Config {
     readonly allowPrivateAddresses: boolean;
     readonly rejectedUserAgents: readonly string[];
   };
-  /** Where traces go; an endpoint of undefined turns them off. */
+  /** Where traces are sent; without an endpoint, tracing is off. */
   readonly tracing: { readonly endpoint: string | undefined; readonly ratio: number };
   readonly logLevel: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly shutdownGraceMs: number;
-  /** How long a stopping worker waits for renders that are answered with their files. */
+  /** How long a stopping worker waits for renders whose answers are the files. */
   readonly renderGraceMs: number;
 }
 
@@ -127,11 +127,11 @@ export type StorageConfig =
       readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
     };
 
-/** What `npm start` needs before it can give its processes their {@link Config}. */
+/** The configuration of `npm start` itself, from which its processes get their {@link Config}. */
 export interface StackConfig {
   /** The state folder. */
   readonly home: string;
-  /** Where a Temporal server is kept between runs and projects. */
+  /** Where a Temporal server is kept across runs and projects. */
   readonly cacheFolder: string;
   readonly ports: {
     readonly api: number;
@@ -146,18 +146,18 @@ export interface StackConfig {
   /** A Temporal server to use instead of the stack's own. */
   readonly temporal: { readonly address: string; readonly uiUrl: string } | undefined;
   readonly temporalNamespace: string;
-  /** Secrets to use instead of the ones that the stack makes for itself. */
+  /** Secrets to use instead of those that the stack generates. */
   readonly secrets: {
     readonly adminToken: string | undefined;
     readonly keyPepper: string | undefined;
     readonly encryptionKey: string | undefined;
   };
-  /** Of the worker; short, because the simulated upstream never changes its mind. */
+  /** The worker's patience; short, because the simulated upstream never changes its mind. */
   readonly providerPatienceMs: number;
   readonly shutdownGraceMs: number;
 }
 
-/** The environment holds something that Genway cannot run with; the message lists every mistake and what to do. */
+/** The environment contains values with which Genway cannot run; the message lists each of them and what to do. */
 export class ConfigurationError extends OperatorError {
   override readonly name = 'ConfigurationError';
 
@@ -169,7 +169,7 @@ export class ConfigurationError extends OperatorError {
 /**
  * Reads and checks the configuration of one process.
  *
- * @throws ConfigurationError naming every variable that is missing or wrong
+ * @throws ConfigurationError naming every variable that is missing or invalid
  */
 export function loadConfig(env: Environment = process.env): Config {
   const { values, mistakes } = readVariables(env, isRequired);
@@ -242,9 +242,9 @@ export function loadConfig(env: Environment = process.env): Config {
 }
 
 /**
- * Reads what a process needs that does nothing but use the database.
+ * Reads the configuration of a process that only uses the database.
  *
- * @throws ConfigurationError naming every variable that is missing or wrong
+ * @throws ConfigurationError naming every variable that is missing or invalid
  */
 export function loadDatabaseConfig(env: Environment = process.env): Config['database'] {
   const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
@@ -252,12 +252,12 @@ export function loadDatabaseConfig(env: Environment = process.env): Config['data
   return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
 }
 
-/** What sees to tasks and files after a restore: the stores, and nothing that faces clients. */
+/** The configuration of `genway recover`: the stores, and nothing that faces clients. */
 export type RecoveryConfig = Pick<Config, 'database' | 'temporal' | 'storage'> & {
   readonly api: Pick<Config['api'], 'publicUrl'>;
 };
 
-/** @throws ConfigurationError naming every variable that is missing or wrong */
+/** @throws ConfigurationError naming every variable that is missing or invalid */
 export function loadRecoveryConfig(env: Environment = process.env): RecoveryConfig {
   const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
   mistakes.push(...mistakesAcross(values));
@@ -271,9 +271,9 @@ export function loadRecoveryConfig(env: Environment = process.env): RecoveryConf
 }
 
 /**
- * Reads what the simulator needs, which knows no secrets of Genway.
+ * Reads the simulator's configuration, which contains no secrets of Genway.
  *
- * @throws ConfigurationError naming every variable that is wrong
+ * @throws ConfigurationError naming every variable that is invalid
  */
 export function loadSimulatorConfig(
   env: Environment = process.env,
@@ -288,14 +288,15 @@ export function loadSimulatorConfig(
   };
 }
 
-/** Whoever presses Ctrl-C waits for it. */
+/** Short, because the person who pressed Ctrl-C waits for it. */
 const STACK_GRACE_MS = 10_000;
 const STACK_PROVIDER_PATIENCE_MS = 5_000;
 
 /**
- * Reads what `npm start` itself needs. Variables that it sets for its processes, such as the secrets, may be missing.
+ * Reads the configuration of `npm start` itself. Variables that it sets for its processes, such as secrets, may be
+ * missing.
  *
- * @throws ConfigurationError naming every variable that is wrong
+ * @throws ConfigurationError naming every variable that is invalid
  */
 export function loadStackConfig(env: Environment = process.env): StackConfig {
   const { values, mistakes, given } = readVariables(env, () => false);
@@ -328,16 +329,16 @@ export function loadStackConfig(env: Environment = process.env): StackConfig {
   };
 }
 
-/** What the `genway` command needs to reach the administration endpoints. */
+/** How the `genway` command reaches the administration endpoints. */
 export interface CommandConfig {
   readonly baseUrl: string;
-  /** The running local stack's own where there is none. */
+  /** If undefined, that of the running local stack. */
   readonly adminToken: string | undefined;
   /** The state folder of the local stack. */
   readonly home: string;
 }
 
-/** @throws ConfigurationError naming every variable that is wrong */
+/** @throws ConfigurationError naming every variable that is invalid */
 export function loadCommandConfig(env: Environment = process.env): CommandConfig {
   const { values, mistakes } = readVariables(env, () => false);
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
@@ -348,7 +349,7 @@ export function loadCommandConfig(env: Environment = process.env): CommandConfig
   };
 }
 
-/** The environment for a child process: the inherited one with `additions` over it. */
+/** The environment for a child process: the inherited one, overridden by `additions`. */
 export function childEnvironment(
   additions: Readonly<Partial<Record<VariableName, string>>>,
   env: Environment = process.env,
@@ -359,7 +360,7 @@ export function childEnvironment(
 type Values = { readonly [Name in VariableName]: ValueOf<Variables[Name]> };
 
 interface Reading {
-  /** Holds no value for a variable that is among the mistakes or was allowed to be missing. */
+  /** Has no value for a variable that is invalid or may be missing and is. */
   readonly values: Values;
   readonly mistakes: string[];
   /** The names of the variables that the environment sets. */
@@ -370,7 +371,7 @@ function isRequired(_name: string, { required }: Variable): boolean {
   return required;
 }
 
-/** An empty variable counts as not set, except that an empty secret is a mistake. */
+/** An empty variable counts as unset, except that an empty secret is an error. */
 function readVariables(env: Environment, mustBeSet: (name: string, row: Variable) => boolean): Reading {
   const values: Record<string, unknown> = {};
   const mistakes: string[] = [];
@@ -394,7 +395,7 @@ function readVariables(env: Environment, mustBeSet: (name: string, row: Variable
   return { values: values as Values, mistakes, given };
 }
 
-/** What is wrong only in combination with another variable. */
+/** Errors in combinations of variables. */
 function mistakesAcross(values: Values): string[] {
   const needs: readonly [boolean, VariableName, string][] = [
     [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_BUCKET', 'GENWAY_STORAGE=s3'],
@@ -414,7 +415,7 @@ function mistakesAcross(values: Values): string[] {
   ];
   return needs
     .filter(([needed, name]) => needed && values[name] === undefined)
-    .map(([, name, cause]) => `${name} is not set, but ${cause} needs it.`);
+    .map(([, name, cause]) => `${name} is not set, but ${cause} requires it.`);
 }
 
 function publicUrlOf(values: Values): string {

@@ -102,7 +102,7 @@ describe('configuration', () => {
 
   it('needs a bucket and its public address for the S3 storage', () => {
     expect(() => loadConfig({ ...REQUIRED, GENWAY_STORAGE: 's3' }))
-      .to.throw('GENWAY_S3_BUCKET is not set, but GENWAY_STORAGE=s3 needs it')
+      .to.throw('GENWAY_S3_BUCKET is not set, but GENWAY_STORAGE=s3 requires it')
       .with.property('message')
       .that.includes('GENWAY_S3_PUBLIC_URL is not set');
     const { storage } = loadConfig({
