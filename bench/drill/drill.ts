@@ -88,8 +88,18 @@ export async function runDrill(
     });
     try {
       const { members, databaseUrl, adminToken, apiUrls } = stack;
-      const upstreams = { scenarios: SCENARIOS };
-      const stage: Stage = { members, stores, databaseUrl, receiver, upstreams, struck: new Set(), unheeded: [] };
+      const stage: Stage = {
+        members,
+        stores,
+        databaseUrl,
+        home,
+        genway: (...words) => stack.run('bin/genway.ts', words),
+        receiver,
+        upstreams: { scenarios: SCENARIOS },
+        struck: new Set(),
+        unheeded: [],
+        forgotten: [],
+      };
       const tools = { stage, random: random.fork(), report: print };
       await strikeFirst(plan, tools);
       const customers = await createCustomers({ apiUrl: apiUrls[0] ?? '', adminToken }, receiver);
@@ -170,6 +180,7 @@ async function check(
     const evidence: Evidence = {
       stack,
       load: { fromMs: beganAtMs, untilMs: endedAtMs },
+      forgotten: stage.forgotten,
       slowness,
       createdAtMs: media.createdAtMs,
       customers,

@@ -12,6 +12,8 @@ export interface ReceivedEvent {
   readonly path: string;
   /** The first body. */
   readonly body: string;
+  /** When it came for the first time, in milliseconds since 1970. */
+  readonly seenAtMs: number;
   /** How often it was taken, and how often it was not. */
   accepted: number;
   refused: number;
@@ -130,7 +132,16 @@ export async function startReceiver(random: Random): Promise<Receiver> {
     const key = `${path} ${id}`;
     const known = events.get(key);
     if (known && known.body !== body) complaints.push(`${id} to ${path} came with another body than before`);
-    const event = known ?? { id, path, body, accepted: 0, refused: 0, acceptedAtMs: null, lastAcceptedAtMs: null };
+    const event = known ?? {
+      id,
+      path,
+      body,
+      seenAtMs: Date.now(),
+      accepted: 0,
+      refused: 0,
+      acceptedAtMs: null,
+      lastAcceptedAtMs: null,
+    };
     events.set(key, event);
     return event;
   }

@@ -58,6 +58,13 @@ export interface Stack {
    * @returns its url
    */
   join(role: NodeRole, file?: string): Promise<string>;
+  /**
+   * Runs a file to its end with the configuration of the processes.
+   *
+   * @param file from the root of the project
+   * @throws Error with the end of what it said, when it fails
+   */
+  run(file: string, args: readonly string[]): Promise<void>;
   /** Stops everything, and removes the folder unless it is the caller's. */
   stop(): Promise<void>;
 }
@@ -156,7 +163,9 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     ...WITHOUT_LIMITS,
     ...options.settings,
   });
-  await runNode('bin/migrate.ts', [], { env: environment, logFile: join(home, 'scripts.log') });
+  const run: Stack['run'] = (file, args) =>
+    runNode(file, args, { env: { ...environment, ...options.settingsOf?.(file) }, logFile: join(home, 'scripts.log') });
+  await run('bin/migrate.ts', []);
   for (const role of ['worker', 'text', 'api'] as const) {
     const starts = ports[role].map((port, index) =>
       startRole(ground, environment, { role, name: nameOf(role, index), port }),
@@ -173,6 +182,7 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     temporalAddress,
     adminToken,
     members,
+    run,
     join: async (role, file) => {
       const port = await findFreePort();
       const name = nameOf(role, members.filter((member) => member.role === role).length);

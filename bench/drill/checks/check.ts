@@ -13,6 +13,8 @@ export interface Evidence {
   readonly customers: readonly Customer[];
   /** When there was load. */
   readonly load: Period;
+  /** What was committed then was lost by a restore. */
+  readonly forgotten: readonly Period[];
   /** By how much the machine was slower than it is for one alone: what is promised in seconds may take so much longer. */
   readonly slowness: number;
   /** When create calls were answered 201, in milliseconds since 1970. */
@@ -34,6 +36,11 @@ export interface CheckResult {
 }
 
 export type Check = (evidence: Evidence) => Promise<CheckResult>;
+
+/** Whether what happened at a moment may have been lost by a restore. */
+export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: number | null): boolean {
+  return atMs !== null && forgotten.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs <= untilMs);
+}
 
 /** A check of which each row of a statement is a failure, in its column `failure`. */
 export function sqlCheck(promise: string, sql: string): Check {

@@ -3,7 +3,7 @@ import Joi from 'joi';
 import { ask } from '../client.ts';
 import { seconds } from '../faults/fault.ts';
 import type { MediaOrder } from '../load/media.ts';
-import { type Check, type CheckResult, type Evidence, sqlCheck } from './check.ts';
+import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
 import { mapAtOnce } from './map-at-once.ts';
 
 interface Task {
@@ -17,6 +17,7 @@ interface Job {
   readonly id: string;
   readonly key: string;
   readonly status: string;
+  readonly created_at: string;
   readonly ended_at: string | null;
 }
 
@@ -37,6 +38,7 @@ const jobsSchema = Joi.object<{ data: Job[] }>({
         id: Joi.string().required(),
         key: Joi.string().required(),
         status: Joi.string().required(),
+        created_at: Joi.string().required(),
         ended_at: Joi.string().allow(null).required(),
       }).unknown(true),
     )
@@ -46,6 +48,11 @@ const jobsSchema = Joi.object<{ data: Job[] }>({
 const ASKED_AT_ONCE = 8;
 /** The simulator lists no more at a time. */
 const MOST_JOBS = 2_000;
+
+/** Whether the task of an order may be gone, because the database was restored to a moment before. */
+function mayBeGone(evidence: Evidence, { answeredAtMs }: MediaOrder): boolean {
+  return isForgotten(evidence, answeredAtMs);
+}
 
 async function checkAnswers({ orders }: Evidence): Promise<CheckResult> {
   const unanswered = orders.filter(({ taskId }) => taskId === null);
@@ -69,9 +76,12 @@ async function checkFaults({ mediaAnswers, textAnswers }: Evidence): Promise<Che
   };
 }
 
-async function checkKeys({ orders, database }: Evidence): Promise<CheckResult> {
+async function checkKeys(evidence: Evidence): Promise<CheckResult> {
+  const { orders, database } = evidence;
   const answered = new Set(orders.flatMap(({ taskId }) => taskId ?? []));
   const rows = await database<{ id: string }>('tasks').select('id');
+  const ids = new Set(rows.map(({ id }) => id));
+  const missing = orders.filter(({ taskId }) => taskId !== null && !ids.has(taskId));
   const unknown = rows.filter(({ id }) => !answered.has(id));
   // A call that was never answered may have made its task.
   const unanswered = orders.filter(({ taskId }) => taskId === null).length;
@@ -80,17 +90,22 @@ async function checkKeys({ orders, database }: Evidence): Promise<CheckResult> {
     failures: [
       ...(unknown.length > unanswered ? unknown.map(({ id }) => `${id} was made, but no client was told`) : []),
       ...(answered.size < orders.length - unanswered ? ['two keys were answered with the same task'] : []),
-      ...(rows.length < answered.size ? ['a task that was answered with 201 is not in the database'] : []),
+      ...missing.flatMap((order) =>
+        mayBeGone(evidence, order) ? [] : [`${order.taskId} was answered with 201 and is not in the database`],
+      ),
     ],
   };
 }
 
 /** The tasks as the API shows them now: final, as they were seen before, with results that can be fetched. */
-async function checkTasks({ orders, stack }: Evidence): Promise<CheckResult> {
-  const failures = await mapAtOnce(ASKED_AT_ONCE, orders, async ({ taskId, customer, final }) => {
+async function checkTasks(evidence: Evidence): Promise<CheckResult> {
+  const { orders, stack } = evidence;
+  const failures = await mapAtOnce(ASKED_AT_ONCE, orders, async (order) => {
+    const { taskId, customer, final, isGone } = order;
     if (taskId === null) return [];
     const { status, text } = await ask(`${stack.apiUrls[0]}/v1/tasks/${taskId}`, { token: customer.apiKey });
-    if (status !== 200) return [`${taskId} answers ${status}`];
+    if (status === 404 && mayBeGone(evidence, order)) return [];
+    if (status !== 200 || isGone) return [`${taskId} answers ${status}${isGone ? ', and was gone for a while' : ''}`];
     const { data } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false });
     if (data.status !== 'succeeded' && data.status !== 'failed') return [`${taskId} is ${data.status}`];
     if (final !== null && final !== text) return [`${taskId} was final and has changed: ${final} became ${text}`];
@@ -161,8 +176,9 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
   const tasks = new Map(rows.map((row) => [row.id, row]));
   const rendered = new Map<string, string>();
   const failures = jobs.length === MOST_JOBS ? ['there are more jobs than the simulator lists'] : [];
-  for (const { id, key } of jobs) {
+  for (const { id, key, created_at } of jobs) {
     const task = tasks.get(key);
+    if (!task && isForgotten(evidence, Date.parse(created_at))) continue;
     if (!task) failures.push(`${id} was rendered for ${key}, which is no task`);
     else if (rendered.has(key)) failures.push(`${key} was rendered as ${rendered.get(key)} and as ${id}`);
     else if (task.provider_job_id !== null && task.provider_job_id !== id) {
@@ -201,7 +217,9 @@ async function checkCharges(evidence: Evidence): Promise<CheckResult> {
 }
 
 async function checkOrphans(evidence: Evidence): Promise<CheckResult> {
-  const open = (await listJobs(evidence)).filter(({ ended_at }) => ended_at === null);
+  const open = (await listJobs(evidence)).filter(
+    ({ ended_at, created_at }) => ended_at === null && !isForgotten(evidence, Date.parse(created_at)),
+  );
   return {
     promise: 'no job is rendering that nobody waits for',
     failures: open.map(({ id, key, status }) => `${id} of ${key} is ${status}`),

@@ -23,20 +23,32 @@ async function checkOpenWorkflows({ temporal }: Evidence): Promise<CheckResult> 
     await sleep(1_000);
     open = await listWorkflows(temporal, query);
   }
-  return { promise: 'no workflow is open', failures: open };
+  return { promise: 'no workflow is open', failures: open.map(({ words }) => words) };
 }
 
-async function checkFailedWorkflows({ temporal }: Evidence): Promise<CheckResult> {
+async function checkFailedWorkflows({ temporal, database, forgotten }: Evidence): Promise<CheckResult> {
+  const failed = await listWorkflows(temporal, `ExecutionStatus NOT IN ('Running', 'Completed')`);
+  const ids = failed.map(({ id }) => id);
+  const { rows } = await database.raw<{ rows: { id: string }[] }>(
+    'SELECT id FROM tasks WHERE id = ANY (:ids) UNION ALL SELECT id FROM deliveries WHERE id = ANY (:ids)',
+    { ids },
+  );
+  const known = new Set(rows.map(({ id }) => id));
   return {
-    promise: 'no workflow failed',
-    failures: await listWorkflows(temporal, `ExecutionStatus NOT IN ('Running', 'Completed')`),
+    promise: 'no workflow failed, but those of rows that a restore has lost',
+    failures: failed.filter(({ id }) => forgotten.length === 0 || known.has(id)).map(({ words }) => words),
   };
 }
 
-async function listWorkflows(temporal: Evidence['temporal'], query: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { workflowId, type, status } of temporal.workflow.list({ query })) {
-    found.push(`${type} ${workflowId} is ${status.name}`);
+interface FoundWorkflow {
+  readonly id: string;
+  readonly words: string;
+}
+
+async function listWorkflows(temporal: Evidence['temporal'], query: string): Promise<FoundWorkflow[]> {
+  const found: FoundWorkflow[] = [];
+  for await (const { workflowId: id, type, status } of temporal.workflow.list({ query })) {
+    found.push({ id, words: `${type} ${id} is ${status.name}` });
   }
   return found;
 }

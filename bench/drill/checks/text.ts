@@ -14,14 +14,15 @@ interface UsageRow {
 /** The longest pause between two attempts to write a settlement, and the attempt. */
 const LONGEST_SETTLING_MS = 15_000;
 
-async function checkWholeAnswers({ textAnswers, database, stack }: Evidence): Promise<CheckResult> {
+async function checkWholeAnswers(evidence: Evidence): Promise<CheckResult> {
+  const { textAnswers, database, stack } = evidence;
   const usage = await readUsage(database);
   const failures = textAnswers
     .filter(({ isWhole }) => isWhole)
     .flatMap((answer) => {
       const row = usage.get(answer.requestId);
       const isLost = row === undefined || row.outcome === 'abandoned';
-      if (isLost && couldNotBeWritten(answer, stack.members)) return [];
+      if (isLost && (couldNotBeWritten(answer, stack.members) || wasForgotten(evidence, answer))) return [];
       const wrong = whatIsWrong(answer, row);
       return wrong === null ? [] : [`${answer.requestId} of ${answer.process}: ${wrong}`];
     });
@@ -54,6 +55,11 @@ function couldNotBeWritten({ process, endedAtMs }: TextAnswer, members: readonly
   if (away.length === 0) return false;
   const backAtMs = Math.max(...away.map(({ untilMs }) => untilMs));
   return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs && fromMs <= backAtMs + LONGEST_SETTLING_MS);
+}
+
+/** It was charged in the time before a restore, of which the database knows nothing. */
+function wasForgotten({ forgotten }: Evidence, { endedAtMs }: TextAnswer): boolean {
+  return forgotten.some(({ fromMs, untilMs }) => fromMs - LONGEST_SETTLING_MS <= endedAtMs && endedAtMs <= untilMs);
 }
 
 async function checkFailures({ textAnswers, database }: Evidence): Promise<CheckResult> {

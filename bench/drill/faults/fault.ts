@@ -4,6 +4,7 @@ import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Scenario } from '../load/scenarios.ts';
 import type { Member } from '../../stack/member.ts';
 import type { Random } from '../random.ts';
+import type { Period } from '../../stack/period.ts';
 import type { Receiver } from '../receiver.ts';
 import type { Stores } from '../stores.ts';
 
@@ -13,6 +14,10 @@ export interface Stage {
   readonly stores: Pick<Stores, 'folder' | 'disk' | 's3'>;
   /** Of PostgreSQL itself, over no proxy. */
   readonly databaseUrl: string;
+  /** Where PostgreSQL and Temporal keep their state. */
+  readonly home: string;
+  /** The command `genway`, as an operator calls it. */
+  readonly genway: (...words: readonly string[]) => Promise<void>;
   readonly receiver: Pick<Receiver, 'paths' | 'hang'>;
   /** What new media tasks are to make their upstream do. */
   readonly upstreams: { scenarios: readonly Scenario[] };
@@ -20,6 +25,8 @@ export interface Stage {
   readonly struck: Set<string>;
   /** What should have been done about a fault, and was not; a line each. */
   readonly unheeded: string[];
+  /** What was committed then is lost: from a backup to its restore. */
+  readonly forgotten: Period[];
 }
 
 /** One kind of fault, as the plan and the command line name it. */
@@ -65,6 +72,17 @@ export async function strikeOne<Candidate extends Victim>(
     return await act(victim);
   } finally {
     struck.delete(victim.name);
+  }
+}
+
+/** As {@link strikeOne}, for all processes at once: waits until each of them is well. */
+export async function strikeAll({ members, struck }: Stage, act: () => Promise<string>): Promise<string> {
+  while (!members.every((member) => member.isUp() && !struck.has(member.name))) await sleep(PAUSE_MS);
+  for (const { name } of members) struck.add(name);
+  try {
+    return await act();
+  } finally {
+    for (const { name } of members) struck.delete(name);
   }
 }
 

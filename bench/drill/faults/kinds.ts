@@ -5,6 +5,7 @@ import { FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
 import { MONTHS } from './months.ts';
 import { CUT, DELAY, LOST, SILENCE } from './network.ts';
+import { RESTORE, WIPE } from './restores.ts';
 import { FULL, S3, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
@@ -26,6 +27,8 @@ export const FAULT_NAMES = [
   'store',
   'full',
   's3',
+  'restore',
+  'wipe',
   'downloads',
   'submissions',
   'webhooks',
@@ -49,6 +52,8 @@ export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   store: STORE,
   full: FULL,
   s3: S3,
+  restore: RESTORE,
+  wipe: WIPE,
   downloads: DOWNLOADS,
   submissions: SUBMISSIONS,
   webhooks: WEBHOOKS,

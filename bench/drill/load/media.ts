@@ -16,6 +16,10 @@ export interface MediaOrder {
   calls: number;
   /** Null until a call was answered 201. */
   taskId: string | null;
+  /** When the 201 had come, in milliseconds since 1970. */
+  answeredAtMs: number | null;
+  /** Whether the task was there no more when it was polled. */
+  isGone: boolean;
   /** Whether the 201 was that of an earlier call, given again. */
   isReplay: boolean;
   /** An answer after which there is no sense in trying again. */
@@ -91,6 +95,8 @@ export function startMediaLoad({
       ending,
       calls: 0,
       taskId: null,
+      answeredAtMs: null,
+      isGone: false,
       isReplay: false,
       refusal: null,
       final: null,
@@ -112,6 +118,7 @@ export function startMediaLoad({
       const answer = await ask(path, question);
       if (answer?.status === 201) {
         createdAtMs.push(answer.endedAtMs);
+        order.answeredAtMs = answer.endedAtMs;
         order.taskId = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data.id;
         order.isReplay = answer.headers['idempotent-replayed'] === 'true';
         return;
@@ -129,6 +136,10 @@ export function startMediaLoad({
     while (!patienceEnded.aborted) {
       await pause(POLL_MS * (0.5 + random.next()), patienceEnded);
       const answer = await ask(`/v1/tasks/${taskId}`, { token: order.customer.apiKey });
+      if (answer?.status === 404) {
+        order.isGone = true;
+        return;
+      }
       if (answer?.status !== 200) continue;
       const { status } = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data;
       if (status !== 'succeeded' && status !== 'failed') continue;

@@ -9,10 +9,13 @@ function stageWith(): Stage {
     members: [],
     stores: { folder: '', disk: null, s3: null },
     databaseUrl: '',
+    home: '',
+    genway: async () => {},
     receiver: { paths: () => [], hang: () => () => {} },
     upstreams: { scenarios: [] },
     struck: new Set(),
     unheeded: [],
+    forgotten: [],
   };
 }
 

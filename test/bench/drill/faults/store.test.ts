@@ -20,10 +20,13 @@ describe('the outage of the store in a drill', () => {
       members: [],
       stores: { folder: join(home, 'files'), disk: null, s3: null },
       databaseUrl: '',
+      home: '',
+      genway: async () => {},
       receiver: { paths: () => [], hang: () => () => {} },
       upstreams: { scenarios: [] },
       struck: new Set(),
       unheeded: [],
+      forgotten: [],
     };
   });
   afterEach(() => rm(home, { recursive: true, force: true }));

@@ -1,0 +1,77 @@
+/** PostgreSQL that is restored to an older moment, and Temporal that has lost everything, each with the repair of docs/operations.md. */
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import type { Member, Role } from '../../stack/member.ts';
+import { type FaultKind, seconds, type Stage, strikeAll, strikeOne } from './fault.ts';
+
+const run = promisify(execFile);
+
+const SERVING: readonly Role[] = ['api', 'text', 'worker'];
+
+/** What is committed in between is lost; what clients, receivers and upstreams know of it is not. */
+export const RESTORE: FaultKind = {
+  meaning: 'PostgreSQL is restored to a backup of some seconds before, and repaired as the manual says',
+  leastMs: 3_000,
+  mostMs: 10_000,
+  strike: (stage, _random, lastsMs) =>
+    strikeAll(stage, async () => {
+      const postgres = memberOf(stage, 'postgres');
+      const data = join(stage.home, 'postgres');
+      const backup = join(stage.home, 'backup');
+      const { fromMs } = await postgres.interrupt({ by: 'stop', meanwhile: () => copyFolder(data, backup) });
+      await sleep(lastsMs);
+      const serving = stage.members.filter(({ role }) => SERVING.includes(role));
+      await whileStopped(serving, async () => {
+        stage.forgotten.push({ fromMs, untilMs: Date.now() });
+        await postgres.interrupt({ by: 'stop', meanwhile: () => copyFolder(backup, data) });
+        await stage.genway('recover', '--terminate-unknown', '--no-files');
+      });
+      return `restored postgres to ${seconds(lastsMs)} before`;
+    }),
+};
+
+export const WIPE: FaultKind = {
+  meaning: 'Temporal loses all that it knows, and is repaired as the manual says',
+  leastMs: 0,
+  mostMs: 0,
+  strike: (stage, random) =>
+    strikeOne(stage, random, [memberOf(stage, 'temporal')], async (temporal) => {
+      const { fromMs, untilMs } = await temporal.interrupt({ by: 'kill', meanwhile: () => removeTemporal(stage.home) });
+      await stage.genway('recover', '--no-files');
+      return `emptied temporal; back after ${seconds(untilMs - fromMs)}`;
+    }),
+};
+
+function memberOf({ members }: Stage, role: Role): Member {
+  const member = members.find((one) => one.role === role);
+  if (member === undefined) throw new Error(`there is no ${role}`);
+  return member;
+}
+
+/** Does something when all of them have been stopped, and then starts them. */
+async function whileStopped(members: readonly Member[], work: () => Promise<void>): Promise<void> {
+  const allStopped = new AbortController();
+  const done = once(allStopped.signal, 'abort').then(work);
+  let left = members.length;
+  const meanwhile = (): Promise<void> => {
+    left -= 1;
+    if (left === 0) allStopped.abort();
+    return done;
+  };
+  await Promise.all(members.map((member) => member.interrupt({ by: 'stop', meanwhile })));
+}
+
+/** With its owner, whom PostgreSQL insists on. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await rm(to, { recursive: true, force: true });
+  await run('cp', ['-a', from, to]);
+}
+
+async function removeTemporal(home: string): Promise<void> {
+  const files = (await readdir(home)).filter((name) => name.startsWith('temporal.db'));
+  await Promise.all(files.map((name) => rm(join(home, name))));
+}
