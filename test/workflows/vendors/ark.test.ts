@@ -116,6 +116,40 @@ describe('a task at Ark', function () {
     const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
     expect(told).to.have.length(2);
     expect(told[0]).to.equal('Attempt 1: handed over to ark as dreamina-seedance-2-0-260128');
-    expect(told[1]).to.match(/^Attempt 1: accepted, learnt from exclusion; job text2video\|[\w-]+; it cost 0\.49 USD$/);
+    expect(told[1]).to.match(/^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; it cost 0\.2177434 USD$/);
+  });
+
+  describe('that is an image, which comes in the answer', () => {
+    const image = (directives = ''): Promise<VendorTask> =>
+      finishedVendorTask(stack, apiKey, { kind: 'image', model: 'seedream-4.5', directives });
+
+    it('is rendered, stored and charged', async () => {
+      const task = await image();
+      expect(task.status).to.equal('succeeded');
+      expect((await rendersOf(stack, task))[0]?.sent).to.include({ size: '2048x2048', watermark: false });
+      await expectBooks(task, 'settlement', 1);
+    });
+
+    it('is refunded when its answer is lost, and never asked for again', async () => {
+      const task = await image('drop_submit');
+      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+      await expectBooks(task, 'refund', 1);
+      expect(await attemptsOf(stack, task)).to.deep.equal(['ark: unknown, from nothing']);
+    });
+
+    it('is rendered once when its worker is killed while it is rendered', async () => {
+      const { id, mark } = await createVendorTask(stack, apiKey, {
+        kind: 'image',
+        model: 'seedream-4.5',
+        directives: 'render_ms=3000',
+      });
+      await taskWhen(stack, apiKey, id, 'processing');
+      await stack.worker.kill();
+      await stack.worker.start();
+      const task = { ...(await taskWhenFinal(stack, apiKey, id)), mark };
+      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+      expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
+      expect((await rendersOf(stack, task)).length).to.be.at.most(1);
+    });
   });
 });
