@@ -41,6 +41,7 @@ import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from '../temporal/workflow-access.ts';
 import type { RequestState } from './state.ts';
+import type { UpstreamControl } from './services/upstream-control.ts';
 import type { TextService } from './text/text-service.ts';
 
 export interface AppDependencies {
@@ -67,6 +68,7 @@ export interface AppDependencies {
   readonly metrics: Metrics;
   readonly tracing: Tracing;
   readonly text: TextService;
+  readonly upstreams: UpstreamControl;
   readonly settings: AppSettings;
 }
 
@@ -158,6 +160,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     guardedClient,
     log,
     text,
+    upstreams,
     settings,
   } = dependencies;
   const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
@@ -187,6 +190,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     metrics,
     gates,
     text,
+    upstreams,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     descriptions: createDescriptions(() => createOpenApiDocument(endpointsWith(settings), catalogue)),
     parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),

@@ -11,6 +11,7 @@ import {
 import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
+import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
 import { getBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
 import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
@@ -78,6 +79,9 @@ const ADMINISTRATION = [
   explainTask,
   listAllDeliveries,
   redeliverAny,
+  listUpstreams,
+  restUpstream,
+  resumeUpstream,
 ];
 const FINANCE = [
   listTransfers,

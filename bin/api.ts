@@ -21,7 +21,7 @@ const pings = [() => text.ping()];
 // From here on, new ids and timestamps follow the database's clock.
 await web.dependencies.clock.measure().catch(() => undefined);
 const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
-const app = createApp({ ...web.dependencies, pings, text: text.service });
+const app = createApp({ ...web.dependencies, pings, text: text.service, upstreams: text.upstreams });
 // Ends the process when it may not sell by its catalogue.
 void text.begin();
 const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);

@@ -16,6 +16,7 @@ import * as operatorActions from './migrations/0013-operator-actions.ts';
 import * as detachedMonths from './migrations/0014-detached-months.ts';
 import * as reconciliations from './migrations/0015-reconciliations.ts';
 import * as submissions from './migrations/0016-submissions.ts';
+import * as upstreamOrders from './migrations/0017-upstream-orders.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -35,6 +36,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0014-detached-months': detachedMonths,
   '0015-reconciliations': reconciliations,
   '0016-submissions': submissions,
+  '0017-upstream-orders': upstreamOrders,
 };
 
 /** Any number that no other advisory lock uses. */

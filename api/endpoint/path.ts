@@ -43,6 +43,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  upstream: { description: 'The name of an upstream in the configuration' },
   provider: { description: 'The name of the provider in the configuration' },
 };
 

@@ -15,6 +15,7 @@ import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { TextService } from '../text/text-service.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
+import type { UpstreamControl } from './upstream-control.ts';
 import type { Uploads } from './uploads.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
@@ -44,6 +45,7 @@ export interface ApiServices {
 
   readonly gates: Gates;
   readonly text: TextService;
+  readonly upstreams: UpstreamControl;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */

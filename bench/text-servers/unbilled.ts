@@ -19,7 +19,7 @@ const config = loadConfig();
 const log = createLog('text', config);
 const web = openWeb(config, log, NO_TRACING);
 const text = openText(config, web.dependencies, null, free);
-const app = createTextApp({ ...web.dependencies, text: text.service });
+const app = createTextApp({ ...web.dependencies, text: text.service, upstreams: text.upstreams });
 const server = await listen(app.callback(), config.host, config.text.port);
 
 stopOnSignal(log, config.shutdownGraceMs, async () => {

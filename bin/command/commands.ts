@@ -2,6 +2,7 @@
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import { addFinanceCommands } from './finance.ts';
+import { addUpstreamCommands } from './upstreams.ts';
 import { createReport, given, LIST_FILTERS, listOptions, type Options, query, type Terminal } from './report.ts';
 
 /** @param connect is called when a command runs, so that `--help` needs no running Genway */
@@ -20,6 +21,8 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
       );
     });
   addFinanceCommands(program, accounts, connect, report);
+
+  addUpstreamCommands(program, connect, report);
 
   const keys = program.command('keys').description('API keys');
   keyOptions(keys.command('create <account>').description('create a key, which is shown only once')).action(

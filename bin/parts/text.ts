@@ -4,15 +4,18 @@ import type { Logger } from 'pino';
 import type { WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
+import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { againIfLost } from '../../db/connections.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
+import { watchRests } from '../../telemetry/upstream-gauge.ts';
 import { openTextUpstreams } from './providers.ts';
 
 export interface Text {
   readonly service: TextService;
+  readonly upstreams: UpstreamControl;
   /**
    * Puts the process and its prices on record, however long the database is away; until then it is not ready.
    *
@@ -38,6 +41,8 @@ export function openText(
 ): Text {
   const { database, clock, catalogue, log, metrics, tracing } = dependencies;
   const upstreams = openTextUpstreams(config, observeUpstreams({ log, metrics, tracing }));
+  const control = startUpstreamControl({ database, catalogue, upstreams, log });
+  watchRests(metrics.registry, () => restsOf(control));
   const service = createTextService({
     catalogue,
     upstreams,
@@ -49,12 +54,14 @@ export function openText(
   });
   return {
     service,
+    upstreams: control,
     begin: () => beginToSell(billing, log),
     ping: async () => {
       await billing.ready();
       return billing.ping();
     },
     close: async () => {
+      control.stop();
       await service.idle();
       await billing.close();
       await upstreams.close();
@@ -72,6 +79,12 @@ async function beginToSell(billing: TextBillingService, log: Logger): Promise<vo
       await sleep(RETRY_MS, undefined, { ref: false });
     }
   }
+}
+
+function restsOf(control: UpstreamControl): { upstream: string; model: string; cause: string }[] {
+  return control
+    .list()
+    .flatMap(({ name: upstream, model, cause }) => (cause === null ? [] : [{ upstream, model, cause }]));
 }
 
 function openBilling(config: Config, { database, catalogue, log, metrics }: WebDependencies): TextBillingService {

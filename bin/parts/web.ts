@@ -23,8 +23,8 @@ import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
 
-/** The dependencies of the applications, except the text service. */
-export interface WebDependencies extends Omit<AppDependencies, 'text'> {
+/** The dependencies of the applications, except for what serves text. */
+export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstreams'> {
   readonly clock: DatabaseClock;
 }
 

@@ -2,11 +2,12 @@
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import { UPSTREAM_FAULTS, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { codeOf } from './answer.ts';
 import { attempt, type AnswerReader, type FailedAttempt, type PreparedRequest } from './attempt.ts';
-import { HealthBoard } from './health-board.ts';
+import { Closures, type Closure, type UpstreamOrder } from './closures.ts';
+import { HealthBoard, type WayReport } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint, type UpstreamEndpoint } from './upstream-endpoint.ts';
 import { lineForOperators, wordsForClient } from './vendor-words.ts';
@@ -41,9 +42,32 @@ export interface TextUpstreams {
    * @throws ServiceError what a client may read of the failures; what the functions of the call throw; the reason of its signal
    */
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
-  /** Forgets what was wrong with an upstream: somebody has seen to it. */
-  resume(name: string): void;
+  /** How each way of some routes stands, without those that nobody serves. */
+  list(routes: readonly UpstreamRoute[]): readonly WayState[];
+  /** Does what operators ordered, each order once. @param orders the newest of each upstream */
+  obey(orders: readonly UpstreamOrder[]): void;
   close(): Promise<void>;
+}
+
+/** Why a way rests: what is wrong with its upstream, or because an operator ordered it. */
+export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
+
+/** How one way to a model stands. */
+export interface WayState {
+  readonly name: string;
+  readonly format: WireFormatName;
+  /** The upstream's name for it. */
+  readonly model: string;
+  /** The last four characters of the key. */
+  readonly key: string;
+  /** `probing`: its rest is over, and one request finds out. */
+  readonly state: 'ok' | 'resting' | 'probing';
+  readonly cause: (typeof WAY_CAUSES)[number] | null;
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+  /** Since the process started. */
+  readonly requests: number;
+  readonly failures: number;
 }
 
 /** One attempt to have a request answered, when it has ended. */
@@ -94,6 +118,7 @@ export function createTextUpstreams(
   nowMs: () => number = Date.now,
 ): TextUpstreams {
   const board = new HealthBoard();
+  const closures = new Closures();
   const upstreams = new Map(settings.map((upstream) => [upstream.name, upstream]));
   const endpoints = openEndpoints(settings, silenceTimeoutMs, observer);
 
@@ -111,7 +136,7 @@ export function createTextUpstreams(
 
     call: async (call) => {
       const startedAtMs = nowMs();
-      const ways = orderWays(call.routes, keysOf, call.affinity);
+      const ways = closures.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
       const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
       for (;;) {
         const step = nextStep(call, walk, nowMs);
@@ -134,7 +159,23 @@ export function createTextUpstreams(
       }
     },
 
-    resume: (name) => board.reset(name),
+    list: (routes) => {
+      const ways = new Map(
+        routes.flatMap((route) =>
+          keysOf(route).map((key) => [
+            JSON.stringify([route.provider, route.format, route.model, key]),
+            { route, key },
+          ]),
+        ),
+      );
+      return [...ways.values()].map((way) =>
+        stateOf(way, board.of(way).report(nowMs()), closures.of(way.route.provider, nowMs())),
+      );
+    },
+
+    obey: (orders) => {
+      for (const upstream of closures.obey(orders)) board.reset(upstream);
+    },
 
     close: async () => {
       await Promise.all([...endpoints.values()].map((endpoint) => endpoint.close()));
@@ -186,6 +227,21 @@ function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>
   return null;
 }
 
+function stateOf(
+  { route: { provider, format, model }, key }: Way,
+  report: WayReport,
+  closure: Closure | null,
+): WayState {
+  const rest =
+    closure === null ? report : { ...report, ...closure, state: 'resting' as const, cause: 'operator' as const };
+  return { name: provider, format, model, key: shownKey(key), ...rest };
+}
+
+/** Enough of a key to tell it from the others. */
+function shownKey(key: string): string {
+  return key.slice(-SHOWN_KEY_CHARACTERS);
+}
+
 function decisionOn(
   failure: FailedAttempt | null,
   hasNext: boolean,
@@ -211,7 +267,7 @@ function describe(
     upstream: provider,
     format,
     model,
-    key: key.slice(-SHOWN_KEY_CHARACTERS),
+    key: shownKey(key),
     status: answer?.upstreamStatus ?? null,
     fault: failure?.fault ?? null,
     told: lineForOperators(answer?.told ?? '', secrets),

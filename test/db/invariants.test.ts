@@ -1055,6 +1055,35 @@ describe('the rules of the database', () => {
     });
   });
 
+  describe('orders to upstreams', () => {
+    const order = { upstream: 'studio', kind: 'resume', author: 'Ada', reason: 'a test' };
+    const insertOrder = (changes: Row): PromiseLike<unknown> => insert('upstream_orders', { ...order, ...changes });
+
+    refuses('an order to nobody', 'upstream_orders_upstream_check', () => insertOrder({ upstream: '' }));
+    refuses('an unknown order', 'upstream_orders_kind_check', () => insertOrder({ kind: 'hurry' }));
+    refuses('an order of nobody', 'upstream_orders_author_check', () => insertOrder({ author: '' }));
+    refuses('an order for no reason', 'upstream_orders_reason_check', () => insertOrder({ reason: '' }));
+    refuses(
+      'a rest without an end, and an end of no rest',
+      'upstream_orders_rests_end',
+      () => insertOrder({ kind: 'rest' }),
+      () => insertOrder({ until: new Date() }),
+    );
+    refuses('an order twice', 'upstream_orders_pkey', () =>
+      statement(
+        `INSERT INTO upstream_orders (id, upstream, kind, author, reason) OVERRIDING SYSTEM VALUE
+         SELECT 1, 'studio', 'resume', 'Ada', 'a test' FROM generate_series(1, 2)`,
+      ),
+    );
+    refuses('to change an order', 'upstream_orders_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('upstream_orders').insert(order);
+        await transaction('upstream_orders').update({ reason: 'another' });
+      }),
+    );
+    refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());

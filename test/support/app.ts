@@ -12,6 +12,8 @@ import { insertApiKey, type KeySettings } from '../../db/queries/api-keys.ts';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { newId } from '../../domain/ids.ts';
+import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
+import { startUpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createLocalStorage } from '../../storage/local.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
@@ -32,6 +34,8 @@ export interface TestAppOptions {
   readonly routeDatabase?: (url: string) => Promise<string>;
   /** Instead of one of its own, which its address serves. */
   readonly storage?: AppDependencies['storage'];
+  /** Nobody generates text without. */
+  readonly textUpstreams?: readonly TextUpstreamSettings[];
 }
 
 /** The common error envelope. */
@@ -75,7 +79,7 @@ const ROUTED_CONNECTIONS = 4;
 
 export async function startTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const testDatabase = await createTestDatabase();
-  const { settings = {}, routeDatabase, ...given } = options;
+  const { settings = {}, routeDatabase, textUpstreams = [], ...given } = options;
   const routed = routeDatabase && createDatabase(await routeDatabase(testDatabase.url), ROUTED_CONNECTIONS);
   const database = routed ?? testDatabase.database;
   const allowPrivateAddresses = options.settings?.allowPrivateAddresses ?? false;
@@ -88,8 +92,12 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
   const metrics = createMetrics();
   const logger = pino({ level: 'trace' }, { write: (line) => void (log += line) });
   const billing = createTextBilling({ database, databaseUrl: testDatabase.url, catalogue, log: logger, metrics });
-  // Nobody generates text here.
-  const upstreams = createTextUpstreams([], 1_000, observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }));
+  const upstreams = createTextUpstreams(
+    textUpstreams,
+    1_000,
+    observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
+  );
+  const control = startUpstreamControl({ database, catalogue, upstreams, log: logger });
   const dependencies = testDependencies({
     database,
     catalogue,
@@ -98,6 +106,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     metrics,
     log: logger,
     text: testTextService(database, { catalogue, billing, upstreams, log: logger }),
+    upstreams: control,
     ...given,
     settings: { allowPrivateAddresses, filesFolder, ...settings },
   });
@@ -122,8 +131,10 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     startText: () => start(createTextApp(dependencies)),
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop(0)));
+      control.stop();
       await guardedClient.close();
       await billing.close();
+      await upstreams.close();
       await routed?.destroy();
       await testDatabase.drop();
       await rm(filesFolder, { recursive: true, force: true });

@@ -24,6 +24,8 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   readEnding: async () => null,
   cancel: async () => false,
 };
+/** No model of a text has an upstream that operators could see to. */
+const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async () => {}, stop: () => {} };
 const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 
 const SETTINGS: AppSettings = {
@@ -61,6 +63,7 @@ export function testDependencies({ database, settings = {}, ...given }: GivenDep
     startReconciliation: async () => {},
     metrics: createMetrics(),
     tracing: NO_TRACING,
+    upstreams: NO_UPSTREAMS,
     ...given,
     settings: { ...SETTINGS, ...settings },
   };

@@ -1,4 +1,5 @@
 /** The text endpoints in this process, over real sockets, with a real database behind the gate and the simulator as upstream. */
+import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import pino from 'pino';
 import type { TextBilling, TextCharge, TextOutcome } from '../../db/text-money/billing.ts';
@@ -167,7 +168,10 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
       const { path, body } = ASK[format](model, prompt, stream);
       return post(path, body, postOptions);
     },
-    resumeUpstreams: () => settings.forEach(({ name }) => upstreams.resume(name)),
+    resumeUpstreams: () =>
+      upstreams.obey(
+        settings.map(({ name: upstream }) => ({ id: randomUUID(), upstream, createdAt: new Date(), until: null })),
+      ),
     idle: () => service.idle(),
     stop: async () => {
       service.stop(0);

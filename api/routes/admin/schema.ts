@@ -104,6 +104,28 @@ export const operatorActionSchema = Joi.object<OperatorActionBody>({
   author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
 });
 
+export interface ResumeUpstreamBody {
+  readonly reason?: string;
+  readonly author?: string;
+}
+
+export interface RestUpstreamBody extends OperatorActionBody {
+  readonly seconds: number;
+}
+
+const A_MONTH_SECONDS = 30 * 86_400;
+
+export const restUpstreamSchema = Joi.object<RestUpstreamBody>({
+  seconds: Joi.number().integer().min(1).max(A_MONTH_SECONDS).required().description('For how long'),
+  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept with the order'),
+  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+});
+
+export const resumeUpstreamSchema = Joi.object<ResumeUpstreamBody>({
+  reason: freeText({ min: 1, max: 1000 }).description('Why; kept with the order'),
+  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+});
+
 export interface KeyBody {
   readonly name?: string;
   readonly usage_limit_usd?: string | number | null;

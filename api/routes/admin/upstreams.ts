@@ -1,0 +1,144 @@
+/** Upstreams: how they stand, and taking them out of service and back. */
+import type { Database } from '../../../db/database.ts';
+import { recordUpstreamOrder, type UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { nullable } from '../../../domain/json-schema.ts';
+import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
+import { WAY_CAUSES, type WayState } from '../../../providers/text/text-upstreams.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import {
+  arrayOf,
+  component,
+  count,
+  exactly,
+  fieldsOf,
+  isoTime,
+  object,
+  oneOfTexts,
+  text,
+} from '../../openapi/json-schema.ts';
+import type { UpstreamControl } from '../../services/upstream-control.ts';
+import { restUpstreamSchema, resumeUpstreamSchema } from './schema.ts';
+
+const UpstreamSchema = component(
+  'Upstream',
+  object(
+    fieldsOf<ReturnType<typeof presentWay>>({
+      name: text('As routes of the catalogue call it'),
+      kind: exactly('text'),
+      format: oneOfTexts(WIRE_FORMAT_NAMES, 'The wire format that it is spoken to in'),
+      model: text('Its name for the model'),
+      key: nullable(text('The last four characters of the key')),
+      state: oneOfTexts(['ok', 'resting', 'probing'], '`probing`: its rest is over, and one request finds out'),
+      cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it rests')),
+      since: nullable(isoTime('Since when it rests')),
+      until: nullable(isoTime('Until when it rests')),
+      requests: count('Requests since the process started'),
+      failures: count('Those among them that the upstream failed'),
+    }),
+  ),
+);
+
+const UpstreamOrderSchema = component(
+  'UpstreamOrder',
+  object(
+    fieldsOf<ReturnType<typeof presentOrder>>({
+      object: exactly('upstream_order'),
+      upstream: text('The name of the upstream'),
+      kind: oneOfTexts(['rest', 'resume']),
+      until: nullable(isoTime('Until when it rests')),
+      author: text('Who'),
+      reason: text('Why'),
+      created_at: isoTime('When it was ordered'),
+    }),
+  ),
+);
+
+export const listUpstreams = endpoint({
+  id: 'listUpstreams',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/upstreams',
+  access: 'admin',
+  summary: 'See how upstreams stand',
+  description: 'One line for each model of an upstream and each of its keys, as the process knows them that answers.',
+  answers: { 200: dataOf(arrayOf(UpstreamSchema), 'The upstreams') },
+  handle: async (_call, { upstreams }) => ({ data: upstreams.list().map(presentWay) }),
+});
+
+export const restUpstream = endpoint({
+  id: 'restUpstream',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/upstreams/{upstream}/rest',
+  access: 'admin',
+  summary: 'Take an upstream out of service for a while',
+  description:
+    'In all processes, within seconds. Requests under way go on. It is not asked at all, even when no other is left.',
+  body: jsonBody('RestUpstream', restUpstreamSchema),
+  answers: { 200: dataOf(UpstreamOrderSchema, 'It rests') },
+  refusals: ['not_found'],
+  handle: ({ params, body: { seconds, ...by } }, services) => order(services, params.upstream, seconds, by),
+});
+
+export const resumeUpstream = endpoint({
+  id: 'resumeUpstream',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/upstreams/{upstream}/resume',
+  access: 'admin',
+  summary: 'Take an upstream back into service',
+  description: 'In all processes, within seconds. What was wrong with it is forgotten, too.',
+  body: optionalJsonBody('ResumeUpstream', resumeUpstreamSchema),
+  answers: { 200: dataOf(UpstreamOrderSchema, 'It is asked again') },
+  refusals: ['not_found'],
+  handle: ({ params, body }, services) => order(services, params.upstream, null, body),
+});
+
+async function order(
+  { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
+  upstream: string,
+  restSeconds: number | null,
+  { author = 'admin', reason = 'not given' }: { readonly author?: string; readonly reason?: string },
+) {
+  if (!upstreams.list().some(({ name }) => name === upstream)) {
+    throw new ServiceError('not_found', 'There is no such upstream of a model. GET /admin/v1/upstreams lists them.');
+  }
+  const recorded = await recordUpstreamOrder(database, { upstream, restSeconds, author, reason });
+  await upstreams.obey();
+  return { data: presentOrder(recorded) };
+}
+
+function presentWay({ sinceMs, untilMs, ...way }: WayState) {
+  return {
+    name: way.name,
+    kind: 'text',
+    format: way.format,
+    model: way.model,
+    key: way.key,
+    state: way.state,
+    cause: way.cause,
+    since: isoOf(sinceMs),
+    until: isoOf(untilMs),
+    requests: way.requests,
+    failures: way.failures,
+  };
+}
+
+function presentOrder({ upstream, until, author, reason, createdAt }: UpstreamOrder) {
+  return {
+    object: 'upstream_order',
+    upstream,
+    kind: until === null ? 'resume' : 'rest',
+    until: until?.toISOString() ?? null,
+    author,
+    reason,
+    created_at: createdAt.toISOString(),
+  };
+}
+
+function isoOf(atMs: number | null): string | null {
+  return atMs === null ? null : new Date(atMs).toISOString();
+}

@@ -1,0 +1,159 @@
+import { expect } from 'chai';
+import { startUpstreamControl } from '../../../../api/services/upstream-control.ts';
+import { loadCatalogue } from '../../../../catalogue/load.ts';
+import { baseUrlsAt } from '../../../../providers/text/settings.ts';
+import pino from 'pino';
+import { createTextUpstreams } from '../../../../providers/text/text-upstreams.ts';
+import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
+import { connectGenway, field, type Genway } from '../../../support/genway.ts';
+import { call } from '../../../support/stack.ts';
+import { type Receiver, startReceiver } from '../../../support/receiver.ts';
+import { eventually } from '../../../support/text.ts';
+
+const MODEL = 'textc-M3';
+
+interface Row {
+  readonly name: string;
+  readonly kind: string;
+  readonly format: string;
+  readonly model: string;
+  readonly key: string;
+  readonly state: string;
+  readonly cause: string | null;
+  readonly since: string | null;
+  readonly until: string | null;
+  readonly requests: number;
+  readonly failures: number;
+}
+
+describe('api/routes/admin/upstreams', () => {
+  let app: TestApp;
+  let genway: Genway;
+  let upstream: Receiver;
+  let status = 200;
+  let apiKey = '';
+
+  before(async () => {
+    upstream = await startReceiver((_request, response) => {
+      response.writeHead(status).end('{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}');
+    });
+    app = await startTestApp({
+      textUpstreams: [
+        { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt(upstream.url) },
+      ],
+    });
+    ({ apiKey } = await app.createAccount({ fundedUsd: 100 }));
+    genway = await connectGenway(app);
+  });
+
+  beforeEach(async () => {
+    status = 200;
+    await order('simulator', 'resume', {});
+  });
+
+  after(async () => {
+    await app.stop();
+    await upstream.close();
+  });
+
+  async function ask(): Promise<Response> {
+    return fetch(`${app.baseUrl}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model: MODEL, messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+  }
+
+  async function rows(): Promise<readonly Row[]> {
+    const url = `${app.baseUrl}/admin/v1/upstreams`;
+    const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });
+    return body.data.filter(({ model }) => model === MODEL);
+  }
+
+  function order(name: string, kind: 'rest' | 'resume', body: object) {
+    const url = `${app.baseUrl}/admin/v1/upstreams/${name}/${kind}`;
+    return call<ErrorBody & { data: Record<string, unknown> }>(url, { key: app.adminToken, body });
+  }
+
+  it('shows each way to a model: its key by four characters, how it stands, and what it was asked', async () => {
+    const [one, two, ...others] = await rows();
+    expect(others).to.deep.equal([]);
+    expect([one?.key, two?.key]).to.deep.equal(['1111', '2222']);
+    expect(one).to.deep.include({ name: 'simulator', kind: 'text', format: 'chat-completions', model: MODEL });
+    expect(one).to.deep.include({ state: 'ok', cause: null, since: null, until: null });
+
+    status = 401;
+    expect((await ask()).status).to.equal(503);
+    for (const row of await rows()) {
+      expect(row).to.deep.include({ state: 'resting', cause: 'key_refused', requests: 1, failures: 1 });
+      expect(Date.parse(row.until ?? '') - Date.parse(row.since ?? '')).to.be.within(8_000, 10_000);
+    }
+  });
+
+  it('takes an upstream out of service, so that nobody asks it, and back', async () => {
+    const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
+    expect(rested.status).to.equal(200);
+    expect(rested.body.data).to.include({ upstream: 'simulator', kind: 'rest', author: 'Ada', reason: 'maintenance' });
+    expect((await rows())[0]).to.deep.include({ state: 'resting', cause: 'operator' });
+    const before = (await rows())[0]?.requests;
+    const refused = await ask();
+    expect(refused.status).to.equal(503);
+    expect(Number(refused.headers.get('retry-after'))).to.be.within(595, 600);
+    expect((await rows())[0]?.requests).to.equal(before);
+
+    expect((await order('simulator', 'resume', {})).body.data).to.include({ kind: 'resume', until: null });
+    expect((await ask()).status).to.equal(200);
+  });
+
+  it('forgets what was wrong with an upstream when it is taken back', async () => {
+    status = 402;
+    await ask();
+    expect((await rows())[0]?.state).to.equal('resting');
+    await order('simulator', 'resume', { reason: 'paid' });
+    expect((await rows())[0]).to.deep.include({ state: 'ok', cause: null });
+  });
+
+  it('holds in every process, also in those that start later', async () => {
+    const catalogue = loadCatalogue();
+    const upstreams = createTextUpstreams(
+      [{ name: 'simulator', apiKeys: ['k'], baseUrls: baseUrlsAt(upstream.url) }],
+      1_000,
+      { traced: (_name, dispatcher) => dispatcher, answered: () => {}, attempted: () => {} },
+    );
+    const log = pino({ level: 'silent' });
+    await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
+    const other = startUpstreamControl({ database: app.database, catalogue, upstreams, log, pauseMs: 5 });
+    await eventually(() => other.list().every(({ cause }) => cause === 'operator'));
+    await order('simulator', 'resume', {});
+    await eventually(() => other.list().every(({ state }) => state === 'ok'));
+    other.stop();
+    await upstreams.close();
+  });
+
+  it('refuses names that no model has a route to, and rests without end or reason', async () => {
+    expect((await order('nobody', 'rest', { seconds: 1, reason: 'x' })).status).to.equal(404);
+    expect((await order('nobody', 'resume', {})).status).to.equal(404);
+    for (const body of [
+      { seconds: 0, reason: 'x' },
+      { seconds: 10 ** 9, reason: 'x' },
+      { seconds: 5 },
+      { reason: 'x' },
+    ]) {
+      expect((await order('simulator', 'rest', body)).status).to.equal(400);
+    }
+    expect((await rows())[0]?.state).to.equal('ok');
+  });
+
+  it('does the same by the command', async () => {
+    expect(await genway('upstreams')).to.match(new RegExp(`simulator +chat-completions +${MODEL} +1111 +ok`));
+    expect(field(await genway('upstreams', 'rest', 'simulator', '--seconds', '60', '--reason', 'x'), 'kind')).to.equal(
+      'rest',
+    );
+    expect(await genway('upstreams', 'list')).to.match(/resting +operator/);
+    expect(field(await genway('upstreams', 'resume', 'simulator', '--author', 'Ada'), 'author')).to.equal('Ada');
+    expect(await genway('upstreams', 'list')).to.not.contain('operator');
+    expect(await genway('upstreams', 'rest', 'nobody', '--seconds', '60', '--reason', 'x')).to.contain(
+      'no such upstream',
+    );
+  });
+});

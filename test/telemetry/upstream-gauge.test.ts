@@ -1,0 +1,17 @@
+import { expect } from 'chai';
+import { Registry } from 'prom-client';
+import { watchRests } from '../../telemetry/upstream-gauge.ts';
+
+describe('the gauge of upstreams that rest', () => {
+  it('counts the ways that do, and forgets those that are back', async () => {
+    const registry = new Registry();
+    const rest = { upstream: 'studio', model: 'm', cause: 'failed' };
+    let rests = [rest, rest, { ...rest, cause: 'operator' }];
+    watchRests(registry, () => rests);
+    expect(await registry.metrics())
+      .to.contain('genway_text_upstream_resting{upstream="studio",model="m",cause="failed"} 2')
+      .and.contain('genway_text_upstream_resting{upstream="studio",model="m",cause="operator"} 1');
+    rests = [];
+    expect(await registry.metrics()).to.not.contain('studio');
+  });
+});
