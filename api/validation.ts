@@ -7,7 +7,7 @@ import Joi from 'joi';
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
-/** What each kind of fault is called, where its schema does not say otherwise: specification section 4.2. */
+/** What each kind of fault is called, where its schema does not say otherwise: contract 4.2. */
 const SENTENCES = {
   'any.required': '{{#label}} is required',
   'string.base': '{{#label}} must be a string',

@@ -96,7 +96,7 @@ interface FileToStore {
 }
 
 /**
- * A video model makes one video (specification section 2.2): what else the upstream offers beside it, such as a still or
+ * A video model makes one video (contract 2.2): what else the upstream offers beside it, such as a still or
  * another take, is not fetched. Pictures are all the client's.
  */
 function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly ResultFile[] {

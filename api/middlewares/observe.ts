@@ -6,7 +6,7 @@ import type { AppContext } from '../state.ts';
 
 /** Asked every few seconds by machines; their lines would hide the others. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
-/** What the specification's clients use; anything else shares a label. */
+/** The methods that clients use; any other shares a label. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**

@@ -1,4 +1,4 @@
-/** What the text formats answer: specification sections 4.8 and 7.1. Answers that are forwarded may hold more. */
+/** What the text formats answer: contract 4.8 and 7.1. Answers that are forwarded may hold more. */
 import { ERRORS } from '../../domain/errors.ts';
 import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';

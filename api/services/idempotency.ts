@@ -1,4 +1,4 @@
-/** The `Idempotency-Key` of create calls: specification section 4.1. */
+/** The `Idempotency-Key` of create calls: contract 4.1. */
 import { createHash } from 'node:crypto';
 import { againIfLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';

@@ -1,4 +1,4 @@
-/** The check of image links at creation: specification section 4.3. */
+/** The check of image links at creation: contract 4.3. */
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { badRequest } from '../../domain/errors.ts';

@@ -1,4 +1,4 @@
-/** What a text request goes through before its model is called: specification sections 4.8, 5 and 8. */
+/** What a text request goes through before its model is called: contract 4.8, 5 and 8. */
 import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';

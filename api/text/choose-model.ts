@@ -7,7 +7,7 @@ import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 
-/** Fields that only some families take on the responses format: specification section 4.8.2. */
+/** Fields that only some families take on the responses format: contract 4.8.2. */
 const FIELDS_OF_SOME = ['reasoning', 'text'];
 /** How each format calls the effort of reasoning. */
 const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {

@@ -18,7 +18,7 @@ export interface TextServices {
 }
 
 export interface TextSettings {
-  /** After this long a request that does not stream is cut off; null: never (specification section 8). */
+  /** After this long a request that does not stream is cut off; null: never (contract 8). */
   readonly cutoffMs: number | null;
   /** A stream that is silent for this long is sent something that clients skip, where the format has such a thing. */
   readonly keepAliveMs: number;

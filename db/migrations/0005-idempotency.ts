@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * Idempotency keys of create calls (specification section 4.1). A row is a claim while `completed_at` is null: it belongs to
+ * Idempotency keys of create calls (contract 4.1). A row is a claim while `completed_at` is null: it belongs to
  * the holder of `claim_token` until `lease_until`, after which another request may take it over. Completed rows hold the
  * first response, encrypted, and are valid until `expires_at`.
  */

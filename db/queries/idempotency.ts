@@ -1,4 +1,4 @@
-/** Claims on idempotency keys: specification section 4.1. Completing a claim belongs to the transaction that it protects. */
+/** Claims on idempotency keys: contract 4.1. Completing a claim belongs to the transaction that it protects. */
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';

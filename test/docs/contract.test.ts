@@ -11,6 +11,9 @@ const catalogue = loadCatalogue();
 
 /** One section, or several: `contract 2.1`, `contract 2.4, 4.7 and 6`, `contract 4.1 to 4.3`. */
 const CITATION = /\bcontract (\d[\d.]*\d|\d)((?:(?:, | and | to )\d(?:[\d.]*\d)?)*)/gi;
+/** The older form, written so that this file does not contain it. */
+const OLD_CITATION = /specification[ ]section/i;
+
 interface Source {
   readonly file: string;
   /** Its words, with line breaks and the marks of comments taken out. */
@@ -70,6 +73,11 @@ describe('docs/contract.md', () => {
       citedIn(text).flatMap((number) => (sections.has(number) ? [] : [`${file} cites contract ${number}`])),
     );
     expect(unknown).to.deep.equal([]);
+  });
+
+  it('is cited in one form only', () => {
+    const offenders = sources.filter(({ text }) => OLD_CITATION.test(text));
+    expect(offenders.map(({ file }) => file)).to.deep.equal([]);
   });
 
   it('is cited by the code', () => {

@@ -1,4 +1,4 @@
-/** The body of `POST /v1/images/tasks`: specification section 4.3. */
+/** The body of `POST /v1/images/tasks`: contract 4.3. */
 import Joi from 'joi';
 import type { Catalogue, ImageModel } from '../../../catalogue/types.ts';
 import {

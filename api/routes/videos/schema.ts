@@ -1,4 +1,4 @@
-/** The body of `POST /v1/videos/tasks`: specification section 4.2. */
+/** The body of `POST /v1/videos/tasks`: contract 4.2. */
 import Joi from 'joi';
 import type { Catalogue, VideoModel } from '../../../catalogue/types.ts';
 import { priceVideo } from '../../../domain/pricing.ts';

@@ -156,7 +156,7 @@ describe('chat completions upstream', () => {
     expect(error.message).to.contain('context window').and.not.contain('sk-1');
   });
 
-  it('answers each status of an upstream with a code of the specification', () => {
+  it('answers each status of an upstream with a code of the contract', () => {
     const codes = [400, 401, 403, 404, 408, 429, 500, 502, 503, 504, 529].map(
       (status) => upstream.parseError(status, null, 7).code,
     );
