@@ -95,7 +95,7 @@ function assertFitsProtocol(entry: MediaEntry): MediaEntry {
   return entry;
 }
 
-const schema = Joi.object<UpstreamsFile>({
+export const upstreamsSchema = Joi.object<UpstreamsFile>({
   media: Joi.array().items(mediaUpstream).unique('name').default([]),
   text: Joi.array().items(textUpstreamSchema).unique('name').default([]),
 }).required();
@@ -110,7 +110,10 @@ export class UpstreamsError extends OperatorError {
  * @throws UpstreamsError when the file cannot be read or is wrong
  */
 export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
-  const { error, value } = schema.validate(readDocument(path, readVariable), { convert: false, abortEarly: false });
+  const { error, value } = upstreamsSchema.validate(readDocument(path, readVariable), {
+    convert: false,
+    abortEarly: false,
+  });
   if (error) {
     throw new UpstreamsError([`${path} is wrong:`, ...error.details.map(({ message }) => message)].join('\n  '));
   }
