@@ -40,7 +40,7 @@ const WORDS = 'Of all the things that a gateway has to count, tokens are the one
 describe('the most tokens of a text', () => {
   it('are no fewer than the vocabularies of the day make of random characters of one alphabet', () => {
     const alphabet = constantFrom(...ALPHABETS);
-    const seed = integer({ min: 1, max: 2 ** 31 - 1 });
+    const seed = integer({ min: 1, max: 2 ** 31 - 2 });
     assert(
       property(tuple(alphabet, seed), ([range, start]) => {
         const text = randomText(range, start, 600);
