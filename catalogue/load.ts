@@ -17,7 +17,7 @@ import { IMAGE_TIERS } from '../domain/image-size.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
 import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
 import { toTextPricing } from './text-pricing.ts';
-import type { Catalogue, ImageModel, TextModel, TextRoute, VideoModel } from './types.ts';
+import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
 /** The catalogue file is invalid: the message names the file and the path of each field to correct. */
 export class CatalogueError extends OperatorError {
@@ -94,14 +94,7 @@ function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Cata
 function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>): VideoModel {
   return {
     kind: 'video',
-    id: entry.id,
-    capabilityVersion: entry.capability_version,
-    routes: toRoutes(entry),
-    resultCheck: entry.result_check,
-    images: entry.images,
-    aspectRatios: entry.aspect_ratios,
-    defaultAspectRatio: entry.default_aspect_ratio,
-    unsupportedFields,
+    ...toMediaModel(entry, unsupportedFields),
     promptCharacters: entry.prompt_characters,
     maxReferenceVideos: entry.max_reference_videos,
     maxReferenceAudios: entry.max_reference_audios,
@@ -117,6 +110,17 @@ function toVideoModel(entry: VideoEntry, unsupportedFields: ReadonlySet<string>)
 function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>): ImageModel {
   return {
     kind: 'image',
+    ...toMediaModel(entry, unsupportedFields),
+    backgrounds: entry.backgrounds,
+    defaultBackground: entry.default_background,
+    pricePerTier: toTierPrices(entry.usd_per_image),
+    defaultResolution: entry.default_resolution,
+  };
+}
+
+/** What videos and images have in common. */
+function toMediaModel(entry: VideoEntry | ImageEntry, unsupportedFields: ReadonlySet<string>): MediaModelBase {
+  return {
     id: entry.id,
     capabilityVersion: entry.capability_version,
     routes: toRoutes(entry),
@@ -125,10 +129,6 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
     aspectRatios: entry.aspect_ratios,
     defaultAspectRatio: entry.default_aspect_ratio,
     unsupportedFields,
-    backgrounds: entry.backgrounds,
-    defaultBackground: entry.default_background,
-    pricePerTier: toTierPrices(entry.usd_per_image),
-    defaultResolution: entry.default_resolution,
   };
 }
 

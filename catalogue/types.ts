@@ -19,7 +19,7 @@ export interface Catalogue {
   readonly claudeStylePrefixes: readonly string[];
 }
 
-interface MediaModelBase {
+export interface MediaModelBase {
   readonly id: string;
   /** Version of the model's contract, shown on its tasks; null when it has none. */
   readonly capabilityVersion: number | null;

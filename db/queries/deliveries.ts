@@ -2,6 +2,7 @@
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
@@ -37,17 +38,13 @@ export interface Delivery {
   readonly completedAt: Date | null;
 }
 
-export interface DeliveryFilter {
+export interface DeliveryFilter extends Period {
   /** Absent only for operators. */
   readonly accountId?: string | undefined;
   readonly endpointId?: string | undefined;
   readonly deliveryId?: string | undefined;
   readonly taskId?: string | undefined;
   readonly status?: DeliveryStatus | undefined;
-  /** Earliest creation, inclusive. */
-  readonly from?: Date | undefined;
-  /** Latest creation, exclusive. */
-  readonly to?: Date | undefined;
 }
 
 interface DeliveryRow {
@@ -259,8 +256,7 @@ function deliveriesOf(database: Database, filter: DeliveryFilter) {
   if (filter.deliveryId !== undefined) void query.where('deliveries.id', filter.deliveryId);
   if (filter.taskId !== undefined) void query.where('deliveries.task_id', filter.taskId);
   if (filter.status !== undefined) void query.where('deliveries.status', filter.status);
-  if (filter.from) void query.where('deliveries.created_at', '>=', filter.from);
-  if (filter.to) void query.where('deliveries.created_at', '<', filter.to);
+  createdIn(query, filter, 'deliveries.created_at');
   return query;
 }
 

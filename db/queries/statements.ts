@@ -1,6 +1,7 @@
 /** What finance reads: daily statements, and the refunds of all accounts. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
 import { CHANGE } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
 
@@ -107,12 +108,8 @@ interface RefundRow {
   request_id: string | null;
 }
 
-export interface RefundFilter {
+export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;
-  /** Inclusive. */
-  readonly from?: Date | undefined;
-  /** Exclusive. */
-  readonly to?: Date | undefined;
 }
 
 /** All refunds, newest first; read as they are taken. */
@@ -125,16 +122,14 @@ export async function listRefunds(
   database: Database,
   {
     accountId,
-    from,
-    to,
     before,
     limit,
+    ...period
   }: RefundFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly Refund[]> {
   const refunds = database('transfers').where('kind', 'refund').orderBy('id', 'desc').limit(limit);
   if (accountId !== undefined) void refunds.where('account_id', accountId);
-  if (from) void refunds.where('created_at', '>=', from);
-  if (to) void refunds.where('created_at', '<', to);
+  createdIn(refunds, period);
   if (before !== undefined) void refunds.where('id', '<', before);
   const rows = await database
     .select<RefundRow[]>(

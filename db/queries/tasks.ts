@@ -2,6 +2,7 @@ import { createdAtMsOf, isId } from '../../domain/ids.ts';
 import type { GeneratedMedia, RenderOrder, Task, TaskKind, TaskStatus } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
 
 export interface NewTask {
   readonly id: string;
@@ -139,15 +140,11 @@ export async function findTask(database: Database, taskId: string): Promise<Task
   return row ? toTask(row) : null;
 }
 
-export interface TaskFilter {
+export interface TaskFilter extends Period {
   readonly accountId?: string | undefined;
   readonly status?: TaskStatus | undefined;
   readonly model?: string | undefined;
   readonly kind?: TaskKind | undefined;
-  /** Earliest creation, inclusive. */
-  readonly from?: Date | undefined;
-  /** Latest creation, exclusive. */
-  readonly to?: Date | undefined;
   /** The id of the last task of the previous page. */
   readonly before?: string | undefined;
   readonly limit: number;
@@ -160,8 +157,7 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
   if (filter.status !== undefined) void query.where('status', filter.status);
   if (filter.model !== undefined) void query.where('model', filter.model);
   if (filter.kind !== undefined) void query.where('kind', filter.kind);
-  if (filter.from) void query.where('created_at', '>=', filter.from);
-  if (filter.to) void query.where('created_at', '<', filter.to);
+  createdIn(query, filter);
   if (filter.before !== undefined) {
     // The id carries the time, which spares the newer partitions.
     void query.where('id', '<', filter.before).where('created_at', '<=', createdAtOf(filter.before));

@@ -2,6 +2,7 @@
 import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 
 export interface NewTransfer {
@@ -97,29 +98,23 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
 /**
  * A page of an account's transfers, newest first.
  *
- * @param from the earliest `createdAt`, inclusive
- * @param to the latest `createdAt`, exclusive
  * @param before the position of the last row of the previous page
  */
 export async function listTransfers(
   database: Database,
   {
     accountId,
-    from,
-    to,
     before,
     limit,
-  }: {
+    ...period
+  }: Period & {
     accountId: string;
-    from?: Date | undefined;
-    to?: Date | undefined;
     before?: { createdAt: Date; id: string } | undefined;
     limit: number;
   },
 ): Promise<readonly Transfer[]> {
   const query = database<TransferRow>('transfers').where({ account_id: accountId });
-  if (from) void query.where('created_at', '>=', from);
-  if (to) void query.where('created_at', '<', to);
+  createdIn(query, period);
   if (before) void query.whereRaw('(created_at, id) < (?, ?)', [before.createdAt, before.id]);
   const rows = await query
     .orderBy([
@@ -130,20 +125,14 @@ export async function listTransfers(
   return rows.map(toTransfer);
 }
 
-/**
- * All transfers of an account in a period, oldest first and in a stable order; read as they are taken.
- *
- * @param from inclusive
- * @param to exclusive
- */
+/** All transfers of an account in a period, oldest first and in a stable order; read as they are taken. */
 export function streamTransfers(
   database: Database,
-  { accountId, from, to }: { accountId: string; from?: Date | undefined; to?: Date | undefined },
+  { accountId, ...period }: Period & { accountId: string },
 ): AsyncIterable<Transfer> {
   return streamPages(async (after: Transfer | undefined, limit) => {
     const query = database<TransferRow>('transfers').where({ account_id: accountId });
-    if (from) void query.where('created_at', '>=', from);
-    if (to) void query.where('created_at', '<', to);
+    createdIn(query, period);
     if (after) void query.whereRaw('(created_at, id) > (?, ?)', [after.createdAt, after.id]);
     return (await query.orderBy(['created_at', 'id']).limit(limit)).map(toTransfer);
   });

@@ -2,6 +2,7 @@
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 
 /** What one key used of one model on one day, in UTC. */
@@ -147,14 +148,10 @@ export async function sumDailyUsage(
   }));
 }
 
-export interface TextUsageFilter {
+export interface TextUsageFilter extends Period {
   readonly accountId: string;
   readonly apiKeyId?: string | undefined;
   readonly model?: string | undefined;
-  /** Inclusive. */
-  readonly from?: Date | undefined;
-  /** Exclusive. */
-  readonly to?: Date | undefined;
 }
 
 /** All text requests of an account, newest first; read as they are taken. */
@@ -173,17 +170,15 @@ export async function listTextUsage(
     accountId,
     apiKeyId,
     model,
-    from,
-    to,
     before,
     limit,
+    ...period
   }: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly TextUsage[]> {
   const query = database<TextRow>('text_requests').where('account_id', accountId);
   if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
   if (model !== undefined) void query.where('model', model);
-  if (from) void query.where('created_at', '>=', from);
-  if (to) void query.where('created_at', '<', to);
+  createdIn(query, period);
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));
     // Beside the pair, so that the newer partitions are spared.

@@ -1,0 +1,19 @@
+import type { Knex } from 'knex';
+
+/** When what is asked for was created. */
+export interface Period {
+  /** Inclusive. */
+  readonly from?: Date | undefined;
+  /** Exclusive. */
+  readonly to?: Date | undefined;
+}
+
+/** Leaves only the rows that were created in a period. */
+export function createdIn(
+  query: Pick<Knex.QueryInterface, 'where'>,
+  { from, to }: Period,
+  column = 'created_at',
+): void {
+  if (from) void query.where(column, '>=', from);
+  if (to) void query.where(column, '<', to);
+}
