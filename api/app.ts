@@ -177,6 +177,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
   return {
     database,
     reports,
+    clock,
     catalogue,
     sealer,
     storage,

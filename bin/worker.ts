@@ -56,7 +56,7 @@ const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
 const limits = providerLimits(config);
 const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
-const upstreams = openMediaUpstreams(config, tracing);
+const upstreams = openMediaUpstreams(config, tracing, clock);
 const activities = {
   media: createMediaTaskActivities({
     database,
@@ -65,6 +65,7 @@ const activities = {
     storage,
     readInputs: createInputReader({ client, storage }),
     providerPatienceMs: config.tasks.providerPatienceMs,
+    clock,
     metrics,
   }),
   webhooks: createWebhookDeliveryActivities({

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { findFreePort } from '../bin/stack/ports.ts';
@@ -8,6 +9,7 @@ import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } f
 
 const TEN_MINUTES_MS = 600_000;
 const SKEWED_CLOCK = join(import.meta.dirname, '../bench/drill/skewed-clock.mjs');
+const PAYMENT_SECRET = 'the secret of the payment provider';
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 
 for (const [where, aheadMs] of [
@@ -29,6 +31,7 @@ for (const [where, aheadMs] of [
         env: {
           NODE_OPTIONS: `--import=file://${SKEWED_CLOCK}?ahead_ms=${aheadMs}`,
           GENWAY_WORKER_PORT: port,
+          GENWAY_PAYMENT_WEBHOOK_SECRET: PAYMENT_SECRET,
         },
       });
       await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
@@ -84,6 +87,17 @@ for (const [where, aheadMs] of [
       expect(task.completed_at.getTime()).to.be.within(task.created_at.getTime(), task.created_at.getTime() + about);
       expect(request.created_at.getTime()).to.be.closeTo(Date.now(), about);
       expect(request.latency_ms).to.be.within(0, about);
+    });
+
+    it('believe what others signed just now', async () => {
+      const body = '{"type":"charge.updated","data":{"object":{}}}';
+      const timestamp = Math.floor(Date.now() / 1000);
+      const signature = createHmac('sha256', PAYMENT_SECRET).update(`${timestamp}.${body}`).digest('hex');
+      const { status } = await call(`${stack.baseUrl}/v1/payment-events`, {
+        body,
+        headers: { 'stripe-signature': `t=${timestamp},v1=${signature}` },
+      });
+      expect(status).to.equal(200);
     });
 
     it('say at /readyz that the clocks differ', async () => {

@@ -14,7 +14,7 @@ const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
  * of results, or fails with the upstream's code; only the deadline of the activity ends the wait for a job that says nothing.
  */
 export function createAwaitResult(dependencies: MediaTaskDependencies) {
-  const { database, providerPatienceMs } = dependencies;
+  const { database, clock, providerPatienceMs } = dependencies;
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string, jobId: string, isAnnounced = false): Promise<number> => {
@@ -24,7 +24,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
     const beat = createHeart(context);
     const lost = createLossWatch(providerPatienceMs);
     const { firstMs, everyMs } = upstream.poll(task.kind);
-    const firstWaitMs = isAnnounced ? 0 : firstMs - (Date.now() - task.updatedAt.getTime());
+    const firstWaitMs = isAnnounced ? 0 : firstMs - (clock.nowMs() - task.updatedAt.getTime());
     await sleepBeating(context, Math.min(firstWaitMs, firstMs), () => beat({ jobId, poll: 0 }));
     let pauseMs = Math.min(firstMs, everyMs);
     for (let poll = 1; ; poll += 1) {

@@ -1,6 +1,7 @@
 /** What the steps of a media task work with. */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../../db/database.ts';
+import type { Clock } from '../../db/database-clock.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import type { Task } from '../../domain/task.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
@@ -19,6 +20,8 @@ export interface MediaTaskDependencies {
   readonly readInputs: InputReader;
   /** How long an upstream may contradict itself: know no job that it took, or have no file that it announced. */
   readonly providerPatienceMs: number;
+  /** By which the times that the database keeps are compared with now. */
+  readonly clock: Clock;
   readonly metrics: Metrics;
 }
 

@@ -46,7 +46,7 @@ export type HandedOver =
 type AnsweredFiles = Extract<Accepted, { files: unknown }>;
 
 export function createHandOver(dependencies: MediaTaskDependencies) {
-  const { database, storage, metrics } = dependencies;
+  const { database, storage, clock, metrics } = dependencies;
   const recover = createRecovery(dependencies);
 
   /**
@@ -82,7 +82,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   function takeTurn(task: Task, submissions: readonly KeptSubmission[]): Turn {
     const turn = nextTurn(dependencies, task, submissions);
     if (!turn) throw unavailable();
-    if (!turn.isFirst && leftMs(submissions) < 0) throw unavailable();
+    if (!turn.isFirst && leftMs(submissions, clock.nowMs()) < 0) throw unavailable();
     return turn;
   }
 
@@ -147,7 +147,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
     if (!turn) throw unavailable();
     if (turn.isFirst) return;
     const { retryAfterMs } = reason;
-    if (retryAfterMs !== undefined && retryAfterMs > leftMs(submissions)) throw unavailable();
+    if (retryAfterMs !== undefined && retryAfterMs > leftMs(submissions, clock.nowMs())) throw unavailable();
     throw ApplicationFailure.create({
       message: reason.message,
       type: 'NotTaken',
@@ -180,10 +180,10 @@ function prepared(upstream: MediaUpstream, request: RenderRequest): VendorCall {
 }
 
 /** What is left of the time in which somebody has to take the job, since nobody may have it. */
-function leftMs(submissions: readonly KeptSubmission[]): number {
+function leftMs(submissions: readonly KeptSubmission[], nowMs: number): number {
   const lastUnknown = submissions.findLastIndex(({ outcome }) => outcome === 'unknown');
-  const since = submissions[lastUnknown + 1]?.submittedAt.getTime() ?? Date.now();
-  return since + DISPATCH_LIMIT_MS - Date.now();
+  const since = submissions[lastUnknown + 1]?.submittedAt.getTime() ?? nowMs;
+  return since + DISPATCH_LIMIT_MS - nowMs;
 }
 
 /** A submission that is under way is not broken off: its answer tells what is to be cancelled. A long render is. */

@@ -3,6 +3,7 @@
  * What cannot be learnt is given up as a possible loss, once, or sent again where the operator wants that.
  */
 import { Context } from '@temporalio/activity';
+import type { Clock } from '../../db/database-clock.ts';
 import {
   findOwnedJobs,
   hasRivals,
@@ -50,7 +51,7 @@ const MISSES_UNTIL_BELIEVED = 2;
 export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Promise<SubmissionOutcome | null>;
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
-  const { database, upstreams, metrics, providerPatienceMs } = dependencies;
+  const { database, upstreams, clock, metrics, providerPatienceMs } = dependencies;
 
   return async (task, submission, say) => {
     const context = Context.current();
@@ -68,14 +69,14 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
         return settle(submission, { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId });
       }
       misses = found.state === 'none' ? misses + 1 : 0;
-      if (lookUp && isBelieved(traits, lookUp, { misses, ageMs: ageOf(submission) })) {
+      if (lookUp && isBelieved(traits, lookUp, { misses, ageMs: ageOf(submission, clock) })) {
         return settle(submission, { outcome: 'not_taken', learntFrom: lookUp.words });
       }
       // The callback may have told by now.
       const told = await outcomeOf(submission);
       if (told !== null) return told;
       const isHopeless = found.state === 'cannot tell' && !isTold;
-      if (isHopeless || ageOf(submission) > limitMs) return giveUp(task, submission, upstream, traits);
+      if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, upstream, traits);
       say({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
       await context.sleep(Math.min(PAUSE_MS, providerPatienceMs / 4));
     }
@@ -206,6 +207,6 @@ function unlessCancelled(): undefined {
   return undefined;
 }
 
-function ageOf({ submittedAt }: KeptSubmission): number {
-  return Date.now() - submittedAt.getTime();
+function ageOf({ submittedAt }: KeptSubmission, clock: Clock): number {
+  return clock.nowMs() - submittedAt.getTime();
 }

@@ -3,6 +3,7 @@ import type { CallbackReader } from '../../providers/media/upstream.ts';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
+import type { Clock } from '../../db/database-clock.ts';
 import type { Sealer } from '../../db/sealing.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
@@ -33,6 +34,7 @@ export interface ApiServices {
   readonly uploads: Uploads;
   /** How long an upload is kept that no task uses. */
   readonly uploadExpiryMs: number;
+  readonly clock: Clock;
   readonly log: Logger;
   readonly keyPepper: Buffer;
   /** What the payment provider signs its events with; null when none are taken. */

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type Config, readVariable } from '../../config.ts';
+import type { Clock } from '../../db/database-clock.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import {
@@ -24,17 +25,18 @@ import {
 import type { Tracing } from '../../telemetry/tracing.ts';
 
 /** The upstreams that render media, by name; the simulator's if no routes file names others. */
-export function openMediaUpstreams(config: Config, tracing: Tracing): ReadonlyMap<string, MediaUpstream> {
+export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Clock): ReadonlyMap<string, MediaUpstream> {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   return openEach(config, (name) => ({
     externalDispatcher,
+    nowMs: () => clock.nowMs(),
     traced: (dispatcher) => tracing.provider(name, dispatcher),
   }));
 }
 
 /** Readers of upstreams' callbacks, by name of the upstream; none if callbacks are off. */
-export function openCallbackReaders(config: Config): ReadonlyMap<string, CallbackReader> {
-  return config.providers.callbacks ? openEach(config, () => ({})) : new Map();
+export function openCallbackReaders(config: Config, clock: Clock): ReadonlyMap<string, CallbackReader> {
+  return config.providers.callbacks ? openEach(config, () => ({ nowMs: () => clock.nowMs() })) : new Map();
 }
 
 /** The limits of each media upstream, by name. */

@@ -66,7 +66,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     workflows: createWorkflowAccess(client),
     storage: openStorage(config, log),
     moderator,
-    providerCallbacks: { readers: openCallbackReaders(config), announce: createJobAnnouncer(client) },
+    providerCallbacks: { readers: openCallbackReaders(config, clock), announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
     guardedClient,
     log,

@@ -54,6 +54,8 @@ export interface MediaUpstreamOptions {
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
   /** Where announcements arrive, without the name and the task; null when callbacks are off. */
   readonly callbackBase?: string | null;
+  /** By which credentials are signed and announcements judged, in milliseconds since 1970; that of the machine when absent. */
+  readonly nowMs?: () => number;
   readonly timings?: Pick<VendorHttpOptions, 'answerTimeoutMs' | 'downloadIdleTimeoutMs' | 'maxResponseBytes'>;
 }
 
@@ -109,6 +111,7 @@ export function createMediaUpstream(
   options: MediaUpstreamOptions = {},
 ): MediaUpstream {
   const { adapter, name } = settings;
+  const { nowMs = Date.now } = options;
   const pool = options.dispatcher ?? new Agent({ connections: CONNECTIONS, keepAliveTimeout: KEEP_ALIVE_MS });
   const dispatcher = options.traced?.(pool) ?? pool;
   const http = openHttp(settings, options, dispatcher);
@@ -156,7 +159,7 @@ export function createMediaUpstream(
         throw new InvalidCallbackError('nothing is expected from this upstream');
       }
       if (callbacks.proof === 'address') assertAddress(query.get('mac'), secret, taskId);
-      return callbacks.read(callback, { secret, keys, nowMs: Date.now() });
+      return callbacks.read(callback, { secret, keys, nowMs: nowMs() });
     },
 
     async close() {
@@ -170,13 +173,14 @@ function openHttp(
   options: MediaUpstreamOptions,
   dispatcher: Dispatcher,
 ): VendorHttp {
+  const { nowMs = Date.now } = options;
   const baseUrl = settings.baseUrl ?? adapter.baseUrl;
   if (baseUrl === null) throw new Error(`the upstream ${settings.name} has no base_url`);
   return createVendorHttp({
     ...options.timings,
     base: baseOf(baseUrl, adapter.versionPath),
     addresses: Object.fromEntries(Object.entries(settings.addresses).map(([name, url]) => [name, baseOf(url)])),
-    credential: () => adapter.authorization(settings.credential, Date.now()),
+    credential: () => adapter.authorization(settings.credential, nowMs()),
     dispatcher,
     externalDispatcher: options.externalDispatcher,
     resultOrigins: settings.resultOrigins,

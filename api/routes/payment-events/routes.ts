@@ -48,7 +48,7 @@ export const announcePayment = endpoint({
     const { paymentWebhookSecret: secret } = services;
     if (secret === null) throw new Error('payment events are served without a secret');
     const rawBody = await readBody();
-    verify(context.get('stripe-signature'), rawBody, secret);
+    verify(context.get('stripe-signature'), rawBody, { secret, nowMs: services.clock.nowMs() });
     const event = read(await readJson(rawBody, BODY_LIMITS));
     if ('ignored' in event) return { data: presentIgnoredEvent(event.ignored) };
     return { data: await credit(event.payment, services) };
@@ -69,9 +69,13 @@ async function credit({ id, accountId, amount }: Payment, { database, log }: Api
 }
 
 /** @throws ServiceError 400 `invalid_signature` */
-function verify(signatureHeader: string, rawBody: Uint8Array, secret: string): void {
+function verify(
+  signatureHeader: string,
+  rawBody: Uint8Array,
+  { secret, nowMs }: { secret: string; nowMs: number },
+): void {
   try {
-    verifyPaymentEvent({ signatureHeader, rawBody }, secret);
+    verifyPaymentEvent({ signatureHeader, rawBody }, secret, nowMs);
   } catch (error) {
     if (!(error instanceof UnsignedPaymentEventError)) throw error;
     throw new ServiceError('invalid_signature', `The event is refused: ${error.message}.`, { status: 400 });

@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { expect } from 'chai';
 import { tmpdir } from 'node:os';
 import { createMediaTaskActivities } from '../../../activities/media-task/media-task.ts';
+import { MACHINE_CLOCK } from '../../../db/database-clock.ts';
 import { newId } from '../../../domain/ids.ts';
 import { createLocalStorage } from '../../../storage/local.ts';
 import { watchStorage } from '../../../storage/watched.ts';
@@ -27,6 +28,7 @@ describe('the steps of a media task', () => {
       }),
       providerPatienceMs: 1_000,
       readInputs: async () => new Map(),
+      clock: MACHINE_CLOCK,
       metrics: createMetrics(),
     });
     for (const end of [steps.refund(newId('task'), 'processing_failed', 'x'), steps.settle(newId('task'), [])]) {
