@@ -86,7 +86,7 @@ export async function* replayHistories(histories: readonly SavedHistory[], code:
 let isInstalled = false;
 
 /** Suppresses the SDK's logs about differences, which the result contains. */
-function installQuietRuntime(): void {
+export function installQuietRuntime(): void {
   if (isInstalled) return;
   isInstalled = true;
   Runtime.install({

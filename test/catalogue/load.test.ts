@@ -130,4 +130,99 @@ describe('loading a catalogue', () => {
     expect(first).to.include({ provider: 'a', order: 1, weight: 3 });
     expect(second).to.include({ provider: 'b', order: 1, weight: 1, firstByteTimeoutMs: 500 });
   });
+
+  describe('what vendors sell', () => {
+    const VIDEO = `
+version: '1'
+media:
+  videos:
+    - id: v
+      capability_version: null
+      prompt_characters: { min: 1, max: 10 }
+      images: { max: 1, required: false }
+      max_reference_videos: null
+      max_reference_audios: null
+      durations_seconds: [6, 4, 8]
+      aspect_ratios: ['16:9']
+      default_aspect_ratio: '16:9'
+      usd_per_video: { 720p: '0.30' }
+      default_resolution: 720p
+      result_check: ratio
+      routes:
+        - { provider: a, model: m, order: 1, weight: 3, params: { audio: false }, cost: { usd_per_render: '0.2' } }
+        - provider: b
+          model: m
+          model_with_images: m-i2v
+          images_as: first_and_last_frame
+          fields: { duration: length, resolution: { to: size, as: string }, aspect_ratio: null }
+`;
+    const model = () => parseCatalogue(VIDEO, 'test.yaml').videoModels.get('v');
+
+    it('may be videos only', () => {
+      const { videoModels, imageModels, textModels } = parseCatalogue(VIDEO, 'test.yaml');
+      expect([videoModels.size, imageModels.size, textModels.size]).to.deep.equal([1, 0, 0]);
+    });
+
+    it('may have a few durations, the first of which is the default, and a price for the whole', () => {
+      expect(model()?.durationSeconds).to.deep.equal({ min: 4, max: 8, default: 6, values: [6, 4, 8] });
+      expect(model()?.pricing).to.deep.equal({ per: 'video', byResolution: new Map([['720p', 300_000_000_000n]]) });
+      expect(model()?.resultCheck).to.equal('ratio');
+    });
+
+    it('may have several routes, in the order of the list unless they say otherwise', () => {
+      expect(model()?.routes).to.deep.equal([
+        {
+          provider: 'a',
+          model: 'm',
+          order: 1,
+          weight: 3,
+          params: { audio: false },
+          cost: { per: 'render', prices: { '*': '200000000000' } },
+        },
+        {
+          provider: 'b',
+          model: 'm',
+          order: 1,
+          weight: 1,
+          modelWithImages: 'm-i2v',
+          imagesAs: 'first_and_last_frame',
+          fields: { duration: { to: 'length' }, resolution: { to: 'size', as: 'string' }, aspect_ratio: null },
+        },
+      ]);
+    });
+
+    it('may cost the same in all tiers of an image', () => {
+      const flat = changed("usd_per_image: { 1K: '0.04', 2K: '0.08', 4K: '0.16' }", "usd_per_image: '0.04'");
+      const image = parseCatalogue(flat, 'test.yaml').imageModels.get('imagea-2.5-sunburst');
+      expect(image?.pricePerTier).to.deep.equal({
+        '1K': 40_000_000_000n,
+        '2K': 40_000_000_000n,
+        '4K': 40_000_000_000n,
+      });
+    });
+
+    it('may name variables of the environment', () => {
+      const yaml = VIDEO.replace('provider: a', 'provider: "${VENDOR}"');
+      const catalogue = parseCatalogue(yaml, 'test.yaml', () => 'from-outside');
+      expect(catalogue.videoModels.get('v')?.routes[0].provider).to.equal('from-outside');
+      expect(faultsOf(yaml)).to.contain('media.videos[0].routes[0].provider').and.contain('VENDOR');
+    });
+
+    for (const [what, from, to] of [
+      ['route', '      routes:', '      route: { provider: a, model: m }\n      routes:'],
+      ['usd_per_second', '      usd_per_video', "      usd_per_second: { 720p: '0.1' }\n      usd_per_video"],
+      [
+        'duration_seconds',
+        '      durations_seconds',
+        '      duration_seconds: { min: 1, max: 2, default: 1 }\n      durations_seconds',
+      ],
+      ['images_as', 'first_and_last_frame', 'both'],
+      ['colour', 'duration: length', 'colour: length'],
+      ['cost', "cost: { usd_per_render: '0.2' }", "cost: { usd_per_render: '0.2', usd_per_second: '0.1' }"],
+    ] as const) {
+      it(`is refused with a wrong ${what}, which is named`, () => {
+        expect(faultsOf(VIDEO.replace(from, to))).to.contain(what);
+      });
+    }
+  });
 });

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { createHmac } from 'node:crypto';
 import { waitUntil } from '../../../../bin/stack/wait-until.ts';
+import { listSubmissions, settleSubmission } from '../../../../db/queries/submissions.ts';
+import { findTask } from '../../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { newId } from '../../../../domain/ids.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
-import { createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
+import { createTaskRow, finishAsSucceeded, openTaskSubmission } from '../../../support/factories.ts';
 import { callbackReaders } from '../../../support/media.ts';
 import { type Answer, call, startTestStack, type TestStack } from '../../../support/stack.ts';
 import { createTask, simulatorJobs, taskWhenFinal } from '../../../support/tasks.ts';
@@ -61,6 +63,25 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     const taskId = await newTask();
     expect((await announce(taskId)).status).to.equal(204);
     expect(announced).to.deep.equal([taskId]);
+  });
+
+  it('tells what became of a submission whose answer was lost', async () => {
+    const taskId = await newTask();
+    await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
+    expect((await announce(taskId)).status).to.equal(204);
+    expect(await findTask(app.database, taskId)).to.include({ status: 'processing', providerJobId: 'job_1' });
+    const [submission] = await listSubmissions(app.database, taskId);
+    expect(submission).to.include({ outcome: 'accepted', learntFrom: 'the callback' });
+    expect(announced).to.deep.equal([taskId]);
+  });
+
+  it('changes nothing about a job that is known', async () => {
+    const taskId = await newTask();
+    const submission = await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
+    const settlement = { outcome: 'accepted', learntFrom: 'the answer', jobId: 'job_0' } as const;
+    await settleSubmission(app.database, submission, settlement);
+    expect((await announce(taskId)).status).to.equal(204);
+    expect(await findTask(app.database, taskId)).to.include({ providerJobId: 'job_0' });
   });
 
   it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {

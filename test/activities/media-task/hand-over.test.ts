@@ -1,0 +1,399 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { NativeConnection, Worker } from '@temporalio/worker';
+import { expect } from 'chai';
+import { createMediaTaskActivities } from '../../../activities/media-task/media-task.ts';
+import { installQuietRuntime } from '../../../bin/replay.ts';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
+import type { Database } from '../../../db/database.ts';
+import { MACHINE_CLOCK } from '../../../db/database-clock.ts';
+import {
+  findOpenSubmission,
+  type KeptSubmission,
+  listSubmissions,
+  recordFiles,
+  settleSubmission,
+} from '../../../db/queries/submissions.ts';
+import type { MediaRoute } from '../../../domain/media-route.ts';
+import type { Task } from '../../../domain/task.ts';
+import { TASK_QUEUES } from '../../../domain/task-queues.ts';
+import type { KindTraits, MediaAdapter } from '../../../providers/media/adapter.ts';
+import { bearer } from '../../../providers/media/credentials.ts';
+import { documentOf } from '../../../providers/media/exchange.ts';
+import { fingerprintOf, listOf, objectOf } from '../../../providers/media/json.ts';
+import { textOf } from '../../../providers/media/outcomes.ts';
+import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
+import { renderPng } from '../../../providers/simulator/render/png.ts';
+import { createLocalStorage } from '../../../storage/local.ts';
+import { watchStorage, type WatchedStorage } from '../../../storage/watched.ts';
+import { createMetrics, type Metrics } from '../../../telemetry/metrics.ts';
+import { NO_TRACING } from '../../../telemetry/tracing.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  openTaskSubmission,
+  reloadTask,
+  type TestKey,
+} from '../../support/factories.ts';
+import { startServer, type TestServer, testUpstream } from '../../support/media.ts';
+import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
+
+const PATIENCE_MS = 600;
+const SIZE = { width: 1024, height: 640 };
+const PNG = await renderPng({ ...SIZE, transparent: false });
+const SMALL_PNG = await renderPng({ width: 16, height: 16, transparent: false });
+
+/** What the vendor does with a submission; it takes the job unless it says otherwise. */
+type Deed =
+  'takes it' | 'takes it, and the answer is lost' | 'loses it' | 'has no money' | 'is too busy' | 'makes a small one';
+
+interface Rendered {
+  readonly id: string;
+  readonly upstream: string;
+  readonly taskId: string;
+  readonly sent: unknown;
+}
+
+describe('handing a task over', function () {
+  this.timeout(60_000);
+  let folder: string;
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let key: TestKey;
+  let vendor: TestServer;
+  let upstreams: Map<string, MediaUpstream>;
+  let metrics: Metrics;
+  let storage: WatchedStorage;
+  let temporal: Client;
+  let stopWorkers: () => Promise<void>;
+  let failingPuts = 0;
+  const rendered: Rendered[] = [];
+  /** What each upstream does next, in order. */
+  const deeds = new Map<string, Deed[]>();
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-hand-over-'));
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+    key = await createFundedKey(database);
+    vendor = await startVendor();
+    upstreams = new Map();
+    metrics = createMetrics();
+    storage = storeThatFails();
+    await startWorkers();
+  });
+  after(async () => {
+    await stopWorkers();
+    await Promise.all([...upstreams.values()].map((upstream) => upstream.close()));
+    await vendor.close();
+    await testDatabase.drop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** Answers submissions as {@link deeds} have it, and whatever is asked about what it rendered. */
+  async function startVendor(): Promise<TestServer> {
+    return startServer((request, response) => {
+      const [, upstream = '', action, id] = (request.url ?? '').split('/');
+      const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
+      const mine = rendered.filter((one) => one.upstream === upstream);
+      if (action === 'file') return void response.end(PNG);
+      if (action === 'list') return answer(200, { jobs: mine });
+      if (action === 'jobs') return answer(200, { url: `/${upstream}/file/${id}` });
+      let body = '';
+      request.on('data', (chunk: Buffer) => (body += chunk.toString()));
+      request.once('end', () => {
+        const deed = deeds.get(upstream)?.shift() ?? 'takes it';
+        if (deed === 'has no money') return answer(402, {});
+        if (deed === 'is too busy') return answer(429, {});
+        if (deed === 'loses it') return request.socket.destroy();
+        const sent = JSON.parse(body);
+        const job = { id: randomUUID(), upstream, taskId: String(request.headers['x-task']), sent };
+        rendered.push(job);
+        if (deed === 'takes it, and the answer is lost') return request.socket.destroy();
+        const file = deed === 'makes a small one' ? SMALL_PNG : PNG;
+        answer(200, { id: job.id, b64: file.toString('base64') });
+      });
+    });
+  }
+
+  /** The store, whose next writes fail. */
+  function storeThatFails(): WatchedStorage {
+    const local = createLocalStorage({ directory: folder, publicUrl: 'http://files.test' });
+    const put: typeof local.put = async (...args) => {
+      if (!args[0].startsWith('results/') || failingPuts === 0) return local.put(...args);
+      failingPuts -= 1;
+      throw new Error('the disk is full');
+    };
+    return watchStorage({ ...local, put }, { onChange: () => {}, retryMs: 10 });
+  }
+
+  async function startWorkers(): Promise<void> {
+    installQuietRuntime();
+    const address = await testTemporalAddress();
+    const namespace = claimTestNamespace();
+    const connection = await NativeConnection.connect({ address });
+    const clientConnection = await Connection.connect({ address });
+    temporal = new Client({ connection: clientConnection, namespace });
+    const activities = createMediaTaskActivities({
+      database,
+      upstreams,
+      limitedProviders: new Set(),
+      storage,
+      readInputs: async () => new Map(),
+      providerPatienceMs: PATIENCE_MS,
+      metrics,
+      clock: MACHINE_CLOCK,
+    });
+    const workflowBundle = { codePath: await testWorkflowBundle() };
+    const common = { connection, namespace, activities, ...NO_TRACING.workerOptions };
+    const workers = [
+      await Worker.create({ ...common, workflowBundle, taskQueue: TASK_QUEUES.media }),
+      await Worker.create({ ...common, taskQueue: TASK_QUEUES.renders }),
+    ];
+    const running = workers.map((worker) => worker.run());
+    stopWorkers = async () => {
+      for (const worker of workers) worker.shutdown();
+      await Promise.all(running);
+      await connection.close();
+      await clientConnection.close();
+    };
+  }
+
+  /** An upstream of a new name, whose next deeds are these. */
+  function upstreamWith(
+    traits: Partial<KindTraits>,
+    next: readonly Deed[] = [],
+    settings: Partial<MediaUpstreamSettings> = {},
+    callbackBase: string | null = null,
+  ): string {
+    const name = `vendor-${upstreams.size}`;
+    deeds.set(name, [...next]);
+    const options = { callbackBase };
+    upstreams.set(
+      name,
+      testUpstream({ name, adapter: adapterWith(traits), baseUrl: `${vendor.url}/${name}`, ...settings }, options),
+    );
+    return name;
+  }
+
+  async function taskOn(...providers: readonly string[]): Promise<Task> {
+    const routes = providers.map((provider): MediaRoute => ({ provider, model: 'm' }));
+    const request = { kind: 'image', prompt: 'A boat', ...SIZE, routes } as const;
+    return createTaskRow(database, key, { kind: 'image', provider: providers[0] ?? '', request });
+  }
+
+  async function run(task: Task): Promise<Task> {
+    await temporal.workflow.execute('mediaTask', {
+      workflowId: task.id,
+      taskQueue: TASK_QUEUES.media,
+      args: [{ taskId: task.id, deadlineAt: task.deadlineAt.toISOString() }],
+    });
+    return reloadTask(database, task);
+  }
+
+  const rendersOf = ({ id }: Task): readonly string[] =>
+    rendered.filter(({ taskId }) => taskId === id).map(({ upstream }) => upstream);
+
+  async function attemptsOf({ id }: Task): Promise<readonly string[]> {
+    const submissions = await listSubmissions(database, id);
+    return submissions.map((one: KeptSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
+  }
+
+  describe('whose answer was lost', () => {
+    for (const [recovery, words] of [
+      ['key', 'a look-up of its key'],
+      ['id', 'a look-up of our id'],
+      ['content', 'a look-up of what was sent'],
+      ['exclusion', 'exclusion'],
+    ] as const) {
+      it(`takes up the job that is found by ${recovery}, and submits it once`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it, and the answer is lost']);
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal('succeeded');
+        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by ${words}`]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      });
+
+      it(`is submitted again once it is sure, by ${recovery}, that there is no job`, async () => {
+        const name = upstreamWith({ recovery }, ['loses it']);
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal('succeeded');
+        expect(await attemptsOf(task)).to.deep.equal([
+          `${name}: not_taken by ${words}`,
+          `${name}: accepted by the answer`,
+        ]);
+        expect(rendersOf(task)).to.deep.equal([name]);
+      });
+    }
+
+    for (const recovery of ['content', 'exclusion'] as const) {
+      it(`takes up no job by ${recovery} that may be another task’s`, async () => {
+        const name = upstreamWith({ recovery }, ['takes it, and the answer is lost', 'loses it']);
+        const tasks = await Promise.all((await Promise.all([taskOn(name), taskOn(name)])).map(run));
+        const jobs = (await Promise.all(tasks.map(({ id }) => listSubmissions(database, id)))).flat();
+        const taken = jobs.flatMap(({ jobId }) => (jobId === null ? [] : [jobId]));
+        expect(new Set(taken).size).to.equal(taken.length);
+        for (const task of tasks) expect(rendersOf(task).length).to.be.at.most(1);
+      });
+    }
+
+    it('takes up the job that its callback tells', async () => {
+      const settings = { callbackSecret: 'a-secret-of-16-characters' };
+      const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
+      const task = await taskOn(name);
+      const ended = run(task);
+      const submission = await waitUntil(
+        async () => {
+          const open = await findOpenSubmission(database, task.id, name);
+          if (!open || rendersOf(task).length === 0) throw new Error('it has not been handed over yet');
+          return open;
+        },
+        { timeoutMs: 10_000 },
+      );
+      const jobId = rendered.find(({ taskId }) => taskId === task.id)?.id ?? '';
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId });
+      expect((await ended).status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('is given up, refunded and counted as a possible loss where nothing tells', async () => {
+      const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
+      const other = upstreamWith({ recovery: 'key' });
+      const task = await run(await taskOn(name, other));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: unknown by nothing`]);
+      expect(rendersOf(task)).to.deep.equal([name]);
+      expect((await listSubmissions(database, task.id))[0]).to.include({ possibleLoss: task.price });
+      expect(await metrics.render()).to.contain(`genway_media_possible_loss_usd_total{upstream="${name}"} 1`);
+    });
+
+    it('is submitted again, once, where the operator wants that', async () => {
+      const lost = 'takes it, and the answer is lost';
+      for (const [next, status] of [
+        [[lost], 'succeeded'],
+        [[lost, lost, 'takes it'], 'failed'],
+      ] as const) {
+        const name = upstreamWith({ recovery: 'none' }, next, { onUnknown: 'resubmit' });
+        const task = await run(await taskOn(name));
+        expect(task.status).to.equal(status);
+        expect(rendersOf(task)).to.deep.equal([name, name]);
+      }
+    });
+  });
+
+  describe('on several routes', () => {
+    it('goes on at once where nothing is to be had', async () => {
+      const [first, second] = [upstreamWith({}, ['has no money']), upstreamWith({})];
+      const task = await run(await taskOn(first, second));
+      expect(task).to.include({ status: 'succeeded', provider: second });
+      expect(await attemptsOf(task)).to.deep.equal([
+        `${first}: not_taken by the answer`,
+        `${second}: accepted by the answer`,
+      ]);
+    });
+
+    it('tries the others before it comes back to one that is busy, and leaves out what has nothing', async () => {
+      const [busy, poor] = [upstreamWith({}, ['is too busy']), upstreamWith({}, ['has no money'])];
+      const task = await run(await taskOn(busy, poor));
+      expect(task).to.include({ status: 'succeeded', provider: busy });
+      expect(rendersOf(task)).to.deep.equal([busy]);
+    });
+
+    it('goes from one that answers with a job to one that answers with files, and back', async () => {
+      const [jobs, files] = [upstreamWith({}, ['has no money']), upstreamWith({ answers: 'files', recovery: 'none' })];
+      expect(await run(await taskOn(jobs, files))).to.include({ status: 'succeeded', provider: files });
+      const poor = upstreamWith({ answers: 'files', recovery: 'none' }, ['has no money']);
+      expect(await run(await taskOn(poor, jobs))).to.include({ status: 'succeeded', provider: jobs });
+    });
+
+    it('fails when nothing is to be had on any', async () => {
+      const poor: Deed[] = ['has no money'];
+      const task = await run(await taskOn(upstreamWith({}, poor), upstreamWith({}, poor)));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+  });
+
+  describe('to an upstream that answers with the files', () => {
+    const files = (next: readonly Deed[] = []): string => upstreamWith({ answers: 'files', recovery: 'none' }, next);
+
+    it('stores them, without any job to wait for', async () => {
+      const name = files();
+      const task = await run(await taskOn(name));
+      expect(task).to.include({ status: 'succeeded', providerJobId: null });
+      expect(task.output?.[0]).to.include({ type: 'image', mimeType: 'image/png', ...SIZE });
+      expect(await storage.has(storage.keyOf(task.output?.[0]?.url ?? '') ?? '')).to.equal(true);
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('keeps them while the store is away, and stores them later', async () => {
+      failingPuts = 1;
+      const name = files();
+      const task = await run(await taskOn(name));
+      expect(task.status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+
+    it('finds those that an earlier attempt stored', async () => {
+      const name = files();
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      const kept = { type: 'image', url: 'http://files.test/results/0.png', mimeType: 'image/png', ...SIZE } as const;
+      await recordFiles(database, submission, [kept]);
+      expect((await run(task)).output).to.deep.equal([kept]);
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
+    it('fails with result_transfer_failed when they are not what was asked for, and asks for no others', async () => {
+      const name = files(['makes a small one']);
+      const task = await run(await taskOn(name));
+      expect(task.failure).to.include({ code: 'result_transfer_failed' });
+      expect(rendersOf(task)).to.deep.equal([name]);
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+
+    it('is given up once, and never rendered twice, when the answer is lost', async () => {
+      const name = files(['takes it, and the answer is lost']);
+      const task = await run(await taskOn(name));
+      expect(task.failure).to.include({ code: 'processing_unavailable' });
+      expect(rendersOf(task)).to.deep.equal([name]);
+    });
+  });
+});
+
+/** A vendor of few words. */
+function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
+  const poll = { firstMs: 10, everyMs: 50 };
+  const image: KindTraits = { answers: 'job', recovery: 'key', inputs: 'links', poll, ...traits };
+  return {
+    kinds: { image },
+    baseUrl: null,
+    authorization: bearer,
+    callbacks: { proof: 'address', read: () => ({ jobId: null }) },
+    submission({ taskId, prompt }) {
+      const json = { prompt };
+      return { path: 'submit', headers: { 'x-task': taskId }, body: { json }, identity: json };
+    },
+    accepted({ document }) {
+      const { id, b64 } = objectOf(document);
+      if (image.answers === 'job') return { jobId: textOf(id, 'id') };
+      return { files: [{ bytes: Buffer.from(String(b64), 'base64'), mimeType: 'image/png' }] };
+    },
+    async find({ request, fingerprint }, http, signal) {
+      const jobs = listOf(objectOf(documentOf(await http.ask({ path: 'list' }, signal)))['jobs']).map(objectOf);
+      const isIt = (job: Readonly<Record<string, unknown>>): boolean =>
+        image.recovery === 'content'
+          ? fingerprintOf(job['sent']) === fingerprint
+          : image.recovery === 'exclusion' || job['taskId'] === request.taskId;
+      return jobs.filter(isIt).map(({ id }) => String(id));
+    },
+    async status(jobId, http, signal) {
+      const { url } = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));
+      return { state: 'succeeded', results: [{ url: new URL(String(url), http.base).href, mimeType: 'image/png' }] };
+    },
+  };
+}
