@@ -34,6 +34,8 @@ export class RateCardChangedError extends OperatorError {
  * @throws RateCardChangedError when a model of that version had other prices before
  */
 export async function recordRateCards(database: Database, cards: readonly RateCard[]): Promise<void> {
+  // A catalogue may sell media only.
+  if (cards.length === 0) return;
   const rows = cards.map(({ version, model, pricing }) => ({
     version,
     model,

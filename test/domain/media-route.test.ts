@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { drawRoutes, imageRoleOf, type RankedRoute } from '../../domain/media-route.ts';
 
 const route = (provider: string, order: number, weight = 1): RankedRoute => ({ provider, model: 'm', order, weight });

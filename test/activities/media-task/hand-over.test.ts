@@ -39,7 +39,8 @@ import {
   reloadTask,
   type TestKey,
 } from '../../support/factories.ts';
-import { startServer, type TestServer, testUpstream } from '../../support/media.ts';
+import { testUpstream } from '../../support/media.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../../support/services.ts';
 
 const PATIENCE_MS = 600;
@@ -64,7 +65,7 @@ describe('handing a task over', function () {
   let testDatabase: TestDatabase;
   let database: Database;
   let key: TestKey;
-  let vendor: TestServer;
+  let vendor: Receiver;
   let upstreams: Map<string, MediaUpstream>;
   let metrics: Metrics;
   let storage: WatchedStorage;
@@ -95,8 +96,8 @@ describe('handing a task over', function () {
   });
 
   /** Answers submissions as {@link deeds} have it, and whatever is asked about what it rendered. */
-  async function startVendor(): Promise<TestServer> {
-    return startServer((request, response) => {
+  async function startVendor(): Promise<Receiver> {
+    return startReceiver((request, response) => {
       const [, upstream = '', action, id] = (request.url ?? '').split('/');
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);

@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import type { MediaAdapter } from '../../../providers/media/adapter.ts';
 import { httpJobs } from '../../../providers/media/adapters/http-jobs.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
-import { startServer, testUpstream } from '../../support/media.ts';
+import { testUpstream } from '../../support/media.ts';
+import { startReceiver } from '../../support/receiver.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const SECRET = 'the-secret-of-the-operator';
@@ -51,7 +52,7 @@ describe('callbacks of upstreams', () => {
 
   it('that are signed with published keys have them fetched once, from where the operator says', async () => {
     let requests = 0;
-    const server = await startServer((_request, response) => {
+    const server = await startReceiver((_request, response) => {
       requests += 1;
       response.end(JSON.stringify({ keys: [{ kid: 'one' }, 'no key'] }));
     });
