@@ -87,11 +87,11 @@ const mediaUpstream = Joi.object<MediaEntry>({
 
 function assertFitsProtocol(entry: MediaEntry): MediaEntry {
   const { protocol, base_url: baseUrl, access_key: accessKey, requests_url: requestsUrl } = entry;
-  const { keyPair = false, addresses = [], ...adapter } = MEDIA_PROTOCOLS[protocol];
+  const { keyPair = false, addresses, ...adapter } = MEDIA_PROTOCOLS[protocol];
   if (baseUrl === null && adapter.baseUrl === null) throw new Error(`${protocol} needs a base_url`);
   if (accessKey !== undefined && !keyPair)
     throw new Error(`${protocol} takes an api_key, not access_key and secret_key`);
-  if (requestsUrl !== undefined && !addresses.includes('requests')) throw new Error(`${protocol} has no requests_url`);
+  if (requestsUrl !== undefined && !addresses?.requests) throw new Error(`${protocol} has no requests_url`);
   return entry;
 }
 

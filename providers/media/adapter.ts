@@ -70,6 +70,12 @@ export interface PollPace {
   readonly everyMs: number;
 }
 
+/** An address, and the path with which every call there begins, as with {@link MediaAdapter.versionPath}. */
+export interface VendorAddress {
+  readonly url: string;
+  readonly versionPath: string;
+}
+
 export interface MediaAdapter {
   /** The kinds of media that are rendered over this protocol. */
   readonly kinds: Readonly<Partial<Record<TaskKind, KindTraits>>>;
@@ -80,8 +86,8 @@ export interface MediaAdapter {
   readonly authorization: Authorization;
   /** The credential may be an access key and a secret key. */
   readonly keyPair?: boolean;
-  /** Further addresses that an operator may name: `requests` is the field `requests_url`. */
-  readonly addresses?: readonly 'requests'[];
+  /** Further addresses of the vendor's own, which an operator may replace: `requests` by the field `requests_url`. */
+  readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
 
   /** The whole submission, sent once. Of the same request it is the same, whenever it is made. */

@@ -45,6 +45,8 @@ export interface CallbackProof {
   readonly secret: string;
   /** The vendor's published keys, as JSON Web Keys; fetched at most once in a while. */
   readonly keys: () => Promise<readonly JsonWebKey[]>;
+  /** Of the address at which it arrived: what the submission added to it. Nothing signs it. */
+  readonly query: URLSearchParams;
   readonly nowMs: number;
 }
 

@@ -1,6 +1,7 @@
 /** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
 import type { MediaAdapter } from './adapter.ts';
 import { ark } from './adapters/ark.ts';
+import { fal } from './adapters/fal.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
@@ -8,6 +9,7 @@ import { openaiVideos } from './adapters/openai-videos.ts';
 const ADAPTERS = {
   'http-jobs': httpJobs,
   ark,
+  fal,
   kling,
   'openai-videos': openaiVideos,
 };

@@ -36,7 +36,7 @@ export interface MediaUpstreamSettings {
   readonly callbackSecret: string | null;
   /** Where the vendor publishes the keys of its signatures; its own when null. */
   readonly keysUrl: string | null;
-  /** Further addresses that its adapter knows by name. */
+  /** Instead of further addresses of the vendor's own, by the names that its adapter has for them. */
   readonly addresses: Readonly<Record<string, string>>;
   /** What to do about a submission whose outcome cannot be learnt. */
   readonly onUnknown: 'give_up' | 'resubmit';
@@ -159,7 +159,7 @@ export function createMediaUpstream(
         throw new InvalidCallbackError('nothing is expected from this upstream');
       }
       if (callbacks.proof === 'address') assertAddress(query.get('mac'), secret, taskId);
-      return callbacks.read(callback, { secret, keys, nowMs: nowMs() });
+      return callbacks.read(callback, { secret, keys, query, nowMs: nowMs() });
     },
 
     async close() {
@@ -179,12 +179,21 @@ function openHttp(
   return createVendorHttp({
     ...options.timings,
     base: baseOf(baseUrl, adapter.versionPath),
-    addresses: Object.fromEntries(Object.entries(settings.addresses).map(([name, url]) => [name, baseOf(url)])),
+    addresses: addressesOf(adapter, settings.addresses),
     credential: () => adapter.authorization(settings.credential, nowMs()),
     dispatcher,
     externalDispatcher: options.externalDispatcher,
     resultOrigins: settings.resultOrigins,
   });
+}
+
+function addressesOf({ addresses = {} }: MediaAdapter, configured: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    Object.entries(addresses).map(([name, { url, versionPath }]) => [
+      name,
+      baseOf(configured[name] ?? url, versionPath),
+    ]),
+  );
 }
 
 /** What paths are appended to: an operator may have written the version path at the end, or left it out. */

@@ -20,7 +20,7 @@ export interface VendorCall {
   readonly body?: { readonly json: unknown } | { readonly form: readonly FormPart[] };
   /** Of a submission: by what it is known again in a list of the upstream's; its body when absent. */
   readonly identity?: unknown;
-  /** Another address that the operator configured, such as fal's `requests_url`. */
+  /** Another of {@link VendorHttp.addresses}. */
   readonly base?: URL;
 }
 
@@ -36,7 +36,7 @@ export interface SubmissionLimits {
 export interface VendorHttp {
   /** Where the upstream is; ends in a slash. */
   readonly base: URL;
-  /** Further addresses that the operator configured, by their names in the upstreams file. */
+  /** The adapter's further addresses, or what the operator configured instead, by name. */
   readonly addresses: Readonly<Record<string, URL>>;
   /**
    * Asks, and may be repeated.

@@ -48,6 +48,15 @@ export interface Vendor {
   words(fault: Fault): VendorAnswer;
   /** Paths are below `/vendors/<name>`. */
   routes(play: Play): readonly Route[];
+  /** Further routes, for which no credential is asked. */
+  publicRoutes?(): readonly Route[];
+  /** What is sent to the address that came with an order when its render has ended; nothing where it is absent. */
+  announcement?(render: Render, state: RenderState, apiKey: string | undefined): Announcement;
+}
+
+export interface Announcement {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
 }
 
 /** What a vendor was asked to render. */
@@ -97,6 +106,8 @@ export interface Play {
 }
 
 const LIMITED_SECONDS = 1;
+/** At the least, since an announcement never comes before the answer to the submission has been written. */
+const ANNOUNCED_AFTER_MS = 50;
 const MAX_RENDERS = 20_000;
 
 export interface PlayOptions {
@@ -111,9 +122,14 @@ export function playVendor(
   options: PlayOptions,
 ): { readonly play: Play; readonly routes: readonly Route[] } {
   const renders = new Map<string, Render>();
+  const takeIn = createIntake(renders, options);
   const play: Play = {
     apiKey: options.apiKey,
-    take: createIntake(renders, options),
+    take(order) {
+      const render = takeIn(order);
+      announceEnd(vendor, render, options);
+      return render;
+    },
     acknowledge,
     ask: (id) => asked(renders.get(id)),
     all: () => [...renders.values()].toReversed(),
@@ -148,6 +164,18 @@ function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): 
     for (const oldest of renders.keys()) if (renders.size > MAX_RENDERS) renders.delete(oldest);
     return render;
   };
+}
+
+/** Once and no more: polling stays the truth. */
+function announceEnd(vendor: Vendor, render: Render, { apiKey }: PlayOptions): void {
+  const { callbackUrl } = render.order;
+  const waitMs = render.job.rendersUntilMs - Date.now();
+  if (callbackUrl === undefined || !vendor.announcement || !Number.isFinite(waitMs)) return;
+  const send = (): void => {
+    const announcement = vendor.announcement?.(render, stateOf(render), apiKey);
+    if (announcement) fetch(callbackUrl, { method: 'POST', ...announcement }).catch(() => undefined);
+  };
+  setTimeout(send, Math.max(waitMs, ANNOUNCED_AFTER_MS)).unref();
 }
 
 /** Turns an order away without taking it. */
@@ -234,7 +262,8 @@ function routesOf(vendor: Vendor, play: Play): readonly Route[] {
       await route.handle(request, response);
     },
   }));
-  return [...own, files].map((route) => ({
+  const open = (vendor.publicRoutes?.() ?? []).map((route) => ({ ...route, path: `${prefix}${route.path}` }));
+  return [...own, ...open, files].map((route) => ({
     ...route,
     handle: async (request: SimulatorRequest, response: ServerResponse) => {
       try {
@@ -258,6 +287,11 @@ function faultOf(error: unknown): Fault {
 function sendAnswer(response: ServerResponse, { status, body, headers = {} }: VendorAnswer): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   sendJson(response, status, body);
+}
+
+/** Whether the render is in lists of past requests. */
+export function isListed({ order }: Render): boolean {
+  return !parseDirectives(order.prompt).has('unlisted');
 }
 
 /** Whether the request carries the credential as a bearer token, or after another word. */

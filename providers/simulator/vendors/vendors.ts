@@ -1,11 +1,12 @@
 /** The vendors that are played, each below `/vendors/<protocol>`. */
 import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
+import { fal } from './fal.ts';
 import { kling } from './kling.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type PlayOptions, playVendor, type Vendor } from './play.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, kling, openaiVideos];
+export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiVideos];
 
 /** Their routes, and what tests ask about their renders: `GET /_sim/renders?vendor=…&mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {

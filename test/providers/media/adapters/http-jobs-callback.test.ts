@@ -25,7 +25,12 @@ function signed(body: string, timestamp: string = String(SENT_AT_SECONDS), secre
 /** Verifies it that long after it was sent. */
 function verify(callback: CallbackRequest, ageSeconds = 0): Announcement | Promise<Announcement> | undefined {
   const nowMs = (SENT_AT_SECONDS + ageSeconds) * 1000;
-  return httpJobs.callbacks?.read(callback, { secret: SECRET, keys: async () => [], nowMs });
+  return httpJobs.callbacks?.read(callback, {
+    secret: SECRET,
+    keys: async () => [],
+    query: new URLSearchParams(),
+    nowMs,
+  });
 }
 
 describe('callbacks of the HTTP job protocol', () => {

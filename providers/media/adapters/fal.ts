@@ -1,0 +1,241 @@
+/**
+ * fal's queue (docs/vendors/fal.md), `@fal-ai/client` 1.10. The body is the model's own input; each model has its own fields. A
+ * job is named by its app, the first two parts of the model's name, and its request id. A request that has COMPLETED may have
+ * failed: only its response tells.
+ */
+import { createHash } from 'node:crypto';
+import type { TaskErrorCode } from '../../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { FieldNames } from '../../../domain/media-route.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
+import { authorizationScheme } from '../credentials.ts';
+import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
+import { fieldsOf } from '../fields.ts';
+import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import type { ResultFile } from '../result-file.ts';
+import { assertEd25519 } from '../signatures/ed25519.ts';
+import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links' } as const;
+const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
+const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
+
+const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
+  image: { prompt: { to: 'prompt' }, image: { to: 'image_url' }, size: { to: 'image_size', as: 'object' } },
+  video: {
+    prompt: { to: 'prompt' },
+    image: { to: 'image_url' },
+    duration: { to: 'duration' },
+    aspect_ratio: { to: 'aspect_ratio' },
+    resolution: { to: 'resolution' },
+  },
+};
+
+const REQUESTS_PATH = 'v1/models/requests/by-endpoint';
+const PAGE_SIZE = 100;
+const MAX_PAGES = 10;
+/** The list has been late by minutes: until then, a request that it lacks may still be there. */
+const LIST_LAG_MS = 15 * 60_000;
+/** The first parts of names whose apps have three parts. */
+const NAMESPACES: readonly unknown[] = ['workflows', 'comfy'];
+/** Statuses of a cancellation that say: it has ended, or is not there. */
+const ENDED_STATUSES: readonly number[] = [400, 404, 409];
+/** Statuses that speak of our account, not of a request. */
+const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403];
+/** Answers of what stands before the models, unless they name an error of theirs. */
+const GATEWAY_STATUSES: readonly number[] = [502, 503, 504];
+
+/** What the types of errors mean; the others are a bad request where fal answers 400 or 422, and failures elsewhere. */
+const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
+  content_policy_violation: 'content_policy_violation',
+  request_timeout: 'processing_timeout',
+  generation_timeout: 'processing_timeout',
+  no_media_generated: 'processing_failed',
+  internal_server_error: 'processing_failed',
+  downstream_service_error: 'processing_failed',
+  downstream_service_unavailable: 'processing_failed',
+};
+
+/** The address holds the app, which the body does not name. */
+const callbacks: CallbackFormat = {
+  proof: 'keys',
+  keysUrl: 'https://rest.alpha.fal.ai/.well-known/jwks.json',
+  async read({ headers, rawBody }, { keys, query, nowMs }) {
+    const timestamp = headerOf(headers, 'x-fal-webhook-timestamp');
+    assertRecent(timestamp, nowMs);
+    const message = [
+      headerOf(headers, 'x-fal-webhook-request-id'),
+      headerOf(headers, 'x-fal-webhook-user-id'),
+      timestamp,
+      createHash('sha256').update(rawBody).digest('hex'),
+    ].join('\n');
+    assertEd25519(message, headerOf(headers, 'x-fal-webhook-signature'), await keys());
+    const id = objectOf(parseCallbackBody(rawBody))['request_id'];
+    const app = query.get('app');
+    return { jobId: app !== null && typeof id === 'string' && wordsOf(id) === id ? `${app}|${id}` : null };
+  },
+};
+
+export const fal: MediaAdapter = {
+  kinds: { image: IMAGE, video: VIDEO },
+  baseUrl: 'https://queue.fal.run',
+  authorization: authorizationScheme('Key'),
+  addresses: { requests: { url: 'https://api.fal.ai', versionPath: 'v1' } },
+  callbacks,
+
+  submission(request) {
+    const body = withParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
+    return {
+      path: request.model,
+      query: { fal_webhook: callbackUrlOf(request) },
+      // Else another model may render what this one was asked for.
+      headers: { 'x-app-fal-disable-fallbacks': 'true' },
+      body: { json: body },
+      identity: body,
+    };
+  },
+
+  accepted({ document }, { model }) {
+    const { request_id: id, response_url: address } = objectOf(document);
+    return { jobId: jobIdOf(appIn(address) ?? appOf(model), id) };
+  },
+
+  refusal: ({ status, document }) => refusalOf(status, document),
+
+  async find(sent, http, signal) {
+    const found = await findRequests(sent, http, signal);
+    if (found.length > 0) return found;
+    if (Date.now() - sent.since.getTime() > LIST_LAG_MS) return null;
+    throw new ProviderUnreachableError('the upstream does not list it, and its list may be late');
+  },
+
+  async status(jobId, http, signal) {
+    const path = pathOf(jobId);
+    const answer = await http.ask({ path: `${path}/status` }, signal);
+    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    const { status } = objectOf(documentOf(answer));
+    if (status !== 'COMPLETED') return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+    return endOf(await http.ask({ path }, signal));
+  },
+
+  async cancel(jobId, http, signal) {
+    const answer = await http.ask({ method: 'PUT', path: `${pathOf(jobId)}/cancel` }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+  },
+};
+
+function callbackUrlOf({ callbackUrl, model }: RenderRequest): string | undefined {
+  if (callbackUrl === undefined) return undefined;
+  const url = new URL(callbackUrl);
+  url.searchParams.set('app', appOf(model));
+  return url.href;
+}
+
+/** `fal-ai/veo3.1` of `fal-ai/veo3.1/image-to-video`: requests are asked for without the rest. */
+function appOf(model: string): string {
+  const parts = model.split('/');
+  return parts.slice(0, NAMESPACES.includes(parts[0]) ? 3 : 2).join('/');
+}
+
+/** Where the answer to a submission says that its response will be. */
+function appIn(address: unknown): string | null {
+  if (typeof address !== 'string' || !URL.canParse(address)) return null;
+  const path = /((?:(?:workflows|comfy)\/)?[^/]+\/[^/]+)\/requests\//.exec(new URL(address).pathname);
+  return path?.[1] ?? null;
+}
+
+function jobIdOf(app: string, id: unknown): string {
+  return `${app}|${textOf(id, 'request id')}`;
+}
+
+function pathOf(jobId: string): string {
+  const [app = '', id = ''] = jobId.split('|');
+  return `${app.split('/').map(encodeURIComponent).join('/')}/requests/${encodeURIComponent(id)}`;
+}
+
+async function findRequests(
+  { request, fingerprint, since }: SentSubmission,
+  http: VendorHttp,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const query = {
+      endpoint_id: request.model,
+      start: since.toISOString(),
+      limit: PAGE_SIZE,
+      expand: 'payloads',
+      cursor,
+    };
+    const base = http.addresses['requests'] ?? http.base;
+    const answer = await http.ask({ base, path: REQUESTS_PATH, query }, signal);
+    const { items, next_cursor: next } = objectOf(documentOf(answer));
+    const same = listOf(items)
+      .map(objectOf)
+      .filter(({ json_input: input, sent_at: at }) => fingerprintOf(input) === fingerprint && isSince(at, since));
+    found.push(...same.map(({ request_id: id }) => jobIdOf(appOf(request.model), id)));
+    if (typeof next !== 'string' || next === '') return found;
+    cursor = next;
+  }
+  throw new ProviderUnreachableError('the upstream lists more requests than can be looked through');
+}
+
+function isSince(at: unknown, since: Date): boolean {
+  return typeof at !== 'string' || !(Date.parse(at) < since.getTime());
+}
+
+/** What the response of a request that has completed says. */
+function endOf(answer: VendorAnswer): JobState {
+  const { status, document } = answer;
+  if (isSuccess(answer)) return outputOf(objectOf(documentOf(answer)));
+  const { code, words } = errorOf(answer);
+  const isOfRequest = isVerdict(status) ? !ACCOUNT_STATUSES.includes(status) : status >= 500;
+  const isNamed = code !== undefined || !GATEWAY_STATUSES.includes(status);
+  if (!isOfRequest || !isNamed || !isObject(document))
+    throw new ProviderUnreachableError(`the upstream answered ${status}`);
+  if (/still in progress/i.test(String(words)))
+    return { state: 'running', progressPercent: null, detail: wordsOf(words) };
+  const verdict = VERDICTS[code ?? ''] ?? (status === 400 || status === 422 ? 'bad_request' : 'processing_failed');
+  return { state: 'failed', code: verdict, message: messageFor(verdict, words) };
+}
+
+/** @throws ProviderUnreachableError while the output names no file */
+function outputOf(output: JsonObject): JobState {
+  const { images, image, videos, video, has_nsfw_concepts: flags } = output;
+  if (listOf(flags).includes(true)) {
+    // The picture is there, and black.
+    const code = 'content_policy_violation';
+    return { state: 'failed', code, message: messageFor(code) };
+  }
+  const results = [...listOf(images), image, ...listOf(videos), video].flatMap(fileOf);
+  if (results.length === 0) throw new ProviderUnreachableError('the upstream named no file of a finished request');
+  return { state: 'succeeded', results };
+}
+
+function fileOf(file: unknown): readonly ResultFile[] {
+  const { url, content_type: type } = objectOf(file);
+  return typeof url === 'string' ? [{ url, mimeType: typeof type === 'string' ? type : null }] : [];
+}
+
+interface FalError {
+  /** A type of validation, or of fal's own. */
+  readonly code: string | undefined;
+  readonly words: unknown;
+}
+
+function errorOf({ document, headers }: Pick<VendorAnswer, 'document' | 'headers'>): FalError {
+  const { detail, error_type: type } = objectOf(document);
+  const { type: kind, msg } = objectOf(listOf(detail)[0]);
+  const code = [kind, type, headers['x-fal-error-type']].find((one) => typeof one === 'string');
+  return { code, words: msg ?? detail };
+}
+
+function refusalOf(status: number, document: unknown): SubmissionError | null {
+  if (status !== 400 && status !== 422) return null;
+  const { code, words } = errorOf({ document, headers: {} });
+  return new JobRefusedError(VERDICTS[code ?? ''] ?? 'bad_request', words);
+}

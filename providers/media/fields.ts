@@ -1,0 +1,112 @@
+/** How inputs become fields of models that each have their own names for them, as at fal and at Replicate (docs/catalogue.md). */
+import { videoSizeFor } from '../../domain/video-size.ts';
+import type { FieldForm, FieldInput, FieldNames } from '../../domain/media-route.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import type { RenderRequest } from './adapter.ts';
+import { JobRefusedError } from './outcomes.ts';
+
+/** The ratios that models of images name. */
+const RATIOS = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3', '5:4', '4:5', '21:9'] as const;
+
+interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+/**
+ * The fields of a model.
+ *
+ * @param usual the vendor's usual names, which hold for inputs that the route does not name
+ * @throws JobRefusedError for images, videos and audios that no field takes
+ */
+export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject {
+  const names: FieldNames = { ...usual, ...request.fields };
+  assertAllTaken(request, names);
+  const size = sizeOf(request);
+  const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
+  const values: Readonly<Record<FieldInput, unknown>> = {
+    prompt: request.prompt,
+    image: images[0],
+    last_image: imagesAs === 'first_and_last_frame' ? images[1] : undefined,
+    images: unlessEmpty(images),
+    videos: unlessEmpty(referenceVideos),
+    audios: unlessEmpty(referenceAudios),
+    duration: request.durationSeconds,
+    aspect_ratio: request.aspectRatio ?? (size && nearestRatio(size)),
+    resolution: request.resolution,
+    width: size?.width,
+    height: size?.height,
+    size,
+    background: request.background,
+  };
+  return Object.fromEntries(
+    Object.entries(names).flatMap(([input, name]) => {
+      const value = isInput(input, values) ? values[input] : undefined;
+      return name === null || name === undefined || value === undefined ? [] : [[name.to, inForm(value, name.as)]];
+    }),
+  );
+}
+
+function isInput(name: string, values: Readonly<Record<FieldInput, unknown>>): name is FieldInput {
+  return Object.hasOwn(values, name);
+}
+
+function unlessEmpty(links: readonly string[]): readonly string[] | undefined {
+  return links.length === 0 ? undefined : links;
+}
+
+/** A picture that was sent along and not looked at would be charged for all the same. */
+function assertAllTaken(request: RenderRequest, names: FieldNames): void {
+  const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
+  const takesLast = imagesAs === 'first_and_last_frame' && Boolean(names.last_image);
+  const taken = names.images ? images.length : Number(Boolean(names.image)) + Number(takesLast);
+  if (images.length > taken) {
+    throw new JobRefusedError(
+      'bad_request',
+      taken === 0 ? 'The model takes no images.' : `The model takes ${taken} of the images.`,
+    );
+  }
+  if (referenceVideos.length > 0 && !names.videos)
+    throw new JobRefusedError('bad_request', 'The model takes no videos.');
+  if (referenceAudios.length > 0 && !names.audios)
+    throw new JobRefusedError('bad_request', 'The model takes no audios.');
+}
+
+function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Size | undefined {
+  if (width !== undefined && height !== undefined) return { width, height };
+  return resolution !== undefined && aspectRatio !== undefined ? videoSizeFor(resolution, aspectRatio) : undefined;
+}
+
+function nearestRatio({ width, height }: Size): string {
+  const distanceOf = (ratio: string): number => {
+    const [across = 1, down = 1] = ratio.split(':').map(Number);
+    return Math.abs(Math.log((width * down) / (height * across)));
+  };
+  return RATIOS.reduce<string>((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest), '1:1');
+}
+
+/** A size is written as `1280x720`, and all else as it is, unless the route says otherwise. */
+function inForm(value: unknown, form?: FieldForm): unknown {
+  switch (form) {
+    case 'number':
+      return Number(value);
+    case 'string':
+      return textOf(value);
+    case 'seconds':
+      return `${textOf(value)}s`;
+    case 'list':
+      return Array.isArray(value) ? value : [value];
+    case 'object':
+      return value;
+    default:
+      return isSize(value) ? textOf(value) : value;
+  }
+}
+
+function textOf(value: unknown): string {
+  return isSize(value) ? `${value.width}x${value.height}` : String(value);
+}
+
+function isSize(value: unknown): value is Size {
+  return typeof value === 'object' && value !== null && 'width' in value && 'height' in value;
+}

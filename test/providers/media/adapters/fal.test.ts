@@ -1,0 +1,292 @@
+import { createFalClient, ValidationError } from '@fal-ai/client';
+import { expect } from 'chai';
+import type { JobState } from '../../../../providers/media/adapter.ts';
+import { fal } from '../../../../providers/media/adapters/fal.ts';
+import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
+import { fingerprintOf } from '../../../../providers/media/json.ts';
+import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
+const CREDENTIAL = { apiKey: 'id:secret' };
+
+describe('fal’s queue', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'id:secret', renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/fal`;
+    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+    upstream = testUpstream({
+      adapter: fal,
+      baseUrl,
+      credential: CREDENTIAL,
+      keysUrl: `${baseUrl}/jwks.json`,
+      addresses: { requests: baseUrl },
+      resultOrigins: [origin],
+    });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({
+      model: 'fal-ai/veo3.1',
+      durationSeconds: 4,
+      fields: { duration: { to: 'duration', as: 'seconds' } },
+      ...overrides,
+    });
+
+  const endOf = (jobId: string): Promise<JobState> =>
+    eventually(async () => {
+      const state = await upstream.status(jobId, signal);
+      return state.state === 'running' ? undefined : state;
+    });
+
+  it('is played as the client of fal expects it', async () => {
+    const client = createFalClient({
+      credentials: 'id:secret',
+      fetch: (address, init) => {
+        const { href } = new URL(address instanceof Request ? address.url : address);
+        return fetch(href.replace('https://queue.fal.run', baseUrl), init);
+      },
+    });
+    const model = 'fal-ai/veo3.1/image-to-video';
+    const input = { prompt: 'A lighthouse', image_url: 'https://example.com/1.png', duration: '4s' as const };
+    const { request_id: requestId, ...queued } = await client.queue.submit(model, { input });
+    expect(queued.status).to.equal('IN_QUEUE');
+    expect((await client.queue.status(model, { requestId })).status).to.equal('COMPLETED');
+    const { data } = await client.queue.result(model, { requestId });
+    expect(data.video).to.include({ content_type: 'video/mp4' });
+    const refused = await rejectionOf(client.queue.submit(model, { input: { ...input, prompt: '' } }));
+    expect(refused).to.be.instanceOf(ValidationError);
+    if (refused instanceof ValidationError) expect(refused.getFieldErrors('prompt')).to.have.length(1);
+  });
+
+  it('renders the video that was ordered', async () => {
+    const jobId = await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' }));
+    expect(jobId).to.match(/^fal-ai\/veo3\.1\|/);
+    const state = await endOf(jobId);
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    const { body } = await upstream.fetchResult(state.results[0], signal);
+    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
+  });
+
+  it('names its jobs without what follows the app, so that they are found', async () => {
+    const model = 'fal-ai/flux-2/edit';
+    const fields = { image: null, images: { to: 'image_urls' } };
+    const jobId = await submit(upstream, imageRequest({ model, fields, images: LINKS }));
+    expect(jobId).to.match(/^fal-ai\/flux-2\|/);
+    expect(await endOf(jobId)).to.include({ state: 'succeeded' });
+  });
+
+  for (const [what, request, body] of [
+    [
+      'a video, by the usual names',
+      videoRequest({ images: LINKS.slice(0, 1) }),
+      {
+        prompt: 'A lighthouse at dusk',
+        image_url: LINKS[0],
+        duration: 2,
+        aspect_ratio: '16:9',
+        resolution: '720p',
+      },
+    ],
+    [
+      'an image, by the usual names',
+      imageRequest(),
+      {
+        prompt: 'A lighthouse, isolated',
+        image_size: { width: 1024, height: 640 },
+      },
+    ],
+    [
+      'what the route names',
+      videoRequest({
+        images: LINKS,
+        imagesAs: 'first_and_last_frame',
+        fields: {
+          image: { to: 'start_image_url' },
+          last_image: { to: 'tail_image_url' },
+          duration: { to: 'duration', as: 'string' },
+          resolution: null,
+          size: { to: 'size' },
+        },
+        params: { generate_audio: false },
+      }),
+      {
+        prompt: 'A lighthouse at dusk',
+        start_image_url: LINKS[0],
+        tail_image_url: LINKS[1],
+        duration: '2',
+        aspect_ratio: '16:9',
+        size: '1280x720',
+        generate_audio: false,
+      },
+    ],
+    [
+      'an image by its ratio, and from links in lists',
+      imageRequest({
+        images: LINKS.slice(0, 1),
+        fields: { image: { to: 'image_urls', as: 'list' }, size: null, aspect_ratio: { to: 'aspect_ratio' } },
+      }),
+      { prompt: 'A lighthouse, isolated', image_urls: LINKS.slice(0, 1), aspect_ratio: '3:2' },
+    ],
+  ] as const) {
+    it(`is asked for ${what}`, () => {
+      expect(upstream.prepare(request).body).to.deep.equal({ json: body });
+    });
+  }
+
+  it('refuses what no field takes', () => {
+    for (const inputs of [{ images: LINKS }, { referenceVideos: LINKS }, { referenceAudios: LINKS }]) {
+      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
+    }
+  });
+
+  it('finds a request by what was sent, and never takes a list without it for a no', async () => {
+    const request = video({ prompt: '[sim:drop_submit] Found again' });
+    await rejectionOf(submit(upstream, request));
+    const found = await lookUp(upstream, request);
+    expect(found).to.have.length(1);
+    expect(await endOf(found?.[0] ?? '')).to.include({ state: 'succeeded' });
+    const fingerprint = 'of something else';
+    const since = new Date(Date.now() - 60_000);
+    expect(await rejectionOf(upstream.find({ request, fingerprint, since }, signal))).to.be.instanceOf(
+      ProviderUnreachableError,
+    );
+    expect(await upstream.find({ request, fingerprint, since: new Date(0) }, signal)).to.equal(null);
+  });
+
+  it('looks through every page of the list, and asks for the version once', async () => {
+    const asked: string[] = [];
+    const server = await startReceiver(({ url }, response) => {
+      asked.push(url ?? '');
+      const next_cursor = asked.length === 1 ? 'next' : null;
+      response.end(JSON.stringify({ items: [{ request_id: `r${asked.length}`, json_input: { a: 1 } }], next_cursor }));
+    });
+    const other = testUpstream({ adapter: fal, baseUrl, addresses: { requests: `${server.url}/v1` } });
+    const sent = { request: video(), fingerprint: fingerprintOf({ a: 1 }), since: new Date(0) };
+    const found = await other.find(sent, signal);
+    expect(found).to.deep.equal(['fal-ai/veo3.1|r1', 'fal-ai/veo3.1|r2']);
+    expect(asked[0]).to.match(/^\/v1\/models\/requests\/by-endpoint\?endpoint_id=fal-ai%2Fveo3\.1&/);
+    expect(asked[1]).to.contain('cursor=next');
+    await other.close();
+    await server.close();
+  });
+
+  for (const [directive, outcome] of [
+    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
+    ['reject=bad_request', { code: 'bad_request' }],
+    ['broke', { leavesRoute: true }],
+    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+  ] as const) {
+    it(`says what is wrong with a submission: ${directive}`, async () => {
+      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
+    });
+  }
+
+  it('leaves a credential that is refused', async () => {
+    const other = testUpstream({ adapter: fal, baseUrl, credential: { apiKey: 'wrong' } });
+    expect(await rejectionOf(submit(other, video())))
+      .to.be.instanceOf(NotTakenError)
+      .with.property('leavesRoute', true);
+    await other.close();
+  });
+
+  for (const code of ['content_policy_violation', 'bad_request', 'processing_failed']) {
+    it(`fails as ${code}, although it has completed`, async () => {
+      expect(await endOf(await submit(upstream, video({ prompt: `[sim:fail=${code}]` })))).to.include({
+        state: 'failed',
+        code,
+      });
+    });
+  }
+
+  for (const [what, status, body, expected] of [
+    [
+      'a picture that was blacked out',
+      200,
+      { images: [{ url: LINKS[0] }], has_nsfw_concepts: [true] },
+      'content_policy_violation',
+    ],
+    ['a start that came too late', 504, { detail: 'Timed out', error_type: 'request_timeout' }, 'processing_timeout'],
+    [
+      'an input that cannot be read',
+      422,
+      { detail: [{ loc: ['body'], msg: 'No', type: 'image_load_error' }] },
+      'bad_request',
+    ],
+    ['a request that is not done', 400, { detail: 'Request is still in progress' }, 'running'],
+    ['a gateway’s own error', 502, { detail: 'Bad gateway' }, 'unreachable'],
+    ['a refused key', 401, { detail: 'Unauthorized' }, 'unreachable'],
+    ['a success without a file', 200, {}, 'unreachable'],
+  ] as const) {
+    it(`reads the response of ${what} as ${expected}`, async () => {
+      const server = await startReceiver(({ url }, response) => {
+        const isStatus = url?.endsWith('/status') ?? false;
+        response.writeHead(isStatus ? 200 : status).end(JSON.stringify(isStatus ? { status: 'COMPLETED' } : body));
+      });
+      const other = testUpstream({ adapter: fal, baseUrl: server.url });
+      const state = await other.status('fal-ai/x|1', signal).catch((error: unknown) => error);
+      if (expected === 'unreachable') expect(state).to.be.instanceOf(ProviderUnreachableError);
+      else
+        expect(state).to.include(expected === 'running' ? { state: 'running' } : { state: 'failed', code: expected });
+      await other.close();
+      await server.close();
+    });
+  }
+
+  it('stops a render, and says unknown of one that is not there', async () => {
+    const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
+    await upstream.cancel(jobId, signal);
+    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
+    await upstream.cancel('fal-ai/veo3.1|nowhere', signal);
+    expect(await upstream.status('fal-ai/veo3.1|nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  });
+
+  it('announces the end with a signature of its published keys, and names the job', async () => {
+    const arrived: { url: string; headers: Record<string, string>; body: Buffer }[] = [];
+    const receiver = await startReceiver((incoming, response) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => {
+        const headers = Object.fromEntries(
+          Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]),
+        );
+        arrived.push({ url: incoming.url ?? '', headers, body: Buffer.concat(chunks) });
+        response.end();
+      });
+    });
+    const jobId = await submit(upstream, video({ callbackUrl: `${receiver.url}/v1/provider-callbacks/fal/task_1` }));
+    const { url, headers, body: rawBody } = await eventually(() => arrived[0]);
+    const { searchParams } = new URL(url, receiver.url);
+    const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', searchParams);
+    expect(await read({})).to.deep.equal({ jobId });
+    expect(await upstream.readCallback({ headers, rawBody }, 'task_1', new URLSearchParams())).to.deep.equal({
+      jobId: null,
+    });
+    for (const changes of [
+      { rawBody: Buffer.from('{}') },
+      { headers: { ...headers, 'x-fal-webhook-user-id': 'another' } },
+      { headers: { ...headers, 'x-fal-webhook-timestamp': '1' } },
+      { headers: { ...headers, 'x-fal-webhook-signature': 'zz' } },
+      { headers: {} },
+    ]) {
+      expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
+    }
+    await receiver.close();
+  });
+});
