@@ -1,27 +1,13 @@
 import { expect } from 'chai';
-import { type Stage, strikeOne } from '../../../../bench/drill/faults/fault.ts';
+import { strikeOne } from '../../../../bench/drill/faults/fault.ts';
 import { createRandom } from '../../../../bench/drill/random.ts';
+import { quietStage } from '../../../support/drill.ts';
 
 const random = createRandom(1);
 
-function stageWith(): Stage {
-  return {
-    members: [],
-    stores: { folder: '', disk: null, s3: null },
-    databaseUrl: '',
-    home: '',
-    genway: async () => {},
-    receiver: { paths: () => [], hang: () => () => {} },
-    upstreams: { scenarios: [] },
-    struck: new Set(),
-    unheeded: [],
-    forgotten: [],
-  };
-}
-
 describe('a fault of a drill', () => {
   it('strikes nobody to whom something is being done', async () => {
-    const stage = stageWith();
+    const stage = quietStage();
     const victims = ['one', 'other'].map((name) => ({ name, isUp: () => true }));
     let under = 0;
     const struck = new Set<string>();
@@ -45,7 +31,7 @@ describe('a fault of a drill', () => {
   it('waits until somebody is up whom it can strike', async () => {
     let isUp = false;
     const victim = { name: 'sleeper', isUp: () => isUp };
-    const struck = strikeOne(stageWith(), random, [victim], async ({ name }) => `${name} was up: ${isUp}`);
+    const struck = strikeOne(quietStage(), random, [victim], async ({ name }) => `${name} was up: ${isUp}`);
     setTimeout(() => (isUp = true), 20);
     expect(await struck).to.equal('sleeper was up: true');
   });

@@ -6,6 +6,7 @@ import type { Stage } from '../../../../bench/drill/faults/fault.ts';
 import { STORE } from '../../../../bench/drill/faults/store.ts';
 import { createRandom } from '../../../../bench/drill/random.ts';
 import { createLocalStorage } from '../../../../storage/local.ts';
+import { quietStage } from '../../../support/drill.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
 const LASTS_MS = 300;
@@ -16,18 +17,7 @@ describe('the outage of the store in a drill', () => {
 
   beforeEach(async () => {
     home = await mkdtemp(join(tmpdir(), 'genway-store-'));
-    stage = {
-      members: [],
-      stores: { folder: join(home, 'files'), disk: null, s3: null },
-      databaseUrl: '',
-      home: '',
-      genway: async () => {},
-      receiver: { paths: () => [], hang: () => () => {} },
-      upstreams: { scenarios: [] },
-      struck: new Set(),
-      unheeded: [],
-      forgotten: [],
-    };
+    stage = quietStage({ stores: { folder: join(home, 'files'), disk: null, s3: null } });
   });
   afterEach(() => rm(home, { recursive: true, force: true }));
 

@@ -1,0 +1,18 @@
+import type { Stage } from '../../bench/drill/faults/fault.ts';
+
+/** A stage on which nothing is, but for what a test puts there. */
+export function quietStage(settings: Partial<Stage> = {}): Stage {
+  return {
+    members: [],
+    stores: { folder: '', disk: null, s3: null },
+    databaseUrl: '',
+    home: '',
+    genway: async () => {},
+    receiver: { paths: () => [], hang: () => () => {} },
+    upstreams: { scenarios: [] },
+    struck: new Set(),
+    unheeded: [],
+    forgotten: [],
+    ...settings,
+  };
+}
