@@ -48,13 +48,12 @@ export function createAuthenticator({ findCaller, clock, places = {}, forText = 
 }
 
 /** The credential that a request carries. @throws ServiceError 401 `missing_api_key` */
-export function credentialOf(
-  { headers, query }: Context,
-  { before = [], after = [], parameter }: CredentialPlaces = {},
-): string {
+export function credentialOf(context: Context, { before = [], after = [], parameter }: CredentialPlaces = {}): string {
+  const { headers } = context;
   const inHeaders = (names: readonly string[]): string | undefined =>
     names.map((name) => String(headers[name] ?? '').trim()).find((value) => value !== '');
-  const inQuery = (): string => (parameter === undefined ? '' : String([query[parameter] ?? ''].flat()[0]).trim());
+  const inQuery = (): string =>
+    parameter === undefined ? '' : String([context.query[parameter] ?? ''].flat()[0]).trim();
   const credential = inHeaders(before) ?? bearerTokenOf(headers) ?? inHeaders(after) ?? inQuery();
   if (credential !== '') return credential;
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');

@@ -405,7 +405,11 @@ describe('an upstream of a text model', () => {
       const response = await text.ask('messages', 'texta-lost', 'Say exactly: from the third', { stream: true });
       expect(await response.text()).to.contain('third');
       await text.idle();
-      expect(text.outcomes.pop()?.upstream).to.deep.equal({ provider: 'simulator', format: 'generate-content' });
+      expect(text.outcomes.pop()?.upstream).to.deep.equal({
+        provider: 'simulator',
+        format: 'generate-content',
+        model: 'texta-lost',
+      });
     });
 
     for (const status of [400, 413, 422]) {
