@@ -213,9 +213,17 @@ export const VARIABLE_GROUPS = {
       pepper,
       'Key of the digests as which API keys are stored. Changing it invalidates every API key.',
     ),
+    GENWAY_KEY_PEPPER_ALSO: optional(
+      pepper,
+      'Another pepper under which API keys are accepted, while GENWAY_KEY_PEPPER is being replaced.',
+    ),
     GENWAY_ENCRYPTION_KEY: required(
       encryptionKey,
       'Encrypts secrets in the database, such as those of webhooks. Changing it makes them unreadable.',
+    ),
+    GENWAY_ENCRYPTION_KEY_ALSO: optional(
+      encryptionKey,
+      'Another key with which those secrets may have been encrypted, while GENWAY_ENCRYPTION_KEY is being replaced.',
     ),
   },
   Payments: {

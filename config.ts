@@ -13,6 +13,8 @@ export function readVariable(name: string): string | undefined {
   return process.env[name];
 }
 
+export type OneOrMore<Item> = readonly [Item, ...Item[]];
+
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The configuration of the processes api, text, worker, simulator and migrate. Durations are in milliseconds. */
@@ -45,9 +47,10 @@ export interface Config {
   readonly secrets: {
     readonly adminToken: string;
     readonly metricsToken: string;
-    readonly keyPepper: string;
-    /** 32 bytes. */
-    readonly encryptionKey: Buffer;
+    /** Those under which API keys may be stored; new ones are stored under the first. */
+    readonly keyPeppers: OneOrMore<Buffer>;
+    /** Those with which secrets may be encrypted, 32 bytes each; new ones are encrypted with the first. */
+    readonly encryptionKeys: OneOrMore<Buffer>;
   };
   readonly storage: StorageConfig;
   readonly uploads: {
@@ -199,8 +202,7 @@ export function loadConfig(env: Environment = process.env): Config {
     secrets: {
       adminToken: values.GENWAY_ADMIN_TOKEN,
       metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN,
-      keyPepper: values.GENWAY_KEY_PEPPER,
-      encryptionKey: Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
+      ...secretsConfig(values),
     },
     storage: storageConfig(values),
     uploads: {
@@ -250,6 +252,22 @@ export function loadDatabaseConfig(env: Environment = process.env): Config['data
   const { values, mistakes } = readVariables(env, (name) => name === 'DATABASE_URL');
   if (mistakes.length > 0) throw new ConfigurationError(mistakes);
   return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
+}
+
+/** What moves secrets to new keys. */
+export type SecretsConfig = Pick<Config, 'database'> & {
+  readonly secrets: Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'>;
+};
+
+/** @throws ConfigurationError naming every variable that is missing or wrong */
+export function loadSecretsConfig(env: Environment = process.env): SecretsConfig {
+  const needed = new Set(['DATABASE_URL', 'GENWAY_KEY_PEPPER', 'GENWAY_ENCRYPTION_KEY']);
+  const { values, mistakes } = readVariables(env, (name) => needed.has(name));
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return {
+    database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
+    secrets: secretsConfig(values),
+  };
 }
 
 /** The configuration of `genway recover`: the stores, and nothing that faces clients. */
@@ -416,6 +434,17 @@ function mistakesAcross(values: Values): string[] {
   return needs
     .filter(([needed, name]) => needed && values[name] === undefined)
     .map(([, name, cause]) => `${name} is not set, but ${cause} requires it.`);
+}
+
+function secretsConfig(values: Values): Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'> {
+  const { GENWAY_KEY_PEPPER_ALSO: otherPepper, GENWAY_ENCRYPTION_KEY_ALSO: otherKey } = values;
+  return {
+    keyPeppers: [Buffer.from(values.GENWAY_KEY_PEPPER), ...(otherPepper ? [Buffer.from(otherPepper)] : [])],
+    encryptionKeys: [
+      Buffer.from(values.GENWAY_ENCRYPTION_KEY, 'hex'),
+      ...(otherKey ? [Buffer.from(otherKey, 'hex')] : []),
+    ],
+  };
 }
 
 function publicUrlOf(values: Values): string {

@@ -40,10 +40,12 @@ export function createPoster({
       retryAfter: undefined,
       ...answer,
     });
+    // Not the receiver's fault when its secret does not open.
+    const signed = signedHeaders(sealer, delivery, startedAt);
     try {
       const { status, headers, body } = await client.request(delivery.endpoint.url, {
         method: 'POST',
-        headers: signedHeaders(sealer, delivery, startedAt),
+        headers: signed,
         body: delivery.event.payload,
         // The status is all that counts; what else the receiver says is neither read nor kept.
         maxBytes: 0,

@@ -32,7 +32,7 @@ import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
-import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
+import { createCachedFindCaller, createFindCaller, type KeyPeppers } from './services/find-caller.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
@@ -76,7 +76,7 @@ export interface AppSettings {
   readonly adminToken: string;
   /** What Prometheus shows as its bearer token. */
   readonly metricsToken: string;
-  readonly keyPepper: Buffer;
+  readonly keyPeppers: KeyPeppers;
   /** What the payment provider signs its events with; null when none are taken. */
   readonly paymentWebhookSecret: string | null;
   readonly requestLimits: RequestLimits;
@@ -163,10 +163,10 @@ function createServices(dependencies: AppDependencies): ApiServices {
     upstreams,
     settings,
   } = dependencies;
-  const { keyPepper, adminToken, metricsToken, requestLimits } = settings;
+  const { keyPeppers, adminToken, metricsToken, requestLimits } = settings;
   const gates = createGates({
-    findCaller: createFindCaller(database, keyPepper),
-    findTextCaller: createCachedFindCaller(database, keyPepper),
+    findCaller: createFindCaller(database, keyPeppers),
+    findTextCaller: createCachedFindCaller(database, keyPeppers),
     clock,
     holdToLimit: createRequestLimit(database, requestLimits),
     adminToken,
@@ -184,7 +184,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,
     log,
-    keyPepper,
+    keyPeppers,
     paymentWebhookSecret: settings.paymentWebhookSecret,
     temporal: settings.temporal,
     workflows,

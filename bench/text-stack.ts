@@ -77,6 +77,7 @@ export async function startTextStack(): Promise<TextStack> {
       id: newId('apiKey'),
       accountId: account.id,
       digest: digest(apiKey),
+      pepperMark: '',
       hint: 'bench',
       settings: {},
     });

@@ -1,12 +1,13 @@
 /** The `genway` command, with which operators and finance work. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import { loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig } from '../config.ts';
+import { loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig, loadSecretsConfig } from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
 import { addPartitionCommands } from './command/partitions.ts';
 import { explain } from './parts/explain.ts';
 import { addRecoverCommand } from './command/recover.ts';
+import { addSecretsCommands } from './command/secrets.ts';
 
 const program = new Command('genway')
   .description('Administer Genway')
@@ -25,6 +26,7 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
 });
 addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
 addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));
+addSecretsCommands(program, loadSecretsConfig, (text) => console.log(text));
 program
   .command('replay <file>')
   .description('check that the workflows of this version would make the same decisions as a saved history')

@@ -3,6 +3,7 @@ import { createTextApp } from '../api/app.ts';
 import { loadConfig } from '../config.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { listen } from '../net/http-server.ts';
+import { begin } from './parts/begin.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
 import { watchDatabase } from './parts/watch-database.ts';
@@ -14,13 +15,20 @@ const log = createLog('text', config);
 const tracing = await openTracing('text', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, null);
-const pings = [() => text.ping()];
+const begun = begin(log, async () => {
+  await web.checkSecrets();
+  await text.ready();
+});
+const pings = [begun, () => text.ping()];
 // From here on, new ids and timestamps follow the database's clock.
 await web.dependencies.clock.measure().catch(() => undefined);
-const watch = watchDatabase({ url: config.database.url, clock: web.dependencies.clock, pings, log });
+const watch = watchDatabase({
+  url: config.database.url,
+  clock: web.dependencies.clock,
+  pings: [() => text.ping()],
+  log,
+});
 const app = createTextApp({ ...web.dependencies, pings, text: text.service, upstreams: text.upstreams });
-// Ends the process when it may not sell by its catalogue.
-void text.begin();
 const server = await listen(tracing.serve(app.callback()), config.host, config.text.port);
 log.info({ port: server.port }, 'listening');
 

@@ -13,6 +13,7 @@ import { OperatorError } from '../domain/operator-error.ts';
 import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase } from '../db/database.ts';
 import { createDatabaseClock } from '../db/database-clock.ts';
+import { checkSecrets } from '../db/queries/secrets.ts';
 import { createSealer } from '../db/sealing.ts';
 import { watchStorage } from '../storage/watched.ts';
 import { watchPool } from '../telemetry/database-gauges.ts';
@@ -20,6 +21,7 @@ import { createMetrics } from '../telemetry/metrics.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
+import { begin } from './parts/begin.ts';
 import { checkRoutes } from './parts/check-routes.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { createInputReader } from '../activities/media-task/read-inputs.ts';
@@ -57,6 +59,8 @@ const temporal = new Client({ connection, namespace: config.temporal.namespace }
 const limits = providerLimits(config);
 const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
 const upstreams = openMediaUpstreams(config, tracing, clock);
+const sealer = createSealer(...config.secrets.encryptionKeys);
+const begun = begin(log, () => checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers }));
 const activities = {
   media: createMediaTaskActivities({
     database,
@@ -70,7 +74,7 @@ const activities = {
   }),
   webhooks: createWebhookDeliveryActivities({
     database,
-    sealer: createSealer(config.secrets.encryptionKey),
+    sealer,
     client,
     scheduleMs: config.webhooks.scheduleMs,
     metrics,
@@ -140,6 +144,7 @@ async function openStatus(port: number): Promise<RunningServer> {
   const app = createStatusApp({
     database,
     clock,
+    pings: [begun],
     isTemporalReachable: () => access.isReachable(),
     metrics,
     metricsToken: config.secrets.metricsToken,

@@ -17,6 +17,7 @@ import * as detachedMonths from './migrations/0014-detached-months.ts';
 import * as reconciliations from './migrations/0015-reconciliations.ts';
 import * as submissions from './migrations/0016-submissions.ts';
 import * as upstreamOrders from './migrations/0017-upstream-orders.ts';
+import * as secretMarks from './migrations/0018-secret-marks.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -37,6 +38,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0015-reconciliations': reconciliations,
   '0016-submissions': submissions,
   '0017-upstream-orders': upstreamOrders,
+  '0018-secret-marks': secretMarks,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -11,6 +11,7 @@ const KEY_BYTES = 32;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HEADER_BYTES = 1 + NONCE_BYTES;
+const OPTIONS = { authTagLength: TAG_BYTES };
 
 export interface Sealer {
   /**
@@ -26,6 +27,13 @@ export interface Sealer {
    * @throws SealBrokenError when it was made with another key or context, was changed, or is no sealed value at all
    */
   open(sealed: Uint8Array, context?: string): string;
+  /**
+   * The same sealed with the key of today.
+   *
+   * @returns null for what was sealed with it already
+   * @throws SealBrokenError
+   */
+  reseal(sealed: Uint8Array, context?: string): Buffer | null;
 }
 
 /** A value does not open. The message holds nothing of it. */
@@ -34,37 +42,51 @@ export class SealBrokenError extends Error {
 }
 
 /**
- * @param encryptionKey 32 bytes
+ * @param encryptionKey 32 bytes, with which everything is sealed
+ * @param others with which something may still be sealed
  * @throws RangeError for a key of another length
  */
-export function createSealer(encryptionKey: Uint8Array): Sealer {
-  if (encryptionKey.byteLength !== KEY_BYTES) {
-    throw new RangeError(`an encryption key has ${KEY_BYTES} bytes, not ${encryptionKey.byteLength}`);
+export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint8Array[]): Sealer {
+  for (const { byteLength } of [encryptionKey, ...others]) {
+    if (byteLength !== KEY_BYTES) throw new RangeError(`an encryption key has ${KEY_BYTES} bytes, not ${byteLength}`);
   }
-  const options = { authTagLength: TAG_BYTES };
+  const seal: Sealer['seal'] = (text, context = '') => {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv(ALGORITHM, encryptionKey, nonce, OPTIONS).setAAD(authenticated(context));
+    const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+    return Buffer.concat([Buffer.of(VERSION), nonce, ciphertext, cipher.getAuthTag()]);
+  };
+  const open: Sealer['open'] = (sealed, context = '') => {
+    if (sealed.byteLength < HEADER_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
+      throw new SealBrokenError('not a sealed value of a known version');
+    }
+    for (const key of [encryptionKey, ...others]) {
+      const text = openWith(key, sealed, context);
+      if (text !== null) return text;
+    }
+    throw new SealBrokenError('a sealed value does not open: another encryption key made it, or it was changed');
+  };
   return {
-    seal(text, context = '') {
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(ALGORITHM, encryptionKey, nonce, options).setAAD(authenticated(context));
-      const ciphertext = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
-      return Buffer.concat([Buffer.of(VERSION), nonce, ciphertext, cipher.getAuthTag()]);
-    },
-
-    open(sealed, context = '') {
-      if (sealed.byteLength < HEADER_BYTES + TAG_BYTES || sealed[0] !== VERSION) {
-        throw new SealBrokenError('not a sealed value of a known version');
-      }
-      const nonce = sealed.subarray(1, HEADER_BYTES);
-      const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);
-      const decipher = createDecipheriv(ALGORITHM, encryptionKey, nonce, options).setAAD(authenticated(context));
-      decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
-      try {
-        return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
-      } catch {
-        throw new SealBrokenError('a sealed value does not open: another encryption key made it, or it was changed');
-      }
+    seal,
+    open,
+    reseal: (sealed, context = '') => {
+      const text = open(sealed, context);
+      return openWith(encryptionKey, sealed, context) === null ? seal(text, context) : null;
     },
   };
+}
+
+/** @returns null when it was sealed with another key or context, or was changed */
+function openWith(key: Uint8Array, sealed: Uint8Array, context: string): string | null {
+  const nonce = sealed.subarray(1, HEADER_BYTES);
+  const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);
+  const decipher = createDecipheriv(ALGORITHM, key, nonce, OPTIONS).setAAD(authenticated(context));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    return Buffer.concat([decipher.update(ciphertext), decipher.final()]).toString('utf8');
+  } catch {
+    return null;
+  }
 }
 
 /** What is authenticated beside the ciphertext: the version, and what the value belongs to. */

@@ -34,7 +34,7 @@ describe('configuration', () => {
   });
 
   it('reads the encryption key as 32 bytes', () => {
-    expect(loadConfig(REQUIRED).secrets.encryptionKey).to.deep.equal(Buffer.alloc(32, 0xab));
+    expect(loadConfig(REQUIRED).secrets.encryptionKeys).to.deep.equal([Buffer.alloc(32, 0xab)]);
   });
 
   it('names everything that is missing at once, and how to set it', () => {

@@ -1,25 +1,51 @@
 import { createBatcher } from '../../db/batcher.ts';
 import { againIfLost } from '../../db/connections.ts';
 import type { Database } from '../../db/database.ts';
-import { type Caller, findCaller, findCallers } from '../../db/queries/api-keys.ts';
+import { type Caller, findCallers, moveApiKey } from '../../db/queries/api-keys.ts';
+import { pepperMark } from '../../db/queries/secrets.ts';
 import { digestApiKey } from './api-key-digest.ts';
 import { cached } from './cached.ts';
 
 /** The owner of an API key; null when nobody has it. */
 export type FindCaller = (apiKey: string) => Promise<Caller | null>;
 
+/** Those under which API keys may be stored, that of today first. */
+export type KeyPeppers = readonly [Buffer, ...Buffer[]];
+
 const MAX_LOOKUPS_AT_ONCE = 100;
 const CACHE = { forMs: 1_000, maxEntries: 10_000 };
 
 /** Asks the database each time, so that a deleted or disabled key stops working at once in every process. */
-export function createFindCaller(database: Database, keyPepper: Buffer): FindCaller {
-  const callers = createBatcher<Buffer, Caller | null>((digests) => findCallers(database, digests), {
+export function createFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
+  const callers = createBatcher<string, Caller | null>((apiKeys) => findOwners(database, apiKeys, peppers), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
   });
-  return (apiKey) => callers.add(digestApiKey(apiKey, keyPepper));
+  return (apiKey) => callers.add(apiKey);
 }
 
 /** Remembers callers for a second, for calls of which holding the money checks the key again. */
-export function createCachedFindCaller(database: Database, keyPepper: Buffer): FindCaller {
-  return cached((apiKey) => againIfLost(() => findCaller(database, digestApiKey(apiKey, keyPepper))), CACHE);
+export function createCachedFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
+  return cached(async (apiKey) => {
+    const [caller] = await againIfLost(() => findOwners(database, [apiKey], peppers));
+    return caller ?? null;
+  }, CACHE);
+}
+
+/** In the order of the keys. One that is stored under a pepper of before is stored under that of today from now on. */
+async function findOwners(
+  database: Database,
+  apiKeys: readonly string[],
+  peppers: KeyPeppers,
+): Promise<readonly (Caller | null)[]> {
+  const digests = peppers.map((pepper) => apiKeys.map((apiKey) => digestApiKey(apiKey, pepper)));
+  const callers = await findCallers(database, digests.flat());
+  return apiKeys.map((_, index) => {
+    const pepper = peppers.findIndex((_, which) => callers[which * apiKeys.length + index]);
+    const [from, to] = [digests[pepper]?.[index], digests[0]?.[index]];
+    // Nobody waits for it: the next use of the key tries again.
+    if (pepper > 0 && from && to) {
+      moveApiKey(database, { from, to, pepperMark: pepperMark(peppers[0]) }).catch(() => undefined);
+    }
+    return callers[pepper * apiKeys.length + index] ?? null;
+  });
 }

@@ -11,6 +11,7 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/access.ts';
 import type { HistoryLinks } from '../history-link.ts';
+import type { KeyPeppers } from './find-caller.ts';
 import type { Descriptions } from '../routes/docs/routes.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
@@ -36,7 +37,7 @@ export interface ApiServices {
   readonly uploadExpiryMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly keyPepper: Buffer;
+  readonly keyPeppers: KeyPeppers;
   /** What the payment provider signs its events with; null when none are taken. */
   readonly paymentWebhookSecret: string | null;
   /** Where operators look at histories. */

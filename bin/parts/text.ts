@@ -1,6 +1,4 @@
 /** The text service, which runs in the api process and in the text process. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import type { WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
@@ -8,7 +6,6 @@ import { startUpstreamControl, type UpstreamControl } from '../../api/services/u
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
 import { againIfLost } from '../../db/connections.ts';
-import { OperatorError } from '../../domain/operator-error.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import { watchRests } from '../../telemetry/upstream-gauge.ts';
 import { openTextUpstreams } from './providers.ts';
@@ -17,18 +14,17 @@ export interface Text {
   readonly service: TextService;
   readonly upstreams: UpstreamControl;
   /**
-   * Puts the process and its prices on record, however long the database is away; until then it is not ready.
+   * Puts the process and its prices on record.
    *
    * @throws RateCardChangedError when the catalogue may not be sold by
    */
-  begin(): Promise<void>;
+  ready(): Promise<void>;
   /** Makes a round trip through text's own connection pool. */
   ping(): Promise<unknown>;
   /** Waits for requests in progress, records their costs, and closes all connections. */
   close(): Promise<void>;
 }
 
-const RETRY_MS = 2_000;
 const KEEP_ALIVE_MS = 15_000;
 const STALL_MS = 60_000;
 
@@ -55,11 +51,8 @@ export function openText(
   return {
     service,
     upstreams: control,
-    begin: () => beginToSell(billing, log),
-    ping: async () => {
-      await billing.ready();
-      return billing.ping();
-    },
+    ready: () => billing.ready(),
+    ping: () => billing.ping(),
     close: async () => {
       control.stop();
       await service.idle();
@@ -67,18 +60,6 @@ export function openText(
       await upstreams.close();
     },
   };
-}
-
-async function beginToSell(billing: TextBillingService, log: Logger): Promise<void> {
-  for (;;) {
-    try {
-      return await billing.ready();
-    } catch (error) {
-      if (error instanceof OperatorError) throw error;
-      log.warn({ err: error }, 'the prices cannot be put on record yet');
-      await sleep(RETRY_MS, undefined, { ref: false });
-    }
-  }
 }
 
 function restsOf(control: UpstreamControl): { upstream: string; model: string; cause: string }[] {

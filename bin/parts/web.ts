@@ -12,6 +12,7 @@ import { type Config, readVariable } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
+import { checkSecrets } from '../../db/queries/secrets.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
@@ -31,6 +32,8 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 export interface Web {
   readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
+  /** @throws OperatorError when the secrets are not those of the database */
+  checkSecrets(): Promise<void>;
   /** Waits for work in progress and closes all connections. */
   close(): Promise<void>;
 }
@@ -53,6 +56,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const metrics = createMetrics();
   watchPool(metrics.registry, database);
   const clock = createDatabaseClock(database);
+  const sealer = createSealer(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
   const catalogue = loadCatalogue(config.catalogueFile, readVariable);
   checkRoutes(config, catalogue, log);
@@ -61,7 +65,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     reports,
     clock,
     catalogue,
-    sealer: createSealer(config.secrets.encryptionKey),
+    sealer,
     starter,
     workflows: createWorkflowAccess(client),
     storage: openStorage(config, log),
@@ -75,7 +79,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     settings: {
       adminToken: config.secrets.adminToken,
       metricsToken: config.secrets.metricsToken,
-      keyPepper: Buffer.from(config.secrets.keyPepper),
+      keyPeppers: config.secrets.keyPeppers,
       paymentWebhookSecret: config.payments.webhookSecret ?? null,
       requestLimits: config.limits,
       uploads: config.uploads,
@@ -90,6 +94,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   return {
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
+    checkSecrets: () => checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers }),
     close: async () => {
       await starter.stop();
       await guardedClient.close();

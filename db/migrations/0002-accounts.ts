@@ -29,6 +29,7 @@ export async function up(knex: Knex): Promise<void> {
       account_id text COLLATE "C" NOT NULL REFERENCES accounts,
       name text NOT NULL DEFAULT '' CHECK (length(name) <= 200),
       digest bytea NOT NULL UNIQUE CHECK (length(digest) = 32),
+      pepper_mark text NOT NULL DEFAULT '',
       hint text NOT NULL,
       usage_limit pico_usd,
       used pico_usd NOT NULL DEFAULT 0,
@@ -49,8 +50,8 @@ export async function up(knex: Knex): Promise<void> {
     CREATE TRIGGER accounts_not_truncated BEFORE TRUNCATE ON accounts
       FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER api_keys_keep_identity BEFORE UPDATE ON api_keys FOR EACH ROW
-      WHEN ((OLD.id, OLD.account_id, OLD.digest, OLD.created_at)
-        IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.digest, NEW.created_at)) EXECUTE FUNCTION refuse_change();
+      WHEN ((OLD.id, OLD.account_id, OLD.created_at) IS DISTINCT FROM (NEW.id, NEW.account_id, NEW.created_at)
+        OR (OLD.digest <> NEW.digest AND OLD.pepper_mark = NEW.pepper_mark)) EXECUTE FUNCTION refuse_change();
     CREATE TRIGGER api_keys_stay_deleted BEFORE UPDATE ON api_keys FOR EACH ROW
       WHEN (OLD.deleted_at IS NOT NULL AND OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
       EXECUTE FUNCTION refuse_change();

@@ -55,19 +55,23 @@ interface KeyRow {
   created_at: Date;
 }
 
-/** @param digest the HMAC-SHA-256 of the key; the key itself is never stored */
+/**
+ * @param digest the HMAC-SHA-256 of the key; the key itself is never stored
+ * @param pepperMark names the pepper of the digest
+ */
 export async function insertApiKey(
   database: Database,
   {
     id,
     accountId,
     digest,
+    pepperMark,
     hint,
     settings,
-  }: { id: string; accountId: string; digest: Buffer; hint: string; settings: KeySettings },
+  }: { id: string; accountId: string; digest: Buffer; pepperMark: string; hint: string; settings: KeySettings },
 ): Promise<ApiKey> {
   const [row] = await database('api_keys')
-    .insert({ id, account_id: accountId, digest, hint, ...toColumns(settings) })
+    .insert({ id, account_id: accountId, digest, pepper_mark: pepperMark, hint, ...toColumns(settings) })
     .returning<KeyRow[]>('*');
   if (!row) throw new Error('an insert always returns its row');
   return toApiKey(row);
@@ -88,6 +92,14 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
 export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
   const [caller] = await findCallers(database, [digest]);
   return caller ?? null;
+}
+
+/** Stores a key under another digest from now on. */
+export async function moveApiKey(
+  database: Database,
+  { from, to, pepperMark }: { readonly from: Buffer; readonly to: Buffer; readonly pepperMark: string },
+): Promise<void> {
+  await database('api_keys').where({ digest: from }).update({ digest: to, pepper_mark: pepperMark });
 }
 
 export async function findApiKey(database: Database, keyId: string): Promise<ApiKey | null> {

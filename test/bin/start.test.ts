@@ -8,6 +8,8 @@ import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { childEnvironment } from '../../config.ts';
+import { noteSecrets } from '../../db/queries/secrets.ts';
+import { createSealer } from '../../db/sealing.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { call, startTestStack } from '../support/stack.ts';
@@ -126,6 +128,16 @@ describe('a process', function () {
         `the catalogue ${version} has charged other prices for ${model.id}: give it a new version\n`,
       );
     }
+  });
+
+  it('does not start with another encryption key or pepper than those of its database', async () => {
+    const { database } = testDatabase;
+    const sealer = createSealer(Buffer.alloc(32, 1));
+    await noteSecrets(database, { sealer, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
+    expect(await refusal('text', {})).to.match(/^GENWAY_ENCRYPTION_KEY does not open what this database has sealed/);
+    const right = { GENWAY_ENCRYPTION_KEY: '01'.repeat(32) };
+    expect(await refusal('api', { ...right, GENWAY_KEY_PEPPER: 'c'.repeat(32) })).to.match(/^GENWAY_KEY_PEPPER is not/);
+    await database('secret_marks').delete();
   });
 
   it('is ready once its prices are on record, although nobody has asked for text', async () => {

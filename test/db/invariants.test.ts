@@ -1084,6 +1084,19 @@ describe('the rules of the database', () => {
     refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
   });
 
+  describe('marks of secrets', () => {
+    const mark = Buffer.from('mark');
+    refuses('one of something else', 'secret_marks_name_check', () =>
+      database('secret_marks').insert({ name: 'password', mark }),
+    );
+    refuses('two of one kind', 'secret_marks_pkey', () =>
+      database('secret_marks').insert([
+        { name: 'key_pepper', mark },
+        { name: 'key_pepper', mark },
+      ]),
+    );
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());

@@ -39,6 +39,17 @@ describe('db/sealing', () => {
     });
   }
 
+  it('opens what was sealed with a key of before, and seals it with that of today when asked to', () => {
+    const before = createSealer(Buffer.alloc(32, 8));
+    const sealer = createSealer(key, Buffer.alloc(32, 8));
+    const sealed = before.seal('secret', 'row');
+    expect(sealer.open(sealed, 'row')).to.equal('secret');
+    const resealed = sealer.reseal(sealed, 'row');
+    expect(resealed && createSealer(key).open(resealed, 'row')).to.equal('secret');
+    expect(resealed && sealer.reseal(resealed, 'row')).to.equal(null);
+    expect(() => sealer.reseal(sealed, 'other row')).to.throw(SealBrokenError);
+  });
+
   it('refuses a key of another length than 32 bytes', () => {
     expect(() => createSealer(Buffer.alloc(31))).to.throw(RangeError, '32 bytes');
   });

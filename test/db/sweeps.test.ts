@@ -28,10 +28,12 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   reconciliations: { sweep: 'reconciliations' },
   result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
+  secret_marks: { because: 'one row for each kind of secret' },
   text_free_slots: { sweep: 'slots of free text' },
   text_holds: { because: 'those of requests under way; what is abandoned is released' },
   top_ups: { because: 'one for each payment, which books keep for ever' },
   uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
+  upstream_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
   webhook_endpoints: { sweep: 'webhook endpoints' },
 };
 

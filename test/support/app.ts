@@ -153,6 +153,7 @@ async function createCaller(
     id: newId('apiKey'),
     accountId,
     digest,
+    pepperMark: '',
     hint: 'sk-…',
     settings: key,
   });

@@ -31,7 +31,7 @@ const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 const SETTINGS: AppSettings = {
   adminToken: ADMIN_TOKEN,
   metricsToken: METRICS_TOKEN,
-  keyPepper: KEY_PEPPER,
+  keyPeppers: [KEY_PEPPER],
   paymentWebhookSecret: null,
   requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },
   tasks: { deadlineMs: 60_000, concurrentTasks: 10 },

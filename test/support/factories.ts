@@ -56,6 +56,7 @@ export async function createKey(
     id: newId('apiKey'),
     accountId: account.id,
     digest,
+    pepperMark: '',
     hint: 'test',
     settings,
   });

@@ -137,7 +137,7 @@ export async function startTestText(options: TestTextOptions = {}): Promise<Test
   const createKey: TestText['createKey'] = async (settings, accountId = account.id) => {
     const apiKey = newApiKey();
     const digest = digestApiKey(apiKey, KEY_PEPPER);
-    await insertApiKey(database, { id: newId('apiKey'), accountId, digest, hint: 'sk-…', settings });
+    await insertApiKey(database, { id: newId('apiKey'), accountId, digest, pepperMark: '', hint: 'sk-…', settings });
     return apiKey;
   };
   const apiKey = await createKey({});

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { ServerResponse } from 'node:http';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { verifySignature } from '../../net/webhook-signature.ts';
 import type { webhookDelivery } from '../../workflows/webhook-delivery.ts';
@@ -218,6 +219,27 @@ describe('a webhook delivery', function () {
     if (!request) throw new Error('a delivery that arrived has a request');
     expect([isSigned(request, secret), isSigned(request, oldSecret)]).to.deep.equal([true, false]);
     expect(String(request.headers['webhook-signature']).split(' ')).to.have.length(2);
+  });
+
+  it('does not blame its receiver for a secret that does not open, and goes on once it does', async () => {
+    const hook = await receiver(ok);
+    const { id } = await webhooks.create(hook.url);
+    const endpoint = stack.database<{ id: string; sealed_secret: Buffer }>('webhook_endpoints').where({ id });
+    const row = await endpoint.clone().first('sealed_secret');
+    await endpoint.clone().update({ sealed_secret: Buffer.from('sealed with another key') });
+    const { id: deliveryId } = await webhooks.test(id);
+    await waitUntil(
+      async () => {
+        const { raw } = await stack.temporal.workflow.getHandle(deliveryId).describe();
+        const failure = raw.pendingActivities?.[0]?.lastFailure?.applicationFailureInfo?.type;
+        if (failure !== 'SealBrokenError') throw new Error(`the attempt failed with ${failure}`);
+      },
+      { timeoutMs: 30_000 },
+    );
+    await endpoint.clone().update({ sealed_secret: row?.sealed_secret ?? Buffer.alloc(0) });
+    const { attempts } = await webhooks.deliveryWhen(id, deliveryId, isDelivered);
+    expect(attempts.map(({ http_status }) => http_status)).to.deep.equal([200]);
+    expect((await webhooks.get(id)).failing_since).to.equal(null);
   });
 
   it('leaves operators an outcome and no secret, address or payload in its history', async () => {

@@ -6,6 +6,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { noSuch } from '../../endpoint/path.ts';
+import { pepperMark } from '../../../db/queries/secrets.ts';
 import { digestApiKey, hintOf, newApiKey } from '../../services/api-key-digest.ts';
 import { existingAccount } from './existing-account.ts';
 import { ApiKeySchema, DeletedKeySchema, presentKey } from './present.ts';
@@ -21,13 +22,14 @@ export const createKey = endpoint({
   description: 'The answer is the only one that shows the key.',
   body: optionalJsonBody('CreateKey', createKeySchema),
   answers: { 201: dataOf(ApiKeySchema, 'The key') },
-  handle: async ({ params, body }, { database, keyPepper }) => {
+  handle: async ({ params, body }, { database, keyPeppers: [pepper] }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
     const secret = newApiKey();
     const key = await insertApiKey(database, {
       id: newId('apiKey'),
       accountId,
-      digest: digestApiKey(secret, keyPepper),
+      digest: digestApiKey(secret, pepper),
+      pepperMark: pepperMark(pepper),
       hint: hintOf(secret),
       settings: toSettings(body),
     });

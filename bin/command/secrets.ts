@@ -1,0 +1,40 @@
+/** `genway secrets`: what ends the overlap of old and new secrets; it works on the database itself. */
+import type { Command } from 'commander';
+import type { SecretsConfig } from '../../config.ts';
+import { createDatabase } from '../../db/database.ts';
+import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets } from '../../db/queries/secrets.ts';
+import { reseal } from '../../db/reseal.ts';
+import { createSealer } from '../../db/sealing.ts';
+
+const CONNECTIONS = 2;
+
+/** @param load is called when a command runs, so that `--help` needs no configuration */
+export function addSecretsCommands(program: Command, load: () => SecretsConfig, print: (text: string) => void): void {
+  program
+    .command('secrets')
+    .description('secrets that are being replaced; needs DATABASE_URL and the secrets, old and new')
+    .command('reseal')
+    .description(
+      'seal everything with GENWAY_ENCRYPTION_KEY, and tell which API keys still need GENWAY_KEY_PEPPER_ALSO',
+    )
+    .action(async () => {
+      const {
+        database: { url },
+        secrets: { encryptionKeys, keyPeppers },
+      } = load();
+      const secrets = { sealer: createSealer(...encryptionKeys), keyPeppers };
+      const database = createDatabase(url, CONNECTIONS);
+      try {
+        await checkSecrets(database, secrets);
+        for await (const { table, rows, changed } of reseal(database, secrets.sealer)) {
+          print(`${table}: ${rows} rows looked at, ${changed} sealed anew`);
+        }
+        await noteSecrets(database, secrets);
+        const keys = await countKeysUnderOtherPeppers(database, keyPeppers[0]);
+        print('everything is sealed with GENWAY_ENCRYPTION_KEY');
+        print(`API keys that need another pepper than GENWAY_KEY_PEPPER until they are next used: ${keys}`);
+      } finally {
+        await database.destroy();
+      }
+    });
+}

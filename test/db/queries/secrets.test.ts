@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'chai';
+import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets, pepperMark } from '../../../db/queries/secrets.ts';
+import { reseal, type Resealed } from '../../../db/reseal.ts';
+import { createSealer } from '../../../db/sealing.ts';
+import { OperatorError } from '../../../domain/operator-error.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import { createAccount, createEndpoint, createKey } from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+describe('the secrets of a database', () => {
+  const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];
+  const [oldPepper, newPepper] = [randomBytes(32), randomBytes(32)];
+  const before = { sealer: createSealer(oldKey), keyPeppers: [oldPepper] } as const;
+  const during = { sealer: createSealer(newKey, oldKey), keyPeppers: [newPepper, oldPepper] } as const;
+  const after = { sealer: createSealer(newKey), keyPeppers: [newPepper] } as const;
+  let testDatabase: TestDatabase;
+
+  beforeEach(async () => {
+    testDatabase = await createTestDatabase();
+  });
+  afterEach(() => testDatabase.drop());
+
+  async function refused(secrets: Parameters<typeof checkSecrets>[1]): Promise<string> {
+    const error = await rejectionOf(checkSecrets(testDatabase.database, secrets));
+    expect(error).to.be.instanceOf(OperatorError);
+    return error.message;
+  }
+
+  it('are noted at the first start, and others are refused from then on', async () => {
+    await checkSecrets(testDatabase.database, before);
+    await checkSecrets(testDatabase.database, before);
+    expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    expect(await refused({ ...before, keyPeppers: [newPepper] })).to.match(/^GENWAY_KEY_PEPPER is not the one/);
+    await checkSecrets(testDatabase.database, during);
+  });
+
+  it('must open what is sealed already, also where none were noted', async () => {
+    const { database } = testDatabase;
+    const account = await createAccount(database);
+    const { id } = await createEndpoint(database, account);
+    await database('webhook_endpoints')
+      .where({ id })
+      .update({ sealed_secret: before.sealer.seal('whsec_x', id) });
+    expect(await refused(after)).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    await checkSecrets(database, before);
+  });
+
+  it('are replaced while the old ones go on working, and the old ones are refused at the end', async () => {
+    const { database } = testDatabase;
+    await checkSecrets(database, before);
+    const account = await createAccount(database);
+    const { id } = await createEndpoint(database, account);
+    await database('webhook_endpoints')
+      .where({ id })
+      .update({
+        sealed_secret: before.sealer.seal('whsec_new', id),
+        previous_sealed_secret: before.sealer.seal('whsec_old', id),
+        previous_secret_until: new Date(Date.now() + 60_000),
+      });
+    await database('idempotency_keys').insert({
+      account_id: account.id,
+      key: 'key',
+      request_digest: randomBytes(32),
+      claim_token: '00000000-0000-0000-0000-000000000000',
+      lease_until: new Date(),
+      completed_at: new Date(),
+      expires_at: new Date(Date.now() + 60_000),
+      status: 201,
+      sealed_body: before.sealer.seal('{}'),
+    });
+    const last = async (): Promise<Record<string, number>> => {
+      const steps: Resealed[] = [];
+      for await (const step of reseal(database, during.sealer)) steps.push(step);
+      return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
+    };
+    expect(await last()).to.deep.equal({ webhook_endpoints: 1, idempotency_keys: 1 });
+    expect(await last(), 'once').to.deep.equal({ webhook_endpoints: 0, idempotency_keys: 0 });
+    await noteSecrets(database, during);
+    await checkSecrets(database, after);
+    expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    const endpoint = await database<{ id: string; sealed_secret: Buffer; previous_sealed_secret: Buffer }>(
+      'webhook_endpoints',
+    ).first();
+    expect(endpoint && after.sealer.open(endpoint.sealed_secret, id)).to.equal('whsec_new');
+    expect(endpoint && after.sealer.open(endpoint.previous_sealed_secret, id)).to.equal('whsec_old');
+  });
+
+  it('tell how many API keys are stored under a pepper of before', async () => {
+    const { database } = testDatabase;
+    const key = await createKey(database, await createAccount(database));
+    expect(await countKeysUnderOtherPeppers(database, newPepper)).to.equal(1);
+    await database('api_keys')
+      .where({ id: key.id })
+      .update({ pepper_mark: pepperMark(newPepper) });
+    expect(await countKeysUnderOtherPeppers(database, newPepper)).to.equal(0);
+  });
+});
