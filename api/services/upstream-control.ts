@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
-import type { TextUpstreams, WayState } from '../../providers/text/text-upstreams.ts';
+import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
+import type { WayState } from '../../providers/text/way-state.ts';
 
 export interface UpstreamControl {
   /** Each way to a model of the catalogue, as this process knows it. */

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { AttemptReport, TextUpstreamObserver } from '../../providers/text/text-upstreams.ts';
+import type { AttemptReport } from '../../providers/text/attempt-report.ts';
+import type { TextUpstreamObserver } from '../../providers/text/text-upstreams.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 

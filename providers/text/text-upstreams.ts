@@ -2,16 +2,15 @@
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
-import { UPSTREAM_FAULTS, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
-import { codeOf } from './answer.ts';
-import { attempt, type AnswerReader, type FailedAttempt, type PreparedRequest } from './attempt.ts';
-import { Closures, type Closure, type UpstreamOrder } from './closures.ts';
-import { HealthBoard, type WayReport } from './health-board.ts';
+import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
+import { decisionOn, describeAttempt, tellable, type AttemptReport } from './attempt-report.ts';
+import { Closures, type UpstreamOrder } from './closures.ts';
+import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
 import { createUpstreamEndpoint, type UpstreamEndpoint } from './upstream-endpoint.ts';
-import { lineForOperators, wordsForClient } from './vendor-words.ts';
 import { Walk } from './walk.ts';
+import { stateOf, type WayState } from './way-state.ts';
 import { orderWays, type UpstreamRoute, type Way } from './ways.ts';
 
 /** A request to a model, and how its answer is read. */
@@ -48,55 +47,6 @@ export interface TextUpstreams {
   obey(orders: readonly UpstreamOrder[]): void;
   close(): Promise<void>;
 }
-
-/** Why a way rests: what is wrong with its upstream, or because an operator ordered it. */
-export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
-
-/** How one way to a model stands. */
-export interface WayState {
-  readonly name: string;
-  readonly format: WireFormatName;
-  /** The upstream's name for it. */
-  readonly model: string;
-  /** The last four characters of the key. */
-  readonly key: string;
-  /** `probing`: its rest is over, and one request finds out. */
-  readonly state: 'ok' | 'resting' | 'probing';
-  readonly cause: (typeof WAY_CAUSES)[number] | null;
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
-  /** Since the process started. */
-  readonly requests: number;
-  readonly failures: number;
-}
-
-/** One attempt to have a request answered, when it has ended. */
-export interface AttemptReport {
-  readonly requestId: string;
-  readonly upstream: string;
-  readonly format: WireFormatName;
-  readonly model: string;
-  /** The last four characters of the key. */
-  readonly key: string;
-  /** The HTTP status of a refusal; null where there was none. */
-  readonly status: number | null;
-  /** What is wrong with the upstream; null where nothing is known to be. */
-  readonly fault: UpstreamFault | null;
-  /** The upstream's own words, on one line and without secrets; empty where it said none. */
-  readonly told: string;
-  /** What undici or the system calls the failure; empty where neither has a name for it. */
-  readonly reason: string;
-  readonly decision: Decision;
-  readonly seconds: number;
-}
-
-/**
- * `answered`; `next`: another upstream is asked; `refused`: the client is told, for want of another or because its request is
- * at fault; `broken`: the client has had a part of the answer; `cancelled` by the caller.
- */
-export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
-
-const SHOWN_KEY_CHARACTERS = 4;
 
 /** Who watches the calls of upstreams, by their names. */
 export interface TextUpstreamObserver {
@@ -150,7 +100,8 @@ export function createTextUpstreams(
         const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
         const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
         observer.attempted({
-          ...describe(call.requestId, way, failure, keysOf(way.route)),
+          requestId: call.requestId,
+          ...describeAttempt(way, failure, keysOf(way.route)),
           decision: decisionOn(failure, goesOn && walk.hasNext(nowMs()), call),
           seconds: (nowMs() - attemptedAtMs) / 1000,
         });
@@ -225,60 +176,4 @@ function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>
     }
   }
   return null;
-}
-
-function stateOf(
-  { route: { provider, format, model }, key }: Way,
-  report: WayReport,
-  closure: Closure | null,
-): WayState {
-  const rest =
-    closure === null ? report : { ...report, ...closure, state: 'resting' as const, cause: 'operator' as const };
-  return { name: provider, format, model, key: shownKey(key), ...rest };
-}
-
-/** Enough of a key to tell it from the others. */
-function shownKey(key: string): string {
-  return key.slice(-SHOWN_KEY_CHARACTERS);
-}
-
-function decisionOn(
-  failure: FailedAttempt | null,
-  hasNext: boolean,
-  { signal, left }: { readonly signal: AbortSignal; readonly left: AbortSignal },
-): Decision {
-  if (failure === null) return 'answered';
-  if (signal.aborted) return 'cancelled';
-  if (failure.hadBegun) return 'broken';
-  if (!hasNext) return 'refused';
-  return left.aborted ? 'cancelled' : 'next';
-}
-
-function describe(
-  requestId: string,
-  { route: { provider, format, model }, key }: Way,
-  failure: FailedAttempt | null,
-  secrets: readonly string[],
-): Omit<AttemptReport, 'decision' | 'seconds'> {
-  const error = failure?.error;
-  const answer = error instanceof UpstreamError ? error : null;
-  return {
-    requestId,
-    upstream: provider,
-    format,
-    model,
-    key: shownKey(key),
-    status: answer?.upstreamStatus ?? null,
-    fault: failure?.fault ?? null,
-    told: lineForOperators(answer?.told ?? '', secrets),
-    reason: error instanceof Error ? codeOf(error.cause) : '',
-  };
-}
-
-/** An error as the client may read it: with what the upstream said of a request that it refused. */
-function tellable(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
-  if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
-  const words = wordsForClient(error.told, route.model, secrets);
-  if (words === '') return error;
-  return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
 }

@@ -4,7 +4,7 @@ import { recordUpstreamOrder, type UpstreamOrder } from '../../../db/queries/ups
 import { ServiceError } from '../../../domain/errors.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
-import { WAY_CAUSES, type WayState } from '../../../providers/text/text-upstreams.ts';
+import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';

@@ -118,6 +118,8 @@ describe('an upstream that fails before its answer begins', () => {
     const baseUrls = baseUrlsAt(first.url);
     text = await startTestText({
       upstreamClock: () => nowMs,
+      // Clients are kept waiting before the next upstream is asked.
+      settings: { keepAliveMs: FIRST_BYTE_TIMEOUT_MS / 2 },
       upstreams: [
         { name: 'first', apiKeys: ['k-1'], baseUrls, firstByteTimeoutMs: FIRST_BYTE_TIMEOUT_MS },
         { name: 'several', apiKeys: ['k-1', 'k-2'], baseUrls },
@@ -251,6 +253,16 @@ describe('an upstream that fails before its answer begins', () => {
     script = (_request, response) => response.writeHead(500).end();
     expect((await ask('five-routes')).status).to.equal(503);
     expect(calls.map(({ model }) => model)).to.deep.equal(['a', 'b', 'c']);
+    expect(await lastCharge()).to.deep.include({ charge: '0', outcome: 'failed' });
+  });
+
+  it('is told of by an error event once its client was sent what keeps the connection open', async () => {
+    script = (_request, response) => begin(response, ': still here\n\n');
+    const { status, body } = await ask('only-first', { stream: true });
+    expect(status).to.equal(200);
+    expect(body)
+      .to.match(/^: keep-alive\n\n/)
+      .and.match(/data: \{"error":.*"processing_timeout"\}\}\n\n$/);
     expect(await lastCharge()).to.deep.include({ charge: '0', outcome: 'failed' });
   });
 

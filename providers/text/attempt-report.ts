@@ -1,0 +1,76 @@
+/** What is said of an attempt that has ended: to operators in the log, and to the client whose request was refused. */
+import { ServiceError } from '../../domain/errors.ts';
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
+import { codeOf } from './answer.ts';
+import type { AnswerReader, FailedAttempt, PreparedRequest } from './attempt.ts';
+import { lineForOperators, wordsForClient } from './vendor-words.ts';
+import { shownKey } from './way-state.ts';
+import type { Way } from './ways.ts';
+
+/** One attempt to have a request answered, when it has ended. */
+export interface AttemptReport {
+  readonly requestId: string;
+  readonly upstream: string;
+  readonly format: WireFormatName;
+  readonly model: string;
+  /** The last four characters of the key. */
+  readonly key: string;
+  /** The HTTP status of a refusal; null where there was none. */
+  readonly status: number | null;
+  /** What is wrong with the upstream; null where nothing is known to be. */
+  readonly fault: UpstreamFault | null;
+  /** The upstream's own words, on one line and without secrets; empty where it said none. */
+  readonly told: string;
+  /** What undici or the system calls the failure; empty where neither has a name for it. */
+  readonly reason: string;
+  readonly decision: Decision;
+  readonly seconds: number;
+}
+
+/**
+ * `answered`; `next`: another upstream is asked; `refused`: the client is told, for want of another or because its request is
+ * at fault; `broken`: the client has had a part of the answer; `cancelled` by the caller.
+ */
+export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
+
+/** @param hasNext whether somebody else can be asked */
+export function decisionOn(
+  failure: FailedAttempt | null,
+  hasNext: boolean,
+  { signal, left }: Pick<AnswerReader<PreparedRequest>, 'signal' | 'left'>,
+): Decision {
+  if (failure === null) return 'answered';
+  if (signal.aborted) return 'cancelled';
+  if (failure.hadBegun) return 'broken';
+  if (!hasNext) return 'refused';
+  return left.aborted ? 'cancelled' : 'next';
+}
+
+/** @param secrets what must stand in no log, whatever an upstream says */
+export function describeAttempt(
+  { route: { provider, format, model }, key }: Way,
+  failure: FailedAttempt | null,
+  secrets: readonly string[],
+): Omit<AttemptReport, 'requestId' | 'decision' | 'seconds'> {
+  const error = failure?.error;
+  const answer = error instanceof UpstreamError ? error : null;
+  return {
+    upstream: provider,
+    format,
+    model,
+    key: shownKey(key),
+    status: answer?.upstreamStatus ?? null,
+    fault: failure?.fault ?? null,
+    told: lineForOperators(answer?.told ?? '', secrets),
+    reason: error instanceof Error ? codeOf(error.cause) : '',
+  };
+}
+
+/** An error as the client may read it: with what the upstream said of a request that it refused. */
+export function tellable(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
+  if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
+  const words = wordsForClient(error.told, route.model, secrets);
+  if (words === '') return error;
+  return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
+}
