@@ -111,8 +111,8 @@ export class OutcomeUnknownError extends Error {
 }
 
 /**
- * Whether a statement failed with its connection, so that nobody knows whether it was carried out; the next connection may be
- * well. What can be repeated should be, once.
+ * Whether a statement failed with its connection, so that nobody knows whether it was carried out, or as the victim of a
+ * deadlock; the next connection may be well. What can be repeated should be, once.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DatabaseError) return LOST_STATES.has(error.code ?? '');
@@ -122,8 +122,8 @@ export function isConnectionLost(error: unknown): boolean {
   return says(error, LOST_MESSAGES);
 }
 
-/** The server ends the session: it is told to, or the transaction was idle. */
-const LOST_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '25P03']);
+/** The server ends the session: it is told to, or the transaction was idle. Or it ends the transaction, to end a deadlock. */
+const LOST_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '25P03', '40P01']);
 const LOST_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 /** As the driver words them; they have no code. */
 const LOST_MESSAGES = ['Connection terminated', 'Client has encountered a connection error', 'Client was closed'];

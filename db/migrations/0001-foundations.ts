@@ -34,8 +34,14 @@ export async function up(knex: Knex): Promise<void> {
       FOR step IN 1..months LOOP
         partition := parent || '_' || to_char(month, 'YYYY_MM');
         IF to_regclass(partition) IS NULL THEN
-          EXECUTE format('CREATE TABLE %I PARTITION OF %I FOR VALUES FROM (%L) TO (%L)',
-            partition, parent, month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
+          -- Whoever moves money comes to the account first, and to a top-up before that: here nobody is in between who would
+          -- wait for a table that this waits for. Those who read go on, for only a table that exists already is attached
+          -- without locking them out.
+          LOCK TABLE top_ups IN SHARE ROW EXCLUSIVE MODE;
+          LOCK TABLE accounts IN EXCLUSIVE MODE;
+          EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', partition, parent);
+          EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+            parent, partition, month::timestamp AT TIME ZONE 'UTC', (month + interval '1 month') AT TIME ZONE 'UTC');
           -- Row triggers are inherited, statement triggers are not: without them a statement that names the partition
           -- itself would slip past the rules.
           FOR definition IN
