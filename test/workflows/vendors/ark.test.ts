@@ -1,155 +1,51 @@
 import { expect } from 'chai';
-import { call, type TestStack } from '../../support/stack.ts';
-import { taskWhen, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
-import {
-  attemptsOf,
-  createVendorTask,
-  finishedVendorTask,
-  rendersOf,
-  startVendorStack,
-  type VendorTask,
-} from '../../support/vendors.ts';
+import { transfersOf } from '../../support/tasks.ts';
+import { attemptsOf, rendersOf, type VendorTask } from '../../support/vendors.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
-const MODEL = 'seedance-2.0';
-
-describe('a task at Ark', function () {
-  this.timeout(120_000);
-  let stack: TestStack;
-  let apiKey: string;
-
-  before(async () => {
-    stack = await startVendorStack();
-    await Promise.all([stack.api.start(), stack.worker.start()]);
-    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-  });
-  after(() => stack.stop());
-
-  const final = (directives = '', body: object = {}): Promise<VendorTask> =>
-    finishedVendorTask(stack, apiKey, { model: MODEL, directives, ...body });
-
-  async function expectBooks(task: VendorTask, resolution: 'settlement' | 'refund', renders: number): Promise<void> {
-    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
-    expect(await rendersOf(stack, task)).to.have.length(renders);
-  }
-
-  it('is rendered from text, stored and charged', async () => {
-    const task = await final('', { duration: 10, aspect_ratio: '9:16', resolution: '1080p' });
-    expect(task.status).to.equal('succeeded');
-    await expectBooks(task, 'settlement', 1);
-    expect((await rendersOf(stack, task))[0]?.sent).to.include({
+describeTasksAt(
+  'Ark',
+  {
+    provider: 'ark',
+    model: 'seedance-2.0',
+    vendorModel: 'dreamina-seedance-2-0-260128',
+    order: { duration: 10, aspect_ratio: '9:16', resolution: '1080p' },
+    sent: () => ({
       model: 'dreamina-seedance-2-0-260128',
       duration: 10,
       resolution: '1080p',
       ratio: '9:16',
       generate_audio: false,
       watermark: false,
-    });
-  });
+    }),
+    learntFrom: 'exclusion',
+    outcomeTold: /^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; it cost 0\.2177434 USD$/,
+  },
+  ({ stack, final, expectBooks, finalWithWorkerKilled }) => {
+    describe('that is an image, which comes in the answer', () => {
+      const IMAGE = { kind: 'image', model: 'seedream-4.5' } as const;
+      const image = (directives = ''): Promise<VendorTask> => final(directives, IMAGE);
 
-  for (const [directives, code] of [
-    ['reject=content_policy_violation', 'content_policy_violation'],
-    ['reject=bad_request', 'bad_request'],
-    ['broke', 'processing_unavailable'],
-  ] as const) {
-    it(`is refunded as ${code} when it is turned away: ${directives}`, async () => {
-      const task = await final(directives);
-      expect(task).to.include({ status: 'failed', error_code: code });
-      await expectBooks(task, 'refund', 0);
-    });
-  }
-
-  for (const [directives, code] of [
-    ['fail=content_policy_violation', 'content_policy_violation'],
-    ['fail=processing_failed', 'processing_failed'],
-  ] as const) {
-    it(`is refunded as ${code} when its render fails so`, async () => {
-      const task = await final(directives);
-      expect(task).to.include({ status: 'failed', error_code: code });
-      await expectBooks(task, 'refund', 1);
-    });
-  }
-
-  for (const directives of ['poll_errors=3', 'odd_words=3,render_ms=1500', 'forget=3', 'dead_links=1', 'result=slow']) {
-    it(`goes on through ${directives}`, async () => {
-      const task = await final(directives);
-      expect(task.status).to.equal('succeeded');
-      await expectBooks(task, 'settlement', 1);
-    });
-  }
-
-  it('waits as long as it is asked to, and is handed over again', async () => {
-    const task = await final('limited=2');
-    expect(task.status).to.equal('succeeded');
-    expect(await attemptsOf(stack, task)).to.deep.equal([
-      'ark: not_taken, from the answer',
-      'ark: not_taken, from the answer',
-      'ark: accepted, from the answer',
-    ]);
-    await expectBooks(task, 'settlement', 1);
-  });
-
-  for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
-    it(`is rendered once when the answer is lost: ${directives}`, async () => {
-      const task = await final(`${directives},render_ms=500`);
-      expect(task.status).to.equal('succeeded');
-      expect(await attemptsOf(stack, task)).to.deep.equal(['ark: accepted, from exclusion']);
-      await expectBooks(task, 'settlement', 1);
-    });
-  }
-
-  it('is rendered once when its worker is killed while it is handed over', async () => {
-    const { id, mark } = await createVendorTask(stack, apiKey, { model: MODEL, directives: 'render_ms=1000' });
-    await taskWhen(stack, apiKey, id, 'processing');
-    await stack.worker.kill();
-    await stack.worker.start();
-    const task = { ...(await taskWhenFinal(stack, apiKey, id)), mark };
-    expect(task.status).to.equal('succeeded');
-    await expectBooks(task, 'settlement', 1);
-  });
-
-  it('has a story that tells each attempt, and how its outcome was learnt', async () => {
-    const task = await final('drop_submit,render_ms=500');
-    const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
-      `${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`,
-      { key: stack.adminToken },
-    );
-    const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
-    expect(told).to.have.length(2);
-    expect(told[0]).to.equal('Attempt 1: handed over to ark as dreamina-seedance-2-0-260128');
-    expect(told[1]).to.match(/^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; it cost 0\.2177434 USD$/);
-  });
-
-  describe('that is an image, which comes in the answer', () => {
-    const image = (directives = ''): Promise<VendorTask> =>
-      finishedVendorTask(stack, apiKey, { kind: 'image', model: 'seedream-4.5', directives });
-
-    it('is rendered, stored and charged', async () => {
-      const task = await image();
-      expect(task.status).to.equal('succeeded');
-      expect((await rendersOf(stack, task))[0]?.sent).to.include({ size: '2048x2048', watermark: false });
-      await expectBooks(task, 'settlement', 1);
-    });
-
-    it('is refunded when its answer is lost, and never asked for again', async () => {
-      const task = await image('drop_submit');
-      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-      await expectBooks(task, 'refund', 1);
-      expect(await attemptsOf(stack, task)).to.deep.equal(['ark: unknown, from nothing']);
-    });
-
-    it('is rendered once when its worker is killed while it is rendered', async () => {
-      const { id, mark } = await createVendorTask(stack, apiKey, {
-        kind: 'image',
-        model: 'seedream-4.5',
-        directives: 'render_ms=3000',
+      it('is rendered, stored and charged', async () => {
+        const task = await image();
+        expect(task.status).to.equal('succeeded');
+        expect((await rendersOf(stack(), task))[0]?.sent).to.include({ size: '2048x2048', watermark: false });
+        await expectBooks(task, 'settlement', 1);
       });
-      await taskWhen(stack, apiKey, id, 'processing');
-      await stack.worker.kill();
-      await stack.worker.start();
-      const task = { ...(await taskWhenFinal(stack, apiKey, id)), mark };
-      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-      expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', 'refund']);
-      expect((await rendersOf(stack, task)).length).to.be.at.most(1);
+
+      it('is refunded when its answer is lost, and never asked for again', async () => {
+        const task = await image('drop_submit');
+        expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+        await expectBooks(task, 'refund', 1);
+        expect(await attemptsOf(stack(), task)).to.deep.equal(['ark: unknown, from nothing']);
+      });
+
+      it('is rendered once when its worker is killed while it is rendered', async () => {
+        const task = await finalWithWorkerKilled({ ...IMAGE, directives: 'render_ms=3000' });
+        expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
+        expect(await transfersOf(stack(), task.id)).to.deep.equal(['reservation', 'refund']);
+        expect((await rendersOf(stack(), task)).length).to.be.at.most(1);
+      });
     });
-  });
-});
+  },
+);

@@ -1,153 +1,50 @@
 import { expect } from 'chai';
-import { call, type TestStack } from '../../support/stack.ts';
-import { taskWhen, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
-import {
-  attemptsOf,
-  createVendorTask,
-  finishedVendorTask,
-  rendersOf,
-  startVendorStack,
-  type VendorTask,
-} from '../../support/vendors.ts';
-
-const MODEL = 'wan-2.7';
-
-describe('a task at an upstream that speaks the wire format of OpenAI’s videos', function () {
-  this.timeout(120_000);
-  let stack: TestStack;
-  let apiKey: string;
-
-  before(async () => {
-    stack = await startVendorStack();
-    await Promise.all([stack.api.start(), stack.worker.start()]);
-    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-  });
-  after(() => stack.stop());
-
-  const final = (directives = '', body: object = {}): Promise<VendorTask> =>
-    finishedVendorTask(stack, apiKey, { model: MODEL, directives, ...body });
-
-  async function expectBooks(task: VendorTask, resolution: 'settlement' | 'refund', renders: number): Promise<void> {
-    expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
-    expect(await rendersOf(stack, task)).to.have.length(renders);
-  }
-
-  it('is rendered from text, stored and charged', async () => {
-    const task = await final('', { duration: 10, aspect_ratio: '9:16', resolution: '1080p' });
-    expect(task.status).to.equal('succeeded');
-    await expectBooks(task, 'settlement', 1);
-    expect((await rendersOf(stack, task))[0]?.sent).to.include({
-      model: 'wan2.7-t2v',
-      seconds: '10',
-      size: '1080x1920',
-    });
-  });
-
-  it('is rendered from an image, which is sent along with the model for images', async () => {
-    const image = await upload();
-    const task = await final('', { images: [image] });
-    expect(task.status).to.equal('succeeded');
-    expect((await rendersOf(stack, task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
-  });
-
-  it('fails as a bad request when an input cannot be fetched, before anybody is asked', async () => {
-    const task = await final('', { images: ['https://127.0.0.1:9/a.png'] });
-    expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
-    expect(task.error_message).to.contain('images[0]');
-    await expectBooks(task, 'refund', 0);
-    expect(await attemptsOf(stack, task)).to.deep.equal([]);
-  });
-
-  for (const [directives, code] of [
-    ['reject=content_policy_violation', 'content_policy_violation'],
-    ['reject=bad_request', 'bad_request'],
-    ['broke', 'processing_unavailable'],
-  ] as const) {
-    it(`is refunded as ${code} when it is turned away: ${directives}`, async () => {
-      const task = await final(directives);
-      expect(task).to.include({ status: 'failed', error_code: code });
-      await expectBooks(task, 'refund', 0);
-    });
-  }
-
-  for (const [directives, code] of [
-    ['fail=content_policy_violation', 'content_policy_violation'],
-    ['fail=processing_failed', 'processing_failed'],
-  ] as const) {
-    it(`is refunded as ${code} when its render fails so`, async () => {
-      const task = await final(directives);
-      expect(task).to.include({ status: 'failed', error_code: code });
-      await expectBooks(task, 'refund', 1);
-    });
-  }
-
-  for (const directives of ['poll_errors=3', 'odd_words=3,render_ms=1500', 'forget=3', 'dead_links=1', 'result=slow']) {
-    it(`goes on through ${directives}`, async () => {
-      const task = await final(directives);
-      expect(task.status).to.equal('succeeded');
-      await expectBooks(task, 'settlement', 1);
-    });
-  }
-
-  it('waits as long as it is asked to, and is handed over again', async () => {
-    const task = await final('limited=2');
-    expect(task.status).to.equal('succeeded');
-    expect(await attemptsOf(stack, task)).to.deep.equal([
-      'openai-videos: not_taken, from the answer',
-      'openai-videos: not_taken, from the answer',
-      'openai-videos: accepted, from the answer',
-    ]);
-    await expectBooks(task, 'settlement', 1);
-  });
-
-  for (const directives of ['drop_submit', 'submit_error', 'unreadable_submit']) {
-    it(`is rendered once when the answer is lost: ${directives}`, async () => {
-      const task = await final(`${directives},render_ms=500`);
-      expect(task.status).to.equal('succeeded');
-      expect(await attemptsOf(stack, task)).to.deep.equal(['openai-videos: accepted, from a look-up of what was sent']);
-      await expectBooks(task, 'settlement', 1);
-    });
-  }
-
-  it('is rendered once when its worker is killed while it is handed over', async () => {
-    const { id, mark } = await createVendorTask(stack, apiKey, { model: MODEL, directives: 'render_ms=1000' });
-    await taskWhen(stack, apiKey, id, 'processing');
-    await stack.worker.kill();
-    await stack.worker.start();
-    const task = { ...(await taskWhenFinal(stack, apiKey, id)), mark };
-    expect(task.status).to.equal('succeeded');
-    await expectBooks(task, 'settlement', 1);
-  });
-
-  it('has a story that tells each attempt, and how its outcome was learnt', async () => {
-    const task = await final('drop_submit,render_ms=500');
-    const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
-      `${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`,
-      { key: stack.adminToken },
-    );
-    const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
-    expect(told).to.have.length(2);
-    expect(told[0]).to.equal('Attempt 1: handed over to openai-videos as wan2.7-t2v');
-    expect(told[1]).to.match(
-      /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
-    );
-  });
-
-  async function upload(): Promise<string> {
-    const form = new FormData();
-    form.append('file', new Blob([PNG], { type: 'image/png' }), 'a.png');
-    const response = await fetch(`${stack.baseUrl}/v1/files`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${apiKey}` },
-      body: form,
-    });
-    const body = (await response.json()) as { data: { url: string } };
-    return body.data.url;
-  }
-});
+import { attemptsOf, rendersOf } from '../../support/vendors.ts';
+import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
 /** One white pixel. */
 const PNG = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4//8/AAX+Av4N70a4AAAAAElFTkSuQmCC',
   'base64',
+);
+
+describeTasksAt(
+  'an upstream that speaks the wire format of OpenAI’s videos',
+  {
+    provider: 'openai-videos',
+    model: 'wan-2.7',
+    vendorModel: 'wan2.7-t2v',
+    order: { duration: 10, aspect_ratio: '9:16', resolution: '1080p' },
+    sent: () => ({ model: 'wan2.7-t2v', seconds: '10', size: '1080x1920' }),
+    learntFrom: 'a look-up of what was sent',
+    outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job video_[\w-]+; it cost 0\.5 USD$/,
+  },
+  ({ stack, apiKey, final, expectBooks }) => {
+    it('is rendered from an image, which is sent along with the model for images', async () => {
+      const image = await upload();
+      const task = await final('', { images: [image] });
+      expect(task.status).to.equal('succeeded');
+      expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
+    });
+
+    it('fails as a bad request when an input cannot be fetched, before anybody is asked', async () => {
+      const task = await final('', { images: ['https://127.0.0.1:9/a.png'] });
+      expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
+      expect(task.error_message).to.contain('images[0]');
+      await expectBooks(task, 'refund', 0);
+      expect(await attemptsOf(stack(), task)).to.deep.equal([]);
+    });
+
+    async function upload(): Promise<string> {
+      const form = new FormData();
+      form.append('file', new Blob([PNG], { type: 'image/png' }), 'a.png');
+      const response = await fetch(`${stack().baseUrl}/v1/files`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${apiKey()}` },
+        body: form,
+      });
+      const body = (await response.json()) as { data: { url: string } };
+      return body.data.url;
+    }
+  },
 );
