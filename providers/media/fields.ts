@@ -32,7 +32,7 @@ export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject 
     videos: unlessEmpty(referenceVideos),
     audios: unlessEmpty(referenceAudios),
     duration: request.durationSeconds,
-    aspect_ratio: request.aspectRatio ?? (size && nearestRatio(size)),
+    aspect_ratio: request.aspectRatio ?? (size && nearestRatio(size, RATIOS)),
     resolution: request.resolution,
     width: size?.width,
     height: size?.height,
@@ -77,12 +77,13 @@ function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Size
   return resolution !== undefined && aspectRatio !== undefined ? videoSizeFor(resolution, aspectRatio) : undefined;
 }
 
-function nearestRatio({ width, height }: Size): string {
+/** The ratio, such as `16:9`, that comes nearest to a size; of equally near ones the first. */
+export function nearestRatio({ width, height }: Size, ratios: readonly [string, ...string[]]): string {
   const distanceOf = (ratio: string): number => {
     const [across = 1, down = 1] = ratio.split(':').map(Number);
     return Math.abs(Math.log((width * down) / (height * across)));
   };
-  return RATIOS.reduce<string>((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest), '1:1');
+  return ratios.reduce((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest));
 }
 
 /** A size is written as `1280x720`, and all else as it is, unless the route says otherwise. */

@@ -8,6 +8,7 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { signedToken } from '../credentials.ts';
+import { nearestRatio } from '../fields.ts';
 import { listOf, objectOf, withParams } from '../json.ts';
 import {
   JobRefusedError,
@@ -36,6 +37,9 @@ type Sort = keyof typeof PATHS;
 
 /** The vendor's modes are its resolutions. */
 const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' };
+
+/** Of images, which are ordered by their shape. */
+const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9'] as const;
 
 const NO_SUCH_TASK = 1203;
 const TOO_MANY: readonly number[] = [1302, 1303];
@@ -104,10 +108,16 @@ function tooMuch(what: string): JobRefusedError {
 }
 
 function fieldsOf(request: RenderRequest): JsonObject {
-  const { model: model_name, prompt } = request;
+  const { model: model_name, prompt, width = 1024, height = 1024 } = request;
   if (request.kind === 'image') {
     const [image] = request.images ?? [];
-    return { model_name, prompt, n: 1, aspect_ratio: ratioOf(request), ...(image !== undefined && { image }) };
+    return {
+      model_name,
+      prompt,
+      n: 1,
+      aspect_ratio: nearestRatio({ width, height }, RATIOS),
+      ...(image !== undefined && { image }),
+    };
   }
   const { durationSeconds = 5, resolution } = request;
   const mode = resolution === undefined ? undefined : MODES[resolution];
@@ -127,17 +137,6 @@ function framesOf(request: RenderRequest): JsonObject {
     default:
       return aspect_ratio === undefined ? {} : { aspect_ratio };
   }
-}
-
-const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9'] as const;
-
-/** The ratio of the vendor's that comes nearest to the pixels. */
-function ratioOf({ width = 1024, height = 1024 }: RenderRequest): string {
-  const distanceOf = (ratio: string): number => {
-    const [across = 1, down = 1] = ratio.split(':').map(Number);
-    return Math.abs(Math.log((width * down) / (height * across)));
-  };
-  return RATIOS.reduce((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest));
 }
 
 function jobIdOf(sort: Sort, id: unknown): string {
