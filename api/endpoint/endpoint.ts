@@ -9,7 +9,7 @@ import type { Context } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
 import { type Answers, type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
-import { parameterNames, type PathParameters, readPath } from './path.ts';
+import { parameterNames, type PathParameters, pathReader } from './path.ts';
 import { describeQuery, type QueryParameters, readQuery } from './query.ts';
 
 /** An endpoint that can be mounted on a router. */
@@ -76,11 +76,12 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 ): Endpoint {
   const { access, answers, path, query } = definition;
   const status = Math.min(...Object.keys(answers).map(Number));
+  const readPath = pathReader(path);
   return {
     ...describe(definition, definition.body),
     serve: async (context, services) => {
       const caller = await services.gates[access](context);
-      const params = readPath(path, context.params, caller);
+      const params = readPath(context.params, caller);
       const request = { caller, params, query: readQuery(query, context.query), context };
       context.status = status;
       const answer =

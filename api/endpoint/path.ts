@@ -53,29 +53,36 @@ export function parameterNames(path: string): string[] {
 }
 
 /**
- * The parameters of a path, with their values from the request.
+ * Gives the parameters of a path with their values from a request.
  *
+ * @param given as the router found them
  * @param caller whose account is asked; null when all accounts are
  * @throws ServiceError `not_found` for a value that cannot be an id of its kind
  */
-export function readPath<Path extends string>(
-  path: Path,
+export type ReadPath<Path extends string> = (
   given: Readonly<Record<string, string>>,
   caller: Caller | null,
-): PathParameters<Path> {
-  if (!hasParameters(path, given)) throw new Error(`${path} was matched without all of its parameters`);
-  for (const name of parameterNames(path)) {
-    const id = PATH_PARAMETERS[name]?.id;
-    if (id !== undefined && !isId(id, given[name] ?? '')) throw noSuch(id, caller);
-  }
-  return given;
-}
+) => PathParameters<Path>;
 
-function hasParameters<Path extends string>(
-  path: Path,
-  given: Readonly<Record<string, string>>,
-): given is PathParameters<Path> {
-  return parameterNames(path).every((name) => name in given);
+/** Looks at a path once, for all the requests that come to it. */
+export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
+  const parameters = parameterNames(path).map((name) => ({ name, id: PATH_PARAMETERS[name]?.id }));
+
+  function isWhole(given: Readonly<Record<string, string>>): given is PathParameters<Path> {
+    return parameters.every(({ name }) => name in given);
+  }
+
+  function assertIds(given: Readonly<Record<string, string>>, caller: Caller | null): void {
+    for (const { name, id } of parameters) {
+      if (id !== undefined && !isId(id, given[name] ?? '')) throw noSuch(id, caller);
+    }
+  }
+
+  return (given, caller) => {
+    if (!isWhole(given)) throw new Error(`${path} was matched without all of its parameters`);
+    assertIds(given, caller);
+    return given;
+  };
 }
 
 /**
