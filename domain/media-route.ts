@@ -136,5 +136,5 @@ export interface Submission {
 }
 
 /** What became of a submission; `unknown` once it was given up to find out. */
-export const SUBMISSION_OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'] as const;
+const SUBMISSION_OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'] as const;
 export type SubmissionOutcome = (typeof SUBMISSION_OUTCOMES)[number];

@@ -1,12 +1,11 @@
 /** Calls the model of an admitted request, delivers its answer and settles the bill, whatever happens on the way. */
 import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { ServiceError, toServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { Meter } from '../../text/meter.ts';
 import { AnswerTooLongError, SILENT, UpstreamError } from '../../text/upstream-errors.ts';
 import type { RenderContext } from '../../text/wire-format.ts';
-import { toServiceError } from '../../domain/errors.ts';
 import type { AdmittedCall } from './admit.ts';
 import { affinityOf } from './affinity.ts';
 import type { TextOutcome } from '../../db/text-money/billing.ts';

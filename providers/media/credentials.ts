@@ -20,11 +20,6 @@ export function authorizationScheme(scheme: string): Authorization {
   return (credential) => ({ authorization: `${scheme} ${singleKey(credential)}` });
 }
 
-/** The key in a header of its own. */
-export function keyHeader(name: string): Authorization {
-  return (credential) => ({ [name]: singleKey(credential) });
-}
-
 const TOKEN_SECONDS = 1_800;
 /** For a vendor's clock that is behind ours. */
 const TOKEN_SLACK_SECONDS = 5;

@@ -64,7 +64,7 @@ async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Pr
 }
 
 /** The verdict on a file that cannot be fetched. */
-export function resultGone(): JobRefusedError {
+function resultGone(): JobRefusedError {
   return new JobRefusedError('result_transfer_failed');
 }
 

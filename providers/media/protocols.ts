@@ -21,6 +21,6 @@ export const MEDIA_PROTOCOLS: Readonly<Record<MediaProtocol, MediaAdapter>> = AD
 /** In the order of the table. */
 export const MEDIA_PROTOCOL_NAMES = Object.keys(MEDIA_PROTOCOLS).filter(isMediaProtocol);
 
-export function isMediaProtocol(name: string): name is MediaProtocol {
+function isMediaProtocol(name: string): name is MediaProtocol {
   return Object.hasOwn(MEDIA_PROTOCOLS, name);
 }

@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import { planForwarding } from '../../text/forward.ts';
 import { type Frame, isLong, readEvents, readFrame, splitFrames } from '../../text/frames.ts';
-import { atOnce } from '../../text/json/steps.ts';
+import { atOnce } from '../support/at-once.ts';
 import { Meter } from '../../text/meter.ts';
 import { encodeEvent, parseServerSentEvents, type ServerSentEvent } from '../../text/sse.ts';
 import { runStage } from '../../text/stage.ts';

@@ -33,10 +33,3 @@ function takeNextStep(): void {
   if (work?.takeStep() === false) underWay.push(work);
   if (underWay.length > 0) setImmediate(takeNextStep);
 }
-
-/** Does all of the work at once. */
-export function atOnce<Result>(steps: Steps<Result>): Result {
-  let step = steps.next();
-  while (step.done !== true) step = steps.next();
-  return step.value;
-}

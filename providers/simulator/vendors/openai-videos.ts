@@ -123,8 +123,8 @@ function present(play: Play, render: Render): object {
   };
 }
 
-/** What OpenAI says in the envelope of its errors; its images say it so, too. */
-export function openaiWords(fault: Fault): VendorAnswer {
+/** What OpenAI says in the envelope of its errors. */
+function openaiWords(fault: Fault): VendorAnswer {
   const { status, headers, ...error } = openaiError(fault);
   return { status, body: { error: { param: null, ...error } }, ...(headers && { headers }) };
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
 import { parseInSteps, parseJson } from '../../../text/json/parse.ts';
-import { atOnce } from '../../../text/json/steps.ts';
+import { atOnce } from '../../support/at-once.ts';
 import { growthOf } from '../../support/growth.ts';
 import { longestStepShare } from '../../support/longest-step.ts';
 import { rejectionOf } from '../../support/rejection.ts';
