@@ -2,7 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { Agent } from 'undici';
-import type { RenderRequest } from '../../providers/media/adapter.ts';
+import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
 import {
   createMediaUpstream,
@@ -79,6 +79,14 @@ export async function submit(upstream: MediaUpstream, request: RenderRequest): P
   const accepted = await upstream.submit(upstream.prepare(request), request, new AbortController().signal);
   if ('jobId' in accepted) return accepted.jobId;
   throw new Error('the upstream answered with files');
+}
+
+/** Asks about a job until it has ended. */
+export function endOf(upstream: MediaUpstream, jobId: string): Promise<Exclude<JobState, { state: 'running' }>> {
+  return eventually(async () => {
+    const state = await upstream.status(jobId, new AbortController().signal);
+    return state.state === 'running' ? undefined : state;
+  });
 }
 
 /** Looks the jobs of a request up. */

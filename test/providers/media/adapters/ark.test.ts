@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import type { JobState } from '../../../../providers/media/adapter.ts';
 import { ark } from '../../../../providers/media/adapters/ark.ts';
 import { JobRefusedError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -35,14 +34,8 @@ describe('Ark', () => {
   const image = (overrides: Parameters<typeof imageRequest>[0] = {}) =>
     imageRequest({ width: 2048, height: 2048, ...overrides });
 
-  const endOf = (jobId: string): Promise<JobState> =>
-    eventually(async () => {
-      const state = await upstream.status(jobId, signal);
-      return state.state === 'running' ? undefined : state;
-    });
-
   it('renders the video that was ordered, and tells its tokens', async () => {
-    const state = await endOf(await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     expect(state.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
     const { body } = await upstream.fetchResult(state.results[0], signal);
@@ -143,14 +136,14 @@ describe('Ark', () => {
 
   it('tells a render that moderation stopped from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });
     }
   });
 
   it('forgets no task that has ended when it is asked to stop it, and knows none that is not there', async () => {
     const jobId = await submit(upstream, video());
-    await endOf(jobId);
+    await endOf(upstream, jobId);
     await upstream.cancel(jobId, signal);
     expect(await upstream.status(jobId, signal)).to.include({ state: 'succeeded' });
     expect(await upstream.status('cgt-nowhere', signal)).to.deep.equal({ state: 'unknown' });

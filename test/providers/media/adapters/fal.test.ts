@@ -1,13 +1,12 @@
 import { createFalClient, ValidationError } from '@fal-ai/client';
 import { expect } from 'chai';
-import type { JobState } from '../../../../providers/media/adapter.ts';
 import { fal } from '../../../../providers/media/adapters/fal.ts';
 import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { fingerprintOf } from '../../../../providers/media/json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -48,12 +47,6 @@ describe('fal’s queue', () => {
       ...overrides,
     });
 
-  const endOf = (jobId: string): Promise<JobState> =>
-    eventually(async () => {
-      const state = await upstream.status(jobId, signal);
-      return state.state === 'running' ? undefined : state;
-    });
-
   it('is played as the client of fal expects it', async () => {
     const client = createFalClient({
       credentials: 'id:secret',
@@ -77,7 +70,7 @@ describe('fal’s queue', () => {
   it('renders the video that was ordered', async () => {
     const jobId = await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' }));
     expect(jobId).to.match(/^fal-ai\/veo3\.1\|/);
-    const state = await endOf(jobId);
+    const state = await endOf(upstream, jobId);
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     const { body } = await upstream.fetchResult(state.results[0], signal);
     const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
@@ -89,7 +82,7 @@ describe('fal’s queue', () => {
     const fields = { image: null, images: { to: 'image_urls' } };
     const jobId = await submit(upstream, imageRequest({ model, fields, images: LINKS }));
     expect(jobId).to.match(/^fal-ai\/flux-2\|/);
-    expect(await endOf(jobId)).to.include({ state: 'succeeded' });
+    expect(await endOf(upstream, jobId)).to.include({ state: 'succeeded' });
   });
 
   for (const [what, request, body] of [
@@ -161,7 +154,7 @@ describe('fal’s queue', () => {
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
     expect(found).to.have.length(1);
-    expect(await endOf(found?.[0] ?? '')).to.include({ state: 'succeeded' });
+    expect(await endOf(upstream, found?.[0] ?? '')).to.include({ state: 'succeeded' });
     const fingerprint = 'of something else';
     const since = new Date(Date.now() - 60_000);
     expect(await rejectionOf(upstream.find({ request, fingerprint, since }, signal))).to.be.instanceOf(
@@ -208,7 +201,7 @@ describe('fal’s queue', () => {
 
   for (const code of ['content_policy_violation', 'bad_request', 'processing_failed']) {
     it(`fails as ${code}, although it has completed`, async () => {
-      expect(await endOf(await submit(upstream, video({ prompt: `[sim:fail=${code}]` })))).to.include({
+      expect(await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })))).to.include({
         state: 'failed',
         code,
       });

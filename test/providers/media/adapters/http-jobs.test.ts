@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { JobState, RenderRequest } from '../../../../providers/media/adapter.ts';
+import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import type { ResultFile } from '../../../../providers/media/result-file.ts';
 import {
   JobRefusedError,
@@ -9,7 +9,7 @@ import {
 } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
 
@@ -33,14 +33,8 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
   const submitVideo = (prompt: string): Promise<string> => submit(provider, videoRequest({ prompt }));
 
-  const endOf = (jobId: string): Promise<JobState> =>
-    eventually(async () => {
-      const state = await provider.status(jobId, signal);
-      return state.state === 'running' ? undefined : state;
-    });
-
   const resultOf = async (request: RenderRequest): Promise<ResultFile> => {
-    const state = await endOf(await submit(provider, request));
+    const state = await endOf(provider, await submit(provider, request));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     return state.results[0];
   };
@@ -136,7 +130,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
     for (const code of ['content_policy_violation', 'bad_request', 'processing_unavailable', 'processing_failed']) {
       it(`fail=${code}: the accepted job ends with that code`, async () => {
-        const state = await endOf(await submitVideo(`[sim:fail=${code}]`));
+        const state = await endOf(provider, await submitVideo(`[sim:fail=${code}]`));
         expect(state).to.include({ state: 'failed', code });
       });
 
@@ -149,7 +143,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     }
 
     it('fail: a code that no task can have counts as processing_failed', async () => {
-      expect(await endOf(await submitVideo('[sim:fail=insufficient_credits]'))).to.include({
+      expect(await endOf(provider, await submitVideo('[sim:fail=insufficient_credits]'))).to.include({
         code: 'processing_failed',
       });
     });
@@ -214,7 +208,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
 
     it('leaves a job that has ended as it is', async () => {
       const jobId = await submitVideo('A boat');
-      await endOf(jobId);
+      await endOf(provider, jobId);
       await provider.cancel(jobId, signal);
       expect(await provider.status(jobId, signal)).to.include({ state: 'succeeded' });
     });

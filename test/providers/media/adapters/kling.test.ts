@@ -1,10 +1,9 @@
 import { expect } from 'chai';
-import type { JobState } from '../../../../providers/media/adapter.ts';
 import { kling } from '../../../../providers/media/adapters/kling.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -35,12 +34,6 @@ describe('Kling’s API', () => {
   const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
     videoRequest({ taskId: `task_${(count += 1)}`, durationSeconds: 5, ...overrides });
 
-  const endOf = (jobId: string): Promise<JobState> =>
-    eventually(async () => {
-      const state = await upstream.status(jobId, signal);
-      return state.state === 'running' ? undefined : state;
-    });
-
   it('takes a signed token of an access key and a secret key, a plain key, and no other', async () => {
     await submit(upstream, video());
     for (const [credential, isTaken] of [
@@ -57,7 +50,7 @@ describe('Kling’s API', () => {
   });
 
   it('renders the video that was ordered, and tells what it cost', async () => {
-    const state = await endOf(await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     expect(state.cost).to.deep.equal({ amount: '3.5', unit: 'units' });
     const { body } = await upstream.fetchResult(state.results[0], signal);
@@ -76,7 +69,7 @@ describe('Kling’s API', () => {
         external_task_id: request.taskId,
       },
     });
-    expect(await endOf(await submit(upstream, request))).to.include({ state: 'succeeded' });
+    expect(await endOf(upstream, await submit(upstream, request))).to.include({ state: 'succeeded' });
   });
 
   for (const [what, overrides, path, fields] of [
@@ -155,7 +148,7 @@ describe('Kling’s API', () => {
 
   it('tells a render that moderation stopped from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
-      const state = await endOf(await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });
     }
   });

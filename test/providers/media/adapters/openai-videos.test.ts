@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import OpenAI, { APIError, toFile } from 'openai';
 import { openaiVideos } from '../../../../providers/media/adapters/openai-videos.ts';
-import type { JobState } from '../../../../providers/media/adapter.ts';
 import { JobRefusedError, NotTakenError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { eventually, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -27,12 +26,6 @@ describe('the wire format of OpenAI’s videos', () => {
     await upstream.close();
     await simulator.close();
   });
-
-  const endOf = (jobId: string): Promise<JobState> =>
-    eventually(async () => {
-      const state = await upstream.status(jobId, signal);
-      return state.state === 'running' ? undefined : state;
-    });
 
   it('is spoken by the simulator as the client of OpenAI expects it', async () => {
     const client = new OpenAI({ apiKey: 'relay-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
@@ -62,7 +55,7 @@ describe('the wire format of OpenAI’s videos', () => {
       upstream,
       videoRequest({ resolution: '1080p', aspectRatio: '9:16', durationSeconds: 3 }),
     );
-    const state = await endOf(jobId);
+    const state = await endOf(upstream, jobId);
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     const { body } = await upstream.fetchResult(state.results[0], signal);
     const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
