@@ -5,13 +5,7 @@
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
-import {
-  type KeptSubmission,
-  listSubmissions,
-  openSubmission,
-  type Settlement,
-  settleSubmission,
-} from '../../db/queries/submissions.ts';
+import { type KeptSubmission, listSubmissions, openSubmission } from '../../db/queries/submissions.ts';
 import { DISPATCH_LIMIT_MS, HEARTBEAT_TIMEOUT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
@@ -25,8 +19,8 @@ import { UnreadableInputError } from './read-inputs.ts';
 import { createRecovery } from './recover.ts';
 import { renderRequestOf } from './render-request.ts';
 import { nextTurn, type RouteSteps, stepsOf, type Turn } from './routes.ts';
+import { createSettle } from './settle.ts';
 import { taskFailure, throwIfFailed, throwIfStoreAway, transferFailed, unavailable } from './task-failure.ts';
-import { untilWritten } from './until-written.ts';
 
 /** What became of handing a task over. */
 export type HandedOver =
@@ -48,6 +42,7 @@ type AnsweredFiles = Extract<Accepted, { files: unknown }>;
 export function createHandOver(dependencies: MediaTaskDependencies) {
   const { database, storage, clock, metrics } = dependencies;
   const recover = createRecovery(dependencies);
+  const settle = createSettle(dependencies);
 
   /**
    * Goes on with handing a task over, wherever an earlier attempt left off.
@@ -153,11 +148,6 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       type: 'NotTaken',
       ...(retryAfterMs !== undefined && { nextRetryDelay: retryAfterMs }),
     });
-  }
-
-  async function settle(submission: KeptSubmission, settlement: Settlement): Promise<void> {
-    const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
-    if (isNew) metrics.submissionSettled(submission.provider, settlement);
   }
 
   async function requestFor(task: Task, turn: Turn): Promise<RenderRequest> {

@@ -20,8 +20,8 @@ import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import type { Say } from './liveness.ts';
 import { renderRequestOf } from './render-request.ts';
+import { createSettle } from './settle.ts';
 import { unavailable, unavailableButMayRender } from './task-failure.ts';
-import { untilWritten } from './until-written.ts';
 
 interface LookUp {
   /** What operators read of it. */
@@ -51,7 +51,8 @@ const MISSES_UNTIL_BELIEVED = 2;
 export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Promise<SubmissionOutcome | null>;
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
-  const { database, upstreams, clock, metrics, providerPatienceMs } = dependencies;
+  const { database, upstreams, clock, providerPatienceMs } = dependencies;
+  const writeDown = createSettle(dependencies);
 
   return async (task, submission, say) => {
     const context = Context.current();
@@ -114,8 +115,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
   }
 
   async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {
-    const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
-    if (isNew) metrics.submissionSettled(submission.provider, settlement);
+    await writeDown(submission, settlement);
     return settlement.outcome;
   }
 

@@ -1,0 +1,13 @@
+import { type KeptSubmission, type Settlement, settleSubmission } from '../../db/queries/submissions.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import { untilWritten } from './until-written.ts';
+
+/** Writes down what became of a submission, however long that takes, and counts it once. */
+export type Settle = (submission: KeptSubmission, settlement: Settlement) => Promise<void>;
+
+export function createSettle({ database, metrics }: Pick<MediaTaskDependencies, 'database' | 'metrics'>): Settle {
+  return async (submission, settlement) => {
+    const isNew = await untilWritten(() => settleSubmission(database, submission, settlement));
+    if (isNew) metrics.submissionSettled(submission.provider, settlement);
+  };
+}
