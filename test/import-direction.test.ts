@@ -62,16 +62,47 @@ function importsOf(file: string): Import[] {
   return [...stated, ...dynamic];
 }
 
+/** The file that an import leads to; undefined for packages. */
+function fileOf({ file, from }: Import): string | undefined {
+  return from.startsWith('.') ? relative(root, resolve(root, dirname(file), from)) : undefined;
+}
+
 /** The layer, another top folder, or the file in the root, that an import leads to; undefined for packages. */
-function targetOf({ file, from }: Import): string | undefined {
-  if (!from.startsWith('.')) return undefined;
-  const target = relative(root, resolve(root, dirname(file), from));
+function targetOf(statement: Import): string | undefined {
+  const target = fileOf(statement);
+  if (target === undefined) return undefined;
   const room = Object.keys(LAYERS).find((name) => name.includes('/') && target.startsWith(`${name}/`));
   return room ?? target.split('/')[0];
 }
 
 function show({ file, from }: Import): string {
   return `${file} imports ${from}`;
+}
+
+/** A file through which imports, of types included, lead back to itself, with the files on the way; null without one. */
+function findCircle(files: readonly string[]): string[] | null {
+  const done = new Set<string>();
+  const path: string[] = [];
+
+  function visit(file: string): string[] | null {
+    if (done.has(file)) return null;
+    const start = path.indexOf(file);
+    if (start >= 0) return [...path.slice(start), file];
+    path.push(file);
+    for (const target of importsOf(file).flatMap((statement) => fileOf(statement) ?? [])) {
+      const circle = /\.(ts|mts|mjs|js)$/.test(target) ? visit(target) : null;
+      if (circle) return circle;
+    }
+    path.pop();
+    done.add(file);
+    return null;
+  }
+
+  for (const file of files) {
+    const circle = visit(file);
+    if (circle) return circle;
+  }
+  return null;
 }
 
 describe('the direction of imports', () => {
@@ -104,6 +135,11 @@ describe('the direction of imports', () => {
     }
     expect([...reached].filter((file) => file.startsWith('api/'))).to.deep.equal([]);
     expect(reached).to.include('domain/money.ts');
+  });
+
+  it('never leads in a circle, not even through types', () => {
+    const circle = findCircle([...Object.keys(LAYERS), 'bench', 'bin', 'test'].flatMap(sourceFiles));
+    expect(circle ?? []).to.deep.equal([]);
   });
 
   it('sees imports in every form', () => {

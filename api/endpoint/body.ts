@@ -6,15 +6,10 @@ import { BODIES } from '../../domain/policy.ts';
 import { readBody, readJsonBody } from '../middlewares/json-body.ts';
 import { toJsonSchema } from '../openapi/joi-schema.ts';
 import { component } from '../openapi/json-schema.ts';
+import type { BodyDescription } from '../openapi/operation.ts';
 import type { ApiServices } from '../services/services.ts';
 import { createValidator } from '../validation.ts';
-import { type Content, type Examples, json } from './answers.ts';
-
-/** A body as OpenAPI describes it. */
-export interface BodyDescription {
-  readonly required: boolean;
-  readonly content: Content;
-}
+import { type Examples, json } from './answers.ts';
 
 export interface RequestBody<Body> {
   /** Null for a body of which nobody has to know. */

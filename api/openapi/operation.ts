@@ -1,8 +1,7 @@
 /** What the API description says of an endpoint, and what follows from it: refusals, credentials and headers. */
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import type { Access } from '../endpoint/access.ts';
-import type { Answers, RefusalStatus } from '../endpoint/answers.ts';
-import type { BodyDescription } from '../endpoint/body.ts';
+import type { Answers, Content, RefusalStatus } from '../endpoint/answers.ts';
 import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
@@ -19,6 +18,12 @@ export const TAGS = {
 export type Tag = keyof typeof TAGS;
 
 export type Method = 'get' | 'post' | 'patch' | 'delete';
+
+/** A body as OpenAPI describes it. */
+export interface BodyDescription {
+  readonly required: boolean;
+  readonly content: Content;
+}
 
 export interface Operation {
   readonly method: Method;

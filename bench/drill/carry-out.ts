@@ -1,7 +1,8 @@
 /** Carries out the plan: each fault begins at its moment, and ends by itself. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './faults/fault.ts';
-import { type FaultName, FAULTS } from './faults/kinds.ts';
+import { FAULTS } from './faults/kinds.ts';
+import type { FaultName } from './faults/names.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Random } from './random.ts';
 import { formatClock } from './report.ts';

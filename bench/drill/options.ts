@@ -1,6 +1,7 @@
 /** What is asked of a drill on the command line. */
 import { parseArgs } from 'node:util';
-import { FAULT_NAMES, type FaultName, FAULTS } from './faults/kinds.ts';
+import { FAULTS } from './faults/kinds.ts';
+import { FAULT_NAMES, type FaultName } from './faults/names.ts';
 
 export interface DrillOptions {
   /** How long there is load. */

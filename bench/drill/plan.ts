@@ -1,5 +1,6 @@
 /** What goes wrong when: made before the drill begins, from its seed alone. */
-import { type FaultName, FAULTS } from './faults/kinds.ts';
+import { FAULTS } from './faults/kinds.ts';
+import type { FaultName } from './faults/names.ts';
 import type { Random } from './random.ts';
 
 export interface PlannedFault {

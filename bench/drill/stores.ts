@@ -6,7 +6,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { s3ServerObstacle } from '../stack/s3-server.ts';
 import type { Settings } from '../stack/stack.ts';
-import type { FaultName } from './faults/kinds.ts';
+import type { FaultName } from './faults/names.ts';
 import { openS3Store, type S3Store } from './s3-store.ts';
 import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 

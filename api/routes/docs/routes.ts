@@ -5,9 +5,9 @@ import type Router from '@koa/router';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import type { OpenApiDocument } from '../../openapi/document.ts';
+import type { Descriptions } from '../../openapi/descriptions.ts';
 import type { Context, RequestState } from '../../state.ts';
-import { type DescriptionPart, partOf } from '../../openapi/parts.ts';
+import type { DescriptionPart } from '../../openapi/parts.ts';
 import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageOf, scriptOf } from './page.ts';
 
 const ONE_DAY = 'public, max-age=86400';
@@ -24,24 +24,6 @@ const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: str
   ]);
 
 const { resolve } = createRequire(import.meta.url);
-
-/** The API description as it is sent: all of it, and the parts that the pages show. */
-export interface Descriptions {
-  readonly whole: () => string;
-  readonly parts: Readonly<Record<DescriptionPart, () => string>>;
-}
-
-/** @param describe makes the API description, when it is first asked for */
-export function createDescriptions(describe: () => OpenApiDocument): Descriptions {
-  const document = once(describe);
-  return {
-    whole: once(() => JSON.stringify(document())),
-    parts: {
-      client: once(() => JSON.stringify(partOf(document(), 'client'))),
-      administration: once(() => JSON.stringify(partOf(document(), 'administration'))),
-    },
-  };
-}
 
 export const getDescription = endpoint({
   id: 'getDescription',
@@ -88,10 +70,4 @@ function showPage(part: DescriptionPart): (context: Context) => void {
     context.type = 'text/html';
     context.body = pageOf(part);
   };
-}
-
-/** What is made when it is first asked for, and kept. */
-function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined;
-  return () => (made ??= { value: make() }).value;
 }

@@ -4,37 +4,12 @@ import type { FaultKind } from './fault.ts';
 import { FREEZE } from './freeze.ts';
 import { killOf } from './kill.ts';
 import { MONTHS } from './months.ts';
+import type { FaultName } from './names.ts';
 import { CUT, DELAY, LOST, SILENCE } from './network.ts';
 import { RESTORE, WIPE } from './restores.ts';
 import { FULL, S3, STORE } from './store.ts';
 import { DOWNLOADS, SUBMISSIONS } from './upstreams.ts';
 import { WEBHOOKS } from './webhooks.ts';
-
-/** In the order in which they are listed. */
-export const FAULT_NAMES = [
-  'api',
-  'text',
-  'worker',
-  'temporal',
-  'postgres',
-  'freeze',
-  'silence',
-  'cut',
-  'delay',
-  'lost',
-  'clocks',
-  'months',
-  'store',
-  'full',
-  's3',
-  'restore',
-  'wipe',
-  'downloads',
-  'submissions',
-  'webhooks',
-] as const;
-
-export type FaultName = (typeof FAULT_NAMES)[number];
 
 export const FAULTS: Readonly<Record<FaultName, FaultKind>> = {
   api: killOf('api', 'an api process is killed, and with it the relay in it'),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { runDrill } from '../../../bench/drill/drill.ts';
-import { type FaultName } from '../../../bench/drill/faults/kinds.ts';
+import { type FaultName } from '../../../bench/drill/faults/names.ts';
 import { describeChecks } from '../../../bench/drill/report.ts';
 import { testWorkflowBundle } from '../../support/services.ts';
 

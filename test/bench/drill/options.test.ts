@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parseOptions } from '../../../bench/drill/options.ts';
-import { FAULT_NAMES } from '../../../bench/drill/faults/kinds.ts';
+import { FAULT_NAMES } from '../../../bench/drill/faults/names.ts';
 
 describe('the options of a drill', () => {
   it('are ten minutes with eighty faults of every kind, by a new seed', () => {

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import * as fc from 'fast-check';
-import { FAULT_NAMES, type FaultName, FAULTS } from '../../../bench/drill/faults/kinds.ts';
+import { FAULTS } from '../../../bench/drill/faults/kinds.ts';
+import { FAULT_NAMES, type FaultName } from '../../../bench/drill/faults/names.ts';
 import { planFaults } from '../../../bench/drill/plan.ts';
 import { createRandom } from '../../../bench/drill/random.ts';
 
