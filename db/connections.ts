@@ -81,8 +81,9 @@ export function watchConnection(client: Client, silenceMs: number): void {
   };
   watched.add(entry);
   stream.once('close', () => watched.delete(entry));
-  // Counts from the last byte sent or received.
-  stream.setTimeout(silenceMs, () => {
+  // Counts from the last byte sent or received, and again from the next one: an idle connection lets it pass, too.
+  stream.setTimeout(silenceMs);
+  stream.on('timeout', () => {
     if (!isBusy(client)) return;
     const { bytesRead } = stream;
     // A process that was held up itself has not read yet what came in the meantime.

@@ -65,6 +65,13 @@ describe('db/connections', () => {
     expect(after).to.deep.equal(before);
   });
 
+  it('watches connections that have lain idle for longer than a statement may take', async () => {
+    await useAll();
+    await new Promise((resolve) => setTimeout(resolve, LIMITS.silenceMs * 1.5));
+    proxy.silence();
+    expect(await rejectionOf(database.raw('SELECT 1'))).to.be.instanceOf(SilentConnectionError);
+  });
+
   it('does a statement again whose connection broke', async () => {
     await useAll();
     const answer = againIfLost(() => database.raw('SELECT 2 AS two FROM pg_sleep(0.3)'));
