@@ -204,7 +204,14 @@ export const VARIABLE_GROUPS = {
     ),
   },
   Secrets: {
-    GENWAY_ADMIN_TOKEN: required(adminToken, 'Bearer token of the administration endpoints.'),
+    GENWAY_ADMIN_TOKEN: required(
+      adminToken,
+      'Bearer token of the administration endpoints, with the role operator; people get their own from `genway admin-tokens`.',
+    ),
+    GENWAY_ADMIN_TOKEN_ALSO: optional(
+      adminToken,
+      'Another such token that is accepted, while GENWAY_ADMIN_TOKEN is being replaced.',
+    ),
     GENWAY_METRICS_TOKEN: optional(
       adminToken,
       'Bearer token for /metrics, so that Prometheus does not need the admin token; if not set, GENWAY_ADMIN_TOKEN.',

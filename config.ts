@@ -45,7 +45,8 @@ export interface Config {
   readonly database: { readonly url: string; readonly poolSize: number };
   readonly temporal: TemporalConfig;
   readonly secrets: {
-    readonly adminToken: string;
+    /** Those that the administration takes without the database. */
+    readonly adminTokens: readonly string[];
     readonly metricsToken: string;
     /** Those under which API keys may be stored; new ones are stored under the first. */
     readonly keyPeppers: OneOrMore<Buffer>;
@@ -200,7 +201,7 @@ export function loadConfig(env: Environment = process.env): Config {
     database: { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL },
     temporal: temporalConfig(values),
     secrets: {
-      adminToken: values.GENWAY_ADMIN_TOKEN,
+      adminTokens: adminTokensOf(values),
       metricsToken: values.GENWAY_METRICS_TOKEN ?? values.GENWAY_ADMIN_TOKEN,
       ...secretsConfig(values),
     },
@@ -445,6 +446,10 @@ function secretsConfig(values: Values): Pick<Config['secrets'], 'keyPeppers' | '
       ...(otherKey ? [Buffer.from(otherKey, 'hex')] : []),
     ],
   };
+}
+
+function adminTokensOf({ GENWAY_ADMIN_TOKEN: token, GENWAY_ADMIN_TOKEN_ALSO: other }: Values): readonly string[] {
+  return other === undefined ? [token] : [token, other];
 }
 
 function publicUrlOf(values: Values): string {

@@ -32,6 +32,7 @@ import { createImageRequestParser } from './routes/images/schema.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
 import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
+import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller, type KeyPeppers } from './services/find-caller.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
@@ -74,7 +75,8 @@ export interface AppDependencies {
 }
 
 export interface AppSettings {
-  readonly adminToken: string;
+  /** The tokens in the environment: today's, and another while it is being replaced. */
+  readonly adminTokens: readonly string[];
   /** What Prometheus shows as its bearer token. */
   readonly metricsToken: string;
   readonly keyPeppers: KeyPeppers;
@@ -164,13 +166,13 @@ function createServices(dependencies: AppDependencies): ApiServices {
     upstreams,
     settings,
   } = dependencies;
-  const { keyPeppers, adminToken, metricsToken, requestLimits } = settings;
+  const { keyPeppers, adminTokens, metricsToken, requestLimits } = settings;
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
     clock,
     holdToLimit: createRequestLimit(database, requestLimits),
-    adminToken,
+    findAdministrator: createFindAdministrator(database, adminTokens),
     metricsToken,
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);

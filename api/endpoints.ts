@@ -1,6 +1,7 @@
 /** Every endpoint there is, in the order in which the API description lists them. */
 import type { Endpoint } from './endpoint/endpoint.ts';
 import { adjust, createAccount, getAccount, topUp } from './routes/admin/accounts.ts';
+import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
 import {
   getStatement,
   listRefunds,
@@ -82,6 +83,10 @@ const ADMINISTRATION = [
   listUpstreams,
   restUpstream,
   resumeUpstream,
+  createAdminToken,
+  listAdminTokens,
+  revokeAdminToken,
+  listActions,
 ];
 const FINANCE = [
   listTransfers,

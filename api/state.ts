@@ -4,6 +4,7 @@ import type { RouterContext } from '@koa/router';
 import type { Caller } from '../db/queries/api-keys.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
+import type { Administrator } from './services/administrator.ts';
 
 export interface RequestState {
   /** Correlates the response, the logs and the task; also sent as `x-request-id`. */
@@ -16,6 +17,8 @@ export interface RequestState {
   presentError?: (error: ServiceError, requestId: string) => object;
   /** Set by the rules of access that ask for a key. */
   caller?: Caller;
+  /** Set by the rules of access that ask for an admin token. */
+  administrator?: Administrator;
   /** Set where a task is created, for the log. */
   createdTaskId?: string;
 }

@@ -18,6 +18,7 @@ import * as reconciliations from './migrations/0015-reconciliations.ts';
 import * as submissions from './migrations/0016-submissions.ts';
 import * as upstreamOrders from './migrations/0017-upstream-orders.ts';
 import * as secretMarks from './migrations/0018-secret-marks.ts';
+import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -39,6 +40,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0016-submissions': submissions,
   '0017-upstream-orders': upstreamOrders,
   '0018-secret-marks': secretMarks,
+  '0025-admin-tokens': adminTokens,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -23,6 +23,8 @@ export const ID_PREFIX = {
   file: 'file_',
   reconciliation: 'rec_',
   operatorAction: 'act_',
+  adminToken: 'adm_',
+  adminAction: 'adc_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

@@ -1,5 +1,7 @@
 /** Who may call an endpoint: contract 5. */
 import type { Caller } from '../../db/queries/api-keys.ts';
+import type { AdminRole } from '../../domain/admin-role.ts';
+import type { Administrator } from '../services/administrator.ts';
 
 /** Each access rule, and the caller it lets in: the owner of an API key, or nobody in particular. Keys are rate limited. */
 export interface CallerBy {
@@ -13,11 +15,20 @@ export interface CallerBy {
   readonly 'messages-key': Caller;
   /** An API key for text, where clients of the native format send it as well. */
   readonly 'native-key': Caller;
-  /** The token of the operators. */
-  readonly admin: null;
+  /** An admin token with one of the {@link ROLES} of the rule. */
+  readonly admin: Administrator;
+  readonly 'admin-finance': Administrator;
+  readonly 'admin-read': Administrator;
   /** The token of Prometheus. */
   readonly metrics: null;
   readonly open: null;
 }
 
 export type Access = keyof CallerBy;
+
+/** The roles that each rule for admin tokens lets in. */
+export const ROLES = {
+  admin: ['operator'],
+  'admin-finance': ['operator', 'finance'],
+  'admin-read': ['operator', 'finance', 'readonly'],
+} as const satisfies Partial<Record<Access, readonly AdminRole[]>>;

@@ -4,6 +4,7 @@
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
+import { noteAction } from '../services/administrator.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Context } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
@@ -74,23 +75,39 @@ export function endpoint<const Path extends string, Rule extends Access, Query e
 export function endpoint<const Path extends string, Rule extends Access, Query extends object, Body>(
   definition: WithBody<Path, Rule, Query, Body> | Bodiless<Path, Rule, Query>,
 ): Endpoint {
-  const { access, answers, path, query } = definition;
+  const { id, method, access, answers, path, query } = definition;
   const status = Math.min(...Object.keys(answers).map(Number));
   const readPath = pathReader(path);
   return {
     ...describe(definition, definition.body),
     serve: async (context, services) => {
       const caller = await services.gates[access](context);
-      const params = readPath(context.params, caller);
+      const params = readPath(context.params, context.state.caller ?? null);
       const request = { caller, params, query: readQuery(query, context.query), context };
       context.status = status;
-      const answer =
-        definition.body === undefined
-          ? await definition.handle(request, services)
-          : await definition.handle({ ...request, body: await definition.body.read(context.req, services) }, services);
+      const note = (body: unknown) => noteAdministrator(context, { id, method, body }, services);
+      let answer: object | string | void;
+      if (definition.body === undefined) {
+        await note(undefined);
+        answer = await definition.handle(request, services);
+      } else {
+        const body = await definition.body.read(context.req, services);
+        await note(body);
+        answer = await definition.handle({ ...request, body }, services);
+      }
       if (answer !== undefined) context.body = answer;
     },
   };
+}
+
+/** Writes down what an administrator is about to change. */
+async function noteAdministrator(
+  { path, state: { administrator, requestId } }: Context,
+  { id, method, body }: { readonly id: string; readonly method: Method; readonly body: unknown },
+  { database }: ApiServices,
+): Promise<void> {
+  if (!administrator || method === 'get') return;
+  await noteAction(database, administrator, { action: id, path, body, requestId });
 }
 
 /** The definition as the API description needs it, with what follows from it. */

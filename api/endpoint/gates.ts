@@ -1,13 +1,21 @@
 /** What enforces the access rule of an endpoint: contract 5. */
 import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
+import type { AdminRole } from '../../domain/admin-role.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import { METRICS_REFUSAL } from '../../telemetry/metrics.ts';
-import { type Authentication, createAuthenticator, type CredentialPlaces } from '../middlewares/authenticate.ts';
+import {
+  type Authentication,
+  createAuthenticator,
+  credentialOf,
+  type CredentialPlaces,
+} from '../middlewares/authenticate.ts';
 import type { HoldToLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
+import type { Administrator, FindAdministrator } from '../services/administrator.ts';
 import type { FindCaller } from '../services/find-caller.ts';
 import type { Context } from '../state.ts';
-import type { Access, CallerBy } from './access.ts';
+import { type Access, type CallerBy, ROLES } from './access.ts';
 
 /** Each lets a request in or throws a ServiceError: 401, 403 or 429. */
 export type Gates = { readonly [Rule in Access]: (context: Context) => Promise<CallerBy[Rule]> };
@@ -18,16 +26,21 @@ export interface GateSettings {
   readonly findTextCaller: FindCaller;
   readonly clock: Clock;
   readonly holdToLimit: HoldToLimit;
-  readonly adminToken: string;
+  readonly findAdministrator: FindAdministrator;
   readonly metricsToken: string;
 }
+
+const WRONG_ADMIN_TOKEN =
+  'The admin token is wrong, revoked or expired. Send one that `genway admin-tokens create` made, or the value of ' +
+  'GENWAY_ADMIN_TOKEN.';
 
 const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
 // The header that counts last is what the vendor's own clients send.
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
 const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
 
-export function createGates({ findCaller, findTextCaller, clock, holdToLimit, ...tokens }: GateSettings): Gates {
+export function createGates(settings: GateSettings): Gates {
+  const { findCaller, findTextCaller, clock, holdToLimit, findAdministrator, metricsToken } = settings;
   const keyGate = (authentication: Authentication) => {
     const authenticate = createAuthenticator(authentication);
     return async (context: Context): Promise<Caller> => holdToLimit(context, await authenticate(context));
@@ -39,8 +52,26 @@ export function createGates({ findCaller, findTextCaller, clock, holdToLimit, ..
     'text-key': keyGate(text),
     'messages-key': keyGate({ ...text, places: MESSAGES }),
     'native-key': keyGate({ ...text, places: NATIVE }),
-    admin: requireToken(tokens.adminToken, 'The admin token is wrong. It is the value of GENWAY_ADMIN_TOKEN.'),
-    metrics: requireToken(tokens.metricsToken, METRICS_REFUSAL),
+    admin: requireRole(findAdministrator, ROLES.admin),
+    'admin-finance': requireRole(findAdministrator, ROLES['admin-finance']),
+    'admin-read': requireRole(findAdministrator, ROLES['admin-read']),
+    metrics: requireToken(metricsToken, METRICS_REFUSAL),
     open: async () => null,
+  };
+}
+
+/** Requires an admin token with one of the roles, and notes its holder in `state.administrator`. */
+function requireRole(
+  find: FindAdministrator,
+  roles: readonly AdminRole[],
+): (context: Context) => Promise<Administrator> {
+  return async (context) => {
+    const administrator = await find(credentialOf(context));
+    if (!administrator) throw new ServiceError('invalid_api_key', WRONG_ADMIN_TOKEN);
+    context.state.administrator = administrator;
+    if (roles.includes(administrator.role)) return administrator;
+    const { name, role } = administrator;
+    const needed = roles.join(' or ');
+    throw new ServiceError('forbidden', `The admin token of ${name} has the role ${role}; this call needs ${needed}.`);
   };
 }

@@ -22,6 +22,7 @@ const NOUNS = {
   webhookEndpoint: 'webhook endpoint',
   delivery: 'delivery',
   reconciliation: 'reconciliation',
+  adminToken: 'admin token',
 } as const satisfies Partial<Record<IdKind, string>>;
 
 type Resource = keyof typeof NOUNS;
@@ -43,6 +44,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
   upstream: { description: 'The name of an upstream in the configuration' },
   provider: { description: 'The name of the provider in the configuration' },
 };

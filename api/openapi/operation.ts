@@ -1,6 +1,7 @@
 /** What the API description says of an endpoint, and what follows from it: refusals, credentials and headers. */
+import { ADMIN_ROLES, type AdminRole } from '../../domain/admin-role.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
-import type { Access } from '../endpoint/access.ts';
+import { type Access, ROLES } from '../endpoint/access.ts';
 import type { Answers, Content, RefusalStatus } from '../endpoint/answers.ts';
 import { describePath } from '../endpoint/path.ts';
 
@@ -86,13 +87,21 @@ function withToken(scheme: string): AccessDescription {
   return { security: [{ [scheme]: [] }], refusals: [401, 500], headers: [] };
 }
 
+/** @param roles of which a token needs one */
+function withRole(roles: readonly AdminRole[]): AccessDescription {
+  const refusals: RefusalStatus[] = roles.length < ADMIN_ROLES.length ? [401, 403, 500] : [401, 500];
+  return { security: roles.map((role) => ({ adminToken: [role] })), refusals, headers: [] };
+}
+
 const ACCESS: Readonly<Record<Access, AccessDescription>> = {
   key: withKeyIn('apiKey'),
   'any-key': withKeyIn('apiKey', 'messagesApiKey', 'nativeApiKey'),
   'text-key': withKeyIn('apiKey'),
   'messages-key': withKeyIn('messagesApiKey', 'apiKey'),
   'native-key': withKeyIn('nativeApiKey', 'apiKey', 'nativeApiKeyParameter'),
-  admin: withToken('adminToken'),
+  admin: withRole(ROLES.admin),
+  'admin-finance': withRole(ROLES['admin-finance']),
+  'admin-read': withRole(ROLES['admin-read']),
   metrics: withToken('metricsToken'),
   open: { security: [], refusals: [], headers: [] },
 };

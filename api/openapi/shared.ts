@@ -30,7 +30,12 @@ export const SECURITY_SCHEMES = {
     name: 'key',
     description: 'An API key, on the native format, where no header carries one.',
   },
-  adminToken: { type: 'http', scheme: 'bearer', description: 'The token of the operators, GENWAY_ADMIN_TOKEN.' },
+  adminToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'An admin token with one of the roles that a call names: `operator`, `finance` or `readonly`. GENWAY_ADMIN_TOKEN is an operator.',
+  },
   metricsToken: {
     type: 'http',
     scheme: 'bearer',

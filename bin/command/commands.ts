@@ -1,6 +1,7 @@
 /** The subcommands of `genway` that call the administration endpoints. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
+import { addAdminTokenCommands } from './admin-tokens.ts';
 import { addFinanceCommands } from './finance.ts';
 import { addUpstreamCommands } from './upstreams.ts';
 import { createReport, given, LIST_FILTERS, listOptions, type Options, query, type Terminal } from './report.ts';
@@ -23,6 +24,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   addFinanceCommands(program, accounts, connect, report);
 
   addUpstreamCommands(program, connect, report);
+  addAdminTokenCommands(program, connect, report);
 
   const keys = program.command('keys').description('API keys');
   keyOptions(keys.command('create <account>').description('create a key, which is shown only once')).action(
@@ -66,7 +68,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
       .command(`${action} <task>`)
       .description(description)
       .requiredOption('--reason <text>', 'why; recorded in the log of operator actions')
-      .option('--author <name>', 'who; recorded in the log of operator actions')
+      .option('--author <name>', 'who; by default whose admin token it is')
       .action(async (task: string, { reason, author }: Options) => {
         show(await (await connect()).call('POST', `/tasks/${task}/${action}`, given({ reason, author })));
       });

@@ -9,6 +9,7 @@ import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 import {
   exportOptions,
+  given,
   LIST_FILTERS,
   listOptions,
   type Options,
@@ -45,9 +46,9 @@ function addBalanceCommands(accounts: Command, connect: Connect, { show }: Repor
     .command('adjust <account> <usd>')
     .description('correct a balance with a new transfer; a negative amount reduces it')
     .requiredOption('--reason <text>', 'why; recorded in the ledger')
-    .requiredOption('--author <name>', 'who; recorded in the ledger')
+    .option('--author <name>', 'who; by default whose admin token it is')
     .action(async (account: string, usd: string, { reason, author }: Options) => {
-      const body = { amount_usd: usd, reason, author };
+      const body = given({ amount_usd: usd, reason, author });
       show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, body));
     });
 }

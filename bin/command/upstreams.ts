@@ -16,7 +16,7 @@ export function addUpstreamCommands(program: Command, connect: () => Promise<Adm
     .description('take one out of service for a while, in all processes')
     .requiredOption('--seconds <count>', 'for how long')
     .requiredOption('--reason <text>', 'why; kept with the order')
-    .option('--author <name>', 'who')
+    .option('--author <name>', 'who; by default whose admin token it is')
     .action(async (name: string, { seconds, reason, author }: Options) => {
       const body = given({ seconds: Number(seconds), reason, author });
       report.show(await (await connect()).call('POST', `/upstreams/${encodeURIComponent(name)}/rest`, body));
@@ -25,7 +25,7 @@ export function addUpstreamCommands(program: Command, connect: () => Promise<Adm
     .command('resume <name>')
     .description('take one back into service, and forget what was wrong with it')
     .option('--reason <text>', 'why; kept with the order')
-    .option('--author <name>', 'who')
+    .option('--author <name>', 'who; by default whose admin token it is')
     .action(async (name: string, { reason, author }: Options) => {
       const body = given({ reason, author });
       report.show(await (await connect()).call('POST', `/upstreams/${encodeURIComponent(name)}/resume`, body));

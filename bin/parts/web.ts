@@ -77,7 +77,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     metrics,
     tracing,
     settings: {
-      adminToken: config.secrets.adminToken,
+      adminTokens: config.secrets.adminTokens,
       metricsToken: config.secrets.metricsToken,
       keyPeppers: config.secrets.keyPeppers,
       paymentWebhookSecret: config.payments.webhookSecret ?? null,

@@ -1084,6 +1084,65 @@ describe('the rules of the database', () => {
     refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
   });
 
+  describe('admin tokens', () => {
+    const digest = Buffer.from('digest');
+    const insertToken = (changes: Row): PromiseLike<unknown> =>
+      insert('admin_tokens', {
+        id: newId('adminToken'),
+        name: 'Ada',
+        role: 'operator',
+        digest,
+        hint: 'ga-…',
+        created_by: 'admin',
+        ...changes,
+      });
+    const twice = (changes: () => Row): PromiseLike<unknown> =>
+      database.transaction(async (transaction) => {
+        const row = { name: 'Ada', role: 'operator', hint: 'ga-…', created_by: 'admin' };
+        await transaction('admin_tokens').insert({ ...row, ...changes() });
+        await transaction('admin_tokens').insert({ ...row, ...changes() });
+      });
+    const id = newId('adminToken');
+
+    refuses('an id of another form', 'admin_tokens_id_check', () => insertToken({ id: 'adm_1' }));
+    refuses('a token of nobody', 'admin_tokens_name_check', () => insertToken({ name: '' }));
+    refuses('an unknown role', 'admin_tokens_role_check', () => insertToken({ role: 'king' }));
+    refuses('a token twice', 'admin_tokens_digest_key', () => twice(() => ({ id: newId('adminToken'), digest })));
+    refuses('an id twice', 'admin_tokens_pkey', () => twice(() => ({ id, digest: Buffer.from(newId('adminToken')) })));
+  });
+
+  describe('what administrators did', () => {
+    const action = () => ({
+      id: newId('adminAction'),
+      author: 'Ada',
+      action: 'createAccount',
+      path: '/admin/v1/accounts',
+      request_id: newId('request'),
+    });
+    const insertAdminAction = (changes: Row): PromiseLike<unknown> =>
+      insert('admin_actions', { ...action(), ...changes });
+    const id = newId('adminAction');
+
+    refuses('an id of another form', 'admin_actions_id_check', () => insertAdminAction({ id: 'adc_1' }));
+    refuses('an action of nobody', 'admin_actions_author_check', () => insertAdminAction({ author: '' }));
+    refuses('a token that is none', 'admin_actions_token_id_fkey', () =>
+      insertAdminAction({ token_id: newId('adminToken') }),
+    );
+    refuses('an action twice', 'admin_actions_pkey', () =>
+      database('admin_actions').insert([
+        { ...action(), id },
+        { ...action(), id },
+      ]),
+    );
+    refuses('to change an action', 'admin_actions_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('admin_actions').insert(action());
+        await transaction('admin_actions').update({ author: 'Bea' });
+      }),
+    );
+    refuses('to forget all actions', 'admin_actions_not_truncated', () => statement('TRUNCATE admin_actions'));
+  });
+
   describe('marks of secrets', () => {
     const mark = Buffer.from('mark');
     refuses('one of something else', 'secret_marks_name_check', () =>

@@ -29,7 +29,7 @@ const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async
 const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 
 const SETTINGS: AppSettings = {
-  adminToken: ADMIN_TOKEN,
+  adminTokens: [ADMIN_TOKEN],
   metricsToken: METRICS_TOKEN,
   keyPeppers: [KEY_PEPPER],
   paymentWebhookSecret: null,

@@ -10,6 +10,7 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { authorOf } from '../../services/administrator.ts';
 import { creditOnce } from '../../services/credit-once.ts';
 import { existingAccount } from './existing-account.ts';
 import { AccountSchema, presentAccount } from './present.ts';
@@ -50,7 +51,7 @@ export const getAccount = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/accounts/{account_id}',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'Get an account with its balances',
   answers: { 200: dataOf(AccountSchema, 'The account') },
   handle: async ({ params }, services) => ({ data: await show(params.account_id, services) }),
@@ -61,7 +62,7 @@ export const topUp = endpoint({
   tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/topups',
-  access: 'admin',
+  access: 'admin-finance',
   summary: 'Credit a payment',
   description: 'A reference credits once: the same again answers 200 and changes nothing, with another amount 409.',
   body: jsonBody('TopUp', topUpSchema),
@@ -90,7 +91,7 @@ export const adjust = endpoint({
   tag: 'Administration',
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/adjustments',
-  access: 'admin',
+  access: 'admin-finance',
   summary: 'Add or take money by hand',
   body: jsonBody('Adjustment', adjustmentSchema),
   answers: {
@@ -100,8 +101,9 @@ export const adjust = endpoint({
     ),
   },
   refusals: ['insufficient_credits'],
-  handle: async ({ params, body: { amount_usd, reason, author = 'admin' } }, services) => {
+  handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
     const { id: accountId } = await existingAccount(services.database, params.account_id);
+    const author = authorOf(caller, given);
     const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
     const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
       if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;

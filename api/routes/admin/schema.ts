@@ -1,8 +1,12 @@
 /** Bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
+import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
 import { parseUsd } from '../../../domain/money.ts';
-import { freeText } from '../../validation.ts';
+import { choice, freeText } from '../../validation.ts';
+
+const AUTHOR =
+  'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.';
 
 /** More than anybody tops up, and small enough for every column. */
 const MAX_AMOUNT_USD = 10 ** 12;
@@ -91,7 +95,7 @@ export interface AdjustmentBody {
 export const adjustmentSchema = Joi.object<AdjustmentBody>({
   amount_usd: signedUsd.required().description('Amount to add, or to take when negative').example(-1.5),
   reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the ledger'),
-  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export interface OperatorActionBody {
@@ -101,7 +105,7 @@ export interface OperatorActionBody {
 
 export const operatorActionSchema = Joi.object<OperatorActionBody>({
   reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the log of operator actions'),
-  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export interface ResumeUpstreamBody {
@@ -118,12 +122,12 @@ const A_MONTH_SECONDS = 30 * 86_400;
 export const restUpstreamSchema = Joi.object<RestUpstreamBody>({
   seconds: Joi.number().integer().min(1).max(A_MONTH_SECONDS).required().description('For how long'),
   reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept with the order'),
-  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export const resumeUpstreamSchema = Joi.object<ResumeUpstreamBody>({
   reason: freeText({ min: 1, max: 1000 }).description('Why; kept with the order'),
-  author: freeText({ min: 1, max: 200 }).description('Who; `admin` when omitted'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export interface KeyBody {
@@ -138,6 +142,26 @@ export interface KeyBody {
 export interface UpdateKeyBody extends KeyBody {
   readonly disabled?: boolean;
 }
+
+export interface CreateAdminTokenBody {
+  readonly name: string;
+  readonly role: AdminRole;
+  readonly expires_at?: string | null;
+}
+
+const expiresAt = Joi.string()
+  .isoDate()
+  .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
+  .allow(null)
+  .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
+
+export const createAdminTokenSchema = Joi.object<CreateAdminTokenBody>({
+  name: freeText({ min: 1, max: 200 }).required().description('Whose it is: the author of what is done with it'),
+  role: choice(ADMIN_ROLES)
+    .required()
+    .description('`operator`: everything; `finance`: reads everything and moves money; `readonly`: reads everything'),
+  expires_at: expiresAt.description('When the token stops working; null for never'),
+});
 
 const keyFields = {
   name: freeText({ min: 0, max: 200 }).allow('').description('For people'),
@@ -158,12 +182,7 @@ const keyFields = {
     .max(500)
     .allow(null)
     .description('Addresses and CIDR ranges the key may be used from; null for all'),
-  expires_at: Joi.string()
-    .isoDate()
-    .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
-    .allow(null)
-    .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' })
-    .description('When the key stops working; null for never'),
+  expires_at: expiresAt.description('When the key stops working; null for never'),
   rate_limit_rpm: Joi.number()
     .integer()
     .min(1)

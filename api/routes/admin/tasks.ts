@@ -13,6 +13,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { integer, object, text } from '../../openapi/json-schema.ts';
+import { authorOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
 import { AdminTaskSchema, presentAdminTask } from './present.ts';
@@ -34,7 +35,7 @@ export const listAllTasks = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'List tasks of all accounts, newest first',
   query: {
     account_id: anyText('Only tasks of that account'),
@@ -55,7 +56,7 @@ export const getAnyTask = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks/{task_id}',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'Get a task of any account, with a link to its history',
   answers: { 200: dataOf(AdminTaskSchema, 'The task') },
   handle: async ({ params }, { database, temporal }) => {
@@ -73,8 +74,9 @@ export const cancelTask = endpoint({
   body: actionBody,
   answers: { 202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, task: AdminTaskSchema }), 'The task is being ended') },
   refusals: ['processing_unavailable'],
-  handle: async ({ params, body: { reason, author = 'admin' } }, services) => {
+  handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const { database, temporal } = services;
+    const author = authorOf(caller, given);
     const action = await cancel(services, await existingTask(database, params.task_id), { author, reason });
     const task = presentAdminTask(await existingTask(database, params.task_id), temporal);
     return { data: { ...presentOperatorAction(action), task } };
@@ -92,7 +94,8 @@ export const redeliverTask = endpoint({
   answers: {
     202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, count: integer() }), 'How many deliveries are on their way again'),
   },
-  handle: async ({ params, body: { reason, author = 'admin' } }, { database }) => {
+  handle: async ({ params, caller, body: { reason, author: given } }, { database }) => {
+    const author = authorOf(caller, given);
     const { id: taskId } = await existingTask(database, params.task_id);
     return database.transaction(async (transaction) => {
       const { count } = await requestRedeliveries(transaction, { taskId, limit: MAX_REDELIVERIES });
@@ -108,7 +111,7 @@ export const explainTask = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/tasks/{task_id}/explanation',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'Tell the story of a task',
   description:
     'What its row, the ledger, its workflow, its deliveries and operators know of it. As plain text by `Accept`.',

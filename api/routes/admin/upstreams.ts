@@ -19,6 +19,7 @@ import {
   oneOfTexts,
   text,
 } from '../../openapi/json-schema.ts';
+import { type Administrator, authorOf } from '../../services/administrator.ts';
 import type { UpstreamControl } from '../../services/upstream-control.ts';
 import { restUpstreamSchema, resumeUpstreamSchema } from './schema.ts';
 
@@ -61,7 +62,7 @@ export const listUpstreams = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/upstreams',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'See how upstreams stand',
   description: 'One line for each model of an upstream and each of its keys, as the process knows them that answers.',
   answers: { 200: dataOf(arrayOf(UpstreamSchema), 'The upstreams') },
@@ -80,7 +81,8 @@ export const restUpstream = endpoint({
   body: jsonBody('RestUpstream', restUpstreamSchema),
   answers: { 200: dataOf(UpstreamOrderSchema, 'It rests') },
   refusals: ['not_found'],
-  handle: ({ params, body: { seconds, ...by } }, services) => order(services, params.upstream, seconds, by),
+  handle: ({ params, caller, body: { seconds, ...why } }, services) =>
+    order(services, params.upstream, seconds, { ...why, by: caller }),
 });
 
 export const resumeUpstream = endpoint({
@@ -94,15 +96,22 @@ export const resumeUpstream = endpoint({
   body: optionalJsonBody('ResumeUpstream', resumeUpstreamSchema),
   answers: { 200: dataOf(UpstreamOrderSchema, 'It is asked again') },
   refusals: ['not_found'],
-  handle: ({ params, body }, services) => order(services, params.upstream, null, body),
+  handle: ({ params, caller, body }, services) => order(services, params.upstream, null, { ...body, by: caller }),
 });
+
+interface Why {
+  readonly author?: string;
+  readonly reason?: string;
+  readonly by: Administrator;
+}
 
 async function order(
   { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
   upstream: string,
   restSeconds: number | null,
-  { author = 'admin', reason = 'not given' }: { readonly author?: string; readonly reason?: string },
+  { author: given, reason = 'not given', by }: Why,
 ) {
+  const author = authorOf(by, given);
   if (!upstreams.list().some(({ name }) => name === upstream)) {
     throw new ServiceError('not_found', 'There is no such upstream of a model. GET /admin/v1/upstreams lists them.');
   }

@@ -99,7 +99,7 @@ export const listAllDeliveries = endpoint({
   tag: 'Administration',
   method: 'get',
   path: '/admin/v1/webhooks/deliveries',
-  access: 'admin',
+  access: 'admin-read',
   summary: 'List deliveries of all accounts, newest first',
   query: {
     account_id: anId('account', 'Only deliveries of that account'),

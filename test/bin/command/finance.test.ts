@@ -52,14 +52,11 @@ describe('the commands of finance', () => {
     expect(ledger).to.match(/,adjustment,available,adjustments,0\.000000001,.*,Ada,credited twice\r\n/);
   });
 
-  for (const missing of ['reason', 'author']) {
-    it(`adjust nothing without ${missing}`, async () => {
-      const given = missing === 'reason' ? ['--author', 'Ada'] : ['--reason', 'credited twice'];
-      expect(await genway('accounts', 'adjust', caller.accountId, '1', ...given)).to.match(
-        new RegExp(`^CommanderError: error: required option '--${missing} <`),
-      );
-    });
-  }
+  it('adjust nothing without a reason', async () => {
+    expect(await genway('accounts', 'adjust', caller.accountId, '1', '--author', 'Ada')).to.match(
+      /^CommanderError: error: required option '--reason </,
+    );
+  });
 
   it('print a page of the ledger as a table', async () => {
     const lines = (await genway('accounts', 'ledger', caller.accountId, '--limit', '2')).trimEnd().split('\n');

@@ -1,0 +1,90 @@
+/** Who calls the administration endpoints: the holder of a named admin token, or of the one in the environment. */
+import { createHash } from 'node:crypto';
+import type { Database } from '../../db/database.ts';
+import { recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
+import type { AdminRole } from '../../domain/admin-role.ts';
+import { badRequest } from '../../domain/errors.ts';
+import { randomLetters } from '../../domain/ids.ts';
+import { isObject } from '../../domain/json.ts';
+import { createTokenCheck } from '../../net/bearer-token.ts';
+
+export interface Administrator {
+  /** The author of what is done. */
+  readonly name: string;
+  readonly role: AdminRole;
+  /** Null for the token in the environment, whose holders may say who they are. */
+  readonly tokenId: string | null;
+}
+
+/** The holder of an admin token; null when nobody has it. */
+export type FindAdministrator = (token: string) => Promise<Administrator | null>;
+
+/** The author of what is done with the token in the environment, unless the request names another. */
+export const SHARED_NAME = 'admin';
+
+const SHARED: Administrator = { name: SHARED_NAME, role: 'operator', tokenId: null };
+const PREFIX = 'ga-';
+const SECRET_LENGTH = 48;
+const FORM = /^ga-[0-9a-z]{48}$/;
+
+/** A new admin token: `ga-` and 48 random letters and digits. Shown once, never stored. */
+export function newAdminToken(): string {
+  return PREFIX + randomLetters(SECRET_LENGTH);
+}
+
+/** The SHA-256 by which a token is looked up: it is random, so that the digest needs no secret of its own. */
+export function digestAdminToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+/** What of a token people may see again, to tell it from others. */
+export function hintOfAdminToken(token: string): string {
+  return `${PREFIX}…${token.slice(-4)}`;
+}
+
+/**
+ * Asks the database about named tokens each time, so that one that is revoked stops working at once in every process.
+ *
+ * @param sharedTokens those in the environment, which work without the database
+ */
+export function createFindAdministrator(database: Database, sharedTokens: readonly string[]): FindAdministrator {
+  const checks = sharedTokens.map(createTokenCheck);
+  return async (token) => {
+    if (checks.some((isShared) => isShared(token))) return SHARED;
+    const found = FORM.test(token) ? await useAdminToken(database, digestAdminToken(token)) : null;
+    return found && { name: found.name, role: found.role, tokenId: found.id };
+  };
+}
+
+/**
+ * Who did it: the holder of the token. Only who uses the token in the environment may say who it was.
+ *
+ * @param given the name in the request
+ * @throws ServiceError `bad_request` when a named token comes with another name
+ */
+export function authorOf({ name, tokenId }: Administrator, given: string | undefined): string {
+  if (tokenId === null) return given ?? name;
+  if (given !== undefined && given !== name) {
+    throw badRequest(`"author" is the name of the admin token, ${name}: leave it out, or use a token of that author`);
+  }
+  return name;
+}
+
+export interface AdminCall {
+  /** The id of the endpoint. */
+  readonly action: string;
+  readonly path: string;
+  readonly body: unknown;
+  readonly requestId: string;
+}
+
+/** Writes down what is about to be done, so that nothing is done that nobody can be asked about. */
+export async function noteAction(
+  database: Database,
+  administrator: Administrator,
+  { body, ...call }: AdminCall,
+): Promise<void> {
+  const given = isObject(body) && typeof body['author'] === 'string' ? body['author'] : undefined;
+  const author = authorOf(administrator, given);
+  await recordAdminAction(database, { ...call, author, tokenId: administrator.tokenId });
+}

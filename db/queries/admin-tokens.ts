@@ -1,0 +1,155 @@
+/** Admin tokens, and what was done with them: see migration 0025. */
+import type { AdminRole } from '../../domain/admin-role.ts';
+import { newId } from '../../domain/ids.ts';
+import type { Database } from '../database.ts';
+
+export interface AdminToken {
+  readonly id: string;
+  /** Whose it is: the author of what is done with it. */
+  readonly name: string;
+  readonly role: AdminRole;
+  /** Enough of the token to recognise it. */
+  readonly hint: string;
+  readonly createdBy: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** To within a minute. */
+  readonly lastUsedAt: Date | null;
+}
+
+export interface NewAdminToken extends Pick<AdminToken, 'name' | 'role' | 'hint' | 'createdBy' | 'expiresAt'> {
+  readonly digest: Buffer;
+}
+
+interface AdminTokenRow {
+  id: string;
+  name: string;
+  role: AdminRole;
+  hint: string;
+  created_by: string;
+  created_at: Date;
+  expires_at: Date | null;
+  last_used_at: Date | null;
+}
+
+export async function insertAdminToken(database: Database, token: NewAdminToken): Promise<AdminToken> {
+  const { name, role, digest, hint, createdBy, expiresAt } = token;
+  const [row] = await database('admin_tokens')
+    .insert({ id: newId('adminToken'), name, role, digest, hint, created_by: createdBy, expires_at: expiresAt })
+    .returning<AdminTokenRow[]>('*');
+  if (!row) throw new Error('an insert always returns its row');
+  return toAdminToken(row);
+}
+
+/** Those that have not been revoked, newest first; expired ones among them. */
+export async function listAdminTokens(database: Database): Promise<readonly AdminToken[]> {
+  const rows = await database<AdminTokenRow>('admin_tokens').whereNull('revoked_at').orderBy('id', 'desc');
+  return rows.map(toAdminToken);
+}
+
+/** The token with that digest, and notes that it was used; null when there is none, or it was revoked or has expired. */
+export async function useAdminToken(database: Database, digest: Buffer): Promise<AdminToken | null> {
+  const { rows } = await database.raw<{ rows: (AdminTokenRow & { is_noted: boolean })[] }>(
+    /* sql */ `
+    SELECT *, coalesce(last_used_at > now() - interval '1 minute', false) AS is_noted FROM admin_tokens
+    WHERE digest = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    [digest],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  if (!row.is_noted) await database('admin_tokens').where({ id: row.id }).update({ last_used_at: database.fn.now() });
+  return toAdminToken(row);
+}
+
+/** The token stops working at once, in every process. @returns null when there is no such token any more */
+export async function revokeAdminToken(database: Database, id: string): Promise<AdminToken | null> {
+  const [row] = await database('admin_tokens')
+    .where({ id })
+    .whereNull('revoked_at')
+    .update({ revoked_at: database.fn.now() })
+    .returning<AdminTokenRow[]>('*');
+  return row ? toAdminToken(row) : null;
+}
+
+export interface NewAdminAction {
+  readonly author: string;
+  /** Null for the token in the environment. */
+  readonly tokenId: string | null;
+  /** The id of the endpoint. */
+  readonly action: string;
+  /** As it was called. */
+  readonly path: string;
+  readonly requestId: string;
+}
+
+export interface AdminAction extends NewAdminAction {
+  readonly id: string;
+  readonly createdAt: Date;
+}
+
+interface AdminActionRow {
+  id: string;
+  author: string;
+  token_id: string | null;
+  action: string;
+  path: string;
+  request_id: string;
+  created_at: Date;
+}
+
+export async function recordAdminAction(database: Database, action: NewAdminAction): Promise<void> {
+  const { author, tokenId, path, requestId } = action;
+  const id = newId('adminAction');
+  await database('admin_actions').insert({
+    id,
+    author,
+    token_id: tokenId,
+    action: action.action,
+    path,
+    request_id: requestId,
+  });
+}
+
+export interface AdminActionFilter {
+  readonly author?: string | undefined;
+  readonly from?: Date | undefined;
+  readonly to?: Date | undefined;
+  /** The id with which the page before ended. */
+  readonly before?: string | undefined;
+  readonly limit: number;
+}
+
+/** Newest first. */
+export async function listAdminActions(
+  database: Database,
+  { author, from, to, before, limit }: AdminActionFilter,
+): Promise<readonly AdminAction[]> {
+  const query = database<AdminActionRow>('admin_actions').orderBy('id', 'desc').limit(limit);
+  if (author !== undefined) void query.where({ author });
+  if (from !== undefined) void query.where('created_at', '>=', from);
+  if (to !== undefined) void query.where('created_at', '<', to);
+  if (before !== undefined) void query.where('id', '<', before);
+  const rows = await query;
+  return rows.map((row) => ({
+    id: row.id,
+    author: row.author,
+    tokenId: row.token_id,
+    action: row.action,
+    path: row.path,
+    requestId: row.request_id,
+    createdAt: row.created_at,
+  }));
+}
+
+function toAdminToken(row: AdminTokenRow): AdminToken {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    hint: row.hint,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+  };
+}

@@ -1,0 +1,6 @@
+/** What the holders of admin tokens may do. */
+
+/** `operator`: everything. `finance`: reads everything, and moves money. `readonly`: reads everything. */
+export const ADMIN_ROLES = ['operator', 'finance', 'readonly'] as const;
+
+export type AdminRole = (typeof ADMIN_ROLES)[number];

@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import { endpointsFor } from '../../../api/endpoints.ts';
+import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import { type ErrorBody, startTestApp, type TestApp } from '../../support/app.ts';
+import { call } from '../../support/stack.ts';
+
+/** What each call of the administration needs at least. A call that is added has to be added here, too. */
+const NEEDS: Readonly<Record<string, AdminRole>> = {
+  createAccount: 'operator',
+  getAccount: 'readonly',
+  topUp: 'finance',
+  adjust: 'finance',
+  createKey: 'operator',
+  updateKey: 'operator',
+  deleteKey: 'operator',
+  listAllTasks: 'readonly',
+  getAnyTask: 'readonly',
+  cancelTask: 'operator',
+  redeliverTask: 'operator',
+  explainTask: 'readonly',
+  listAllDeliveries: 'readonly',
+  redeliverAny: 'operator',
+  listUpstreams: 'readonly',
+  restUpstream: 'operator',
+  resumeUpstream: 'operator',
+  createAdminToken: 'operator',
+  listAdminTokens: 'operator',
+  revokeAdminToken: 'operator',
+  listAdminActions: 'readonly',
+  listTransfers: 'readonly',
+  getStatement: 'readonly',
+  sumUsageOfAccount: 'readonly',
+  listTextRequestsOfAccount: 'readonly',
+  listRefunds: 'readonly',
+  reconcile: 'finance',
+  listReconciliations: 'readonly',
+  getReconciliation: 'readonly',
+};
+
+/** Each may do what those after it may. */
+const MAY: Readonly<Record<AdminRole, readonly AdminRole[]>> = {
+  operator: ['operator', 'finance', 'readonly'],
+  finance: ['finance', 'readonly'],
+  readonly: ['readonly'],
+};
+
+describe('the roles of admin tokens', () => {
+  const calls = endpointsFor({ takesPayments: true }).filter(({ path }) => path.startsWith('/admin/'));
+  const tokens = new Map<AdminRole, string>();
+  let app: TestApp;
+
+  before(async () => {
+    app = await startTestApp();
+    for (const role of ADMIN_ROLES) {
+      const { body } = await call<{ data: { admin_token: string } }>(`${app.baseUrl}/admin/v1/admin-tokens`, {
+        key: app.adminToken,
+        body: { name: role, role },
+      });
+      tokens.set(role, body.data.admin_token);
+    }
+  });
+  after(() => app.stop());
+
+  it('are known for every call of the administration', () => {
+    expect(calls.map(({ id }) => id)).to.have.members(Object.keys(NEEDS));
+  });
+
+  for (const { id, method, path, access } of calls) {
+    const needed = NEEDS[id] ?? 'operator';
+    for (const role of ADMIN_ROLES) {
+      const isLetIn = MAY[role].includes(needed);
+      it(`${isLetIn ? 'let' : 'do not let'} ${role} ${id}`, async () => {
+        const { status, body } = await call<ErrorBody>(app.baseUrl + path.replaceAll(/\{\w+\}/g, 'x'), {
+          method: method.toUpperCase(),
+          key: tokens.get(role) ?? '',
+        });
+        const refused = [403, 'forbidden'];
+        if (isLetIn) expect([status, body.error?.code]).to.not.deep.equal(refused);
+        else expect([status, body.error.code]).to.deep.equal(refused);
+        expect(access).to.match(/^admin/);
+      });
+    }
+  }
+
+  it('are named in a refusal, with those that would do', async () => {
+    const { body } = await call<ErrorBody>(`${app.baseUrl}/admin/v1/reconciliations`, {
+      method: 'POST',
+      key: tokens.get('readonly') ?? '',
+    });
+    expect(body.error.message).to.equal(
+      'The admin token of readonly has the role readonly; this call needs operator or finance.',
+    );
+  });
+
+  it('do not open the API of customers or the metrics', async () => {
+    for (const path of ['/v1/models', '/v1/balance', '/metrics']) {
+      expect((await call(app.baseUrl + path, { key: tokens.get('operator') ?? '' })).status).to.equal(401);
+    }
+  });
+});
