@@ -5,6 +5,7 @@ import { fal } from './adapters/fal.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
+import { replicate } from './adapters/replicate.ts';
 
 const ADAPTERS = {
   'http-jobs': httpJobs,
@@ -12,6 +13,7 @@ const ADAPTERS = {
   fal,
   kling,
   'openai-videos': openaiVideos,
+  replicate,
 };
 
 export type MediaProtocol = keyof typeof ADAPTERS;

@@ -52,7 +52,7 @@ export function createSimulator(options: SimulatorOptions = {}): Simulator {
   const routes = [
     ...textRoutes(apiKey),
     ...jobRoutes({ store, apiKey, callbacks, renderMs, results }),
-    ...vendorRoutes({ apiKey, renderMs, results }),
+    ...vendorRoutes({ apiKey, callbackSecret, renderMs, results }),
     ...moderationRoutes,
     ...inspectionRoutes(store, log),
   ];

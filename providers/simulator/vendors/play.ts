@@ -51,7 +51,7 @@ export interface Vendor {
   /** Further routes, for which no credential is asked. */
   publicRoutes?(): readonly Route[];
   /** What is sent to the address that came with an order when its render has ended; nothing where it is absent. */
-  announcement?(render: Render, state: RenderState, apiKey: string | undefined): Announcement;
+  announcement?(render: Render, state: RenderState, secret: string): Announcement;
 }
 
 export interface Announcement {
@@ -112,6 +112,8 @@ const MAX_RENDERS = 20_000;
 
 export interface PlayOptions {
   readonly apiKey: string | undefined;
+  /** With which vendors sign announcements whose customers share a secret with them. */
+  readonly callbackSecret: string | undefined;
   readonly renderMs: number;
   readonly results: ResultSender;
 }
@@ -167,12 +169,12 @@ function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): 
 }
 
 /** Once and no more: polling stays the truth. */
-function announceEnd(vendor: Vendor, render: Render, { apiKey }: PlayOptions): void {
+function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: PlayOptions): void {
   const { callbackUrl } = render.order;
   const waitMs = render.job.rendersUntilMs - Date.now();
   if (callbackUrl === undefined || !vendor.announcement || !Number.isFinite(waitMs)) return;
   const send = (): void => {
-    const announcement = vendor.announcement?.(render, stateOf(render), apiKey);
+    const announcement = vendor.announcement?.(render, stateOf(render), callbackSecret);
     if (announcement) fetch(callbackUrl, { method: 'POST', ...announcement }).catch(() => undefined);
   };
   setTimeout(send, Math.max(waitMs, ANNOUNCED_AFTER_MS)).unref();

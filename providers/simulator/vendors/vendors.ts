@@ -5,8 +5,9 @@ import { fal } from './fal.ts';
 import { kling } from './kling.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type PlayOptions, playVendor, type Vendor } from './play.ts';
+import { replicate } from './replicate.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiVideos];
+export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiVideos, replicate];
 
 /** Their routes, and what tests ask about their renders: `GET /_sim/renders?vendor=…&mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {

@@ -1,0 +1,229 @@
+/**
+ * Replicate's predictions (docs/vendors/replicate.md), `replicate` 1.4. Each model has its own fields. A prediction carries no id of
+ * ours; the list of predictions tells what was sent for an hour. It runs on when nobody waits, but for `Cancel-After`.
+ */
+import type { TaskErrorCode } from '../../../domain/errors.ts';
+import { createdAtMsOf } from '../../../domain/ids.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { FieldNames, VendorCost } from '../../../domain/media-route.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
+import { bearer } from '../credentials.ts';
+import { documentOf, isSuccess } from '../exchange.ts';
+import { fieldsOf } from '../fields.ts';
+import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
+import type { ResultFile } from '../result-file.ts';
+import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
+import { retryAfterMs, type VendorAnswer, type VendorCall, type VendorHttp } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const PREDICTIONS = 'v1/predictions';
+
+const TRAITS = { answers: 'job', recovery: 'content', inputs: 'links' } as const;
+const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
+const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
+
+const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
+  image: { prompt: { to: 'prompt' }, image: { to: 'image' }, width: { to: 'width' }, height: { to: 'height' } },
+  video: {
+    prompt: { to: 'prompt' },
+    image: { to: 'image' },
+    duration: { to: 'duration' },
+    aspect_ratio: { to: 'aspect_ratio' },
+    resolution: { to: 'resolution' },
+  },
+};
+
+const LEAST_LIFETIME_SECONDS = 60;
+const MAX_PAGES = 20;
+/** Nothing promises that the list is up to date: one that has what came so much later is. */
+const LIST_LAG_MS = 90_000;
+/** What was sent is deleted after an hour; long before, whoever still looks has missed it. */
+const LISTED_FOR_MS = 15 * 60_000;
+/** Statuses of a cancellation that say: it has ended, or is not there. */
+const ENDED_STATUSES: readonly number[] = [400, 404, 409, 422];
+/** Answers that speak of the fields of a request. */
+const INVALID_STATUSES: readonly number[] = [400, 422];
+
+/** Moderation has no field of its own: it speaks in the text of an error. E005 is that of the vendor's own check. */
+const MODERATED =
+  /\bE005\b|flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
+/** E6716: it was not begun in time. */
+const TIMED_OUT = /\bE6716\b|timed out/i;
+
+const callbacks: CallbackFormat = {
+  proof: 'secret',
+  read(callback, { secret, nowMs }) {
+    assertStandardWebhook(callback, secret, nowMs);
+    const { id } = objectOf(parseCallbackBody(callback.rawBody));
+    return { jobId: typeof id === 'string' && wordsOf(id) === id ? id : null };
+  },
+};
+
+export const replicate: MediaAdapter = {
+  kinds: { image: IMAGE, video: VIDEO },
+  baseUrl: 'https://api.replicate.com',
+  versionPath: 'v1',
+  authorization: bearer,
+  callbacks,
+
+  submission(request): VendorCall {
+    const { model, version } = modelOf(request.model);
+    const { callbackUrl } = request;
+    const input = withParams(fieldsOf(request, USUAL_FIELDS[request.kind]), request.params);
+    const hook = callbackUrl !== undefined && {
+      webhook: callbackUrl,
+      webhook_events_filter: ['start', 'completed'],
+    };
+    return {
+      path: version === undefined ? `v1/models/${model}/predictions` : PREDICTIONS,
+      // Without `Prefer: wait`, which would hold the answer back for a minute.
+      headers: { 'cancel-after': `${lifetimeSecondsOf(request)}s` },
+      body: { json: { ...(version !== undefined && { version }), input, ...hook } },
+      identity: { model: request.model, input },
+    };
+  },
+
+  accepted: ({ document }) => ({ jobId: textOf(objectOf(document)['id'], 'prediction id') }),
+
+  refusal,
+
+  async find(sent, http, signal) {
+    const { found, isComplete } = await findPredictions(sent, http, signal);
+    if (found.length > 0 || isComplete) return found;
+    if (Date.now() - sent.since.getTime() > LISTED_FOR_MS) return null;
+    throw new ProviderUnreachableError('the upstream does not list it, and its list may be late');
+  },
+
+  async status(jobId, http, signal) {
+    const answer = await http.ask({ path: `${PREDICTIONS}/${encodeURIComponent(jobId)}` }, signal);
+    if (answer.status === 404 && isObject(answer.document)) return { state: 'unknown' };
+    return stateOf(objectOf(documentOf(answer)));
+  },
+
+  async cancel(jobId, http, signal) {
+    const path = `${PREDICTIONS}/${encodeURIComponent(jobId)}/cancel`;
+    const answer = await http.ask({ method: 'POST', path }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+  },
+};
+
+/** `owner/name`, or `owner/name:version`. */
+function modelOf(name: string): { readonly model: string; readonly version?: string } {
+  const [model = '', version] = name.split(':');
+  return { model, ...(version !== undefined && { version }) };
+}
+
+/** From the creation of the task, whose id tells it, so that the same request gives the same call. */
+function lifetimeSecondsOf({ deadlineAt, taskId }: RenderRequest): number {
+  const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
+  return Math.max(seconds, LEAST_LIFETIME_SECONDS);
+}
+
+interface Listed {
+  readonly found: readonly string[];
+  /** A prediction that it lacks is certainly not there. */
+  readonly isComplete: boolean;
+}
+
+/** Reads the list, newest first, back to the moment before the submission. */
+async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: AbortSignal): Promise<Listed> {
+  const { since } = sent;
+  const found: string[] = [];
+  let isComplete = false;
+  let query: Record<string, string> = { created_after: since.toISOString() };
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { results, next } = objectOf(documentOf(await http.ask({ path: PREDICTIONS, query }, signal)));
+    for (const prediction of listOf(results).map(objectOf)) {
+      const afterMs = Date.parse(String(prediction['created_at'])) - since.getTime();
+      if (afterMs > LIST_LAG_MS) isComplete = true;
+      if (afterMs >= 0 && isSame(prediction, sent)) found.push(textOf(prediction['id'], 'prediction id'));
+    }
+    if (typeof next !== 'string' || !URL.canParse(next)) return { found, isComplete };
+    query = Object.fromEntries(new URL(next).searchParams);
+  }
+  throw new ProviderUnreachableError('the upstream lists more predictions than can be looked through');
+}
+
+/**
+ * Whether a prediction has every field that was sent; the vendor may list its own defaults beside them.
+ *
+ * @throws ProviderUnreachableError for one of the same model that does not tell what was sent
+ */
+function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission): boolean {
+  const { model, version } = modelOf(request.model);
+  if (prediction['model'] !== model && (version === undefined || prediction['version'] !== version)) return false;
+  const { input, data_removed: isRemoved } = prediction;
+  if (isRemoved === true || !isObject(input)) {
+    throw new ProviderUnreachableError('the upstream lists a prediction without what was sent');
+  }
+  const { input: asked } = objectOf(replicate.submission(request).identity);
+  const told = Object.fromEntries(Object.keys(objectOf(asked)).map((name) => [name, input[name]]));
+  return fingerprintOf({ model: request.model, input: told }) === fingerprint;
+}
+
+function stateOf(prediction: JsonObject): JobState {
+  const { status, output, error } = prediction;
+  const cost = costOf(prediction);
+  switch (status) {
+    case 'succeeded': {
+      const results = [output].flat().flatMap(fileOf);
+      return results.length > 0 ? { state: 'succeeded', results, ...cost } : failed('result_transfer_failed', cost);
+    }
+    case 'failed':
+      return failed(verdictOf(String(error)), cost);
+    case 'canceled':
+    case 'aborted':
+      return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', cost);
+    default:
+      // Some of the output may be there while it runs.
+      return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+  }
+}
+
+/** Without the words of the error, which are those of anybody's program. */
+function failed(code: TaskErrorCode, cost: { readonly cost?: VendorCost }): JobState {
+  return { state: 'failed', code, message: messageFor(code), ...cost };
+}
+
+/** Whether it was `Cancel-After` that stopped it. */
+function isOverdue({ deadline, completed_at: endedAt }: JsonObject): boolean {
+  return Date.parse(String(endedAt)) >= Date.parse(String(deadline));
+}
+
+function verdictOf(error: string): TaskErrorCode {
+  if (MODERATED.test(error)) return 'content_policy_violation';
+  return TIMED_OUT.test(error) ? 'processing_timeout' : 'processing_failed';
+}
+
+function fileOf(output: unknown): readonly ResultFile[] {
+  const isLink = typeof output === 'string' && /^https?:\/\//.test(output) && URL.canParse(output);
+  return isLink ? [{ url: output, mimeType: null }] : [];
+}
+
+/** Most models are charged by the time that they run, also when they fail. */
+function costOf({ metrics }: JsonObject): { readonly cost?: VendorCost } {
+  const seconds = objectOf(metrics)['predict_time'];
+  return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: seconds.toFixed(6), unit: 'seconds' } } : {};
+}
+
+function refusal(answer: VendorAnswer): SubmissionError | null {
+  const { status, document } = answer;
+  const { title, detail, invalid_fields: fields } = objectOf(document);
+  if (status === 429) return new NotTakenError('too many requests', { retryAfterMs: waitMsOf(answer) });
+  if (!INVALID_STATUSES.includes(status) || !isObject(document)) return null;
+  const words = JSON.stringify(fields ?? detail ?? '');
+  // An unknown version, an address for webhooks that is refused: nothing that a client could mend.
+  const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
+  if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
+  const code = MODERATED.test(String(detail)) ? 'content_policy_violation' : 'bad_request';
+  return new JobRefusedError(code, detail);
+}
+
+/** Headers say it, or the words: `Your rate limit resets in ~9s.` */
+function waitMsOf(answer: VendorAnswer): number | undefined {
+  const told =
+    answer.headers['ratelimit-reset'] ?? /resets in ~?(\d+)s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
+  return retryAfterMs(answer) ?? retryAfterMs({ headers: { 'retry-after': told ?? '' } });
+}

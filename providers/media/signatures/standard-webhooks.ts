@@ -1,0 +1,25 @@
+/** Signatures with a shared secret, as Standard Webhooks has them: https://www.standardwebhooks.com. */
+import { createHmac } from 'node:crypto';
+import { assertRecent, type CallbackRequest, headerOf, InvalidCallbackError, isSameSignature } from '../callbacks.ts';
+
+const SECRET_PREFIX = /^whsec_/;
+const VERSION_PREFIX = 'v1,';
+
+/**
+ * @param secret the base64 of the key, after `whsec_` or by itself
+ * @throws InvalidCallbackError unless the secret signed the announcement, within five minutes of now
+ */
+export function assertStandardWebhook({ headers, rawBody }: CallbackRequest, secret: string, nowMs: number): void {
+  const timestamp = headerOf(headers, 'webhook-timestamp');
+  assertRecent(timestamp, nowMs);
+  const expected = createHmac('sha256', Buffer.from(secret.replace(SECRET_PREFIX, ''), 'base64'))
+    .update(`${headerOf(headers, 'webhook-id')}.${timestamp}.`)
+    .update(rawBody)
+    .digest();
+  // While a secret is replaced, there is one signature for each.
+  const isSigned = headerOf(headers, 'webhook-signature')
+    .split(' ')
+    .filter((one) => one.startsWith(VERSION_PREFIX))
+    .some((one) => isSameSignature(expected, Buffer.from(one.slice(VERSION_PREFIX.length), 'base64')));
+  if (!isSigned) throw new InvalidCallbackError('the signature is not that of the secret');
+}

@@ -1,0 +1,336 @@
+import { expect } from 'chai';
+import Replicate, { validateWebhook } from 'replicate';
+import { replicate } from '../../../../providers/media/adapters/replicate.ts';
+import { InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
+import { fingerprintOf } from '../../../../providers/media/json.ts';
+import { JobRefusedError, NotTakenError, ProviderUnreachableError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { endOf, eventually, imageRequest, lookUp, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const CREDENTIAL = { apiKey: 'r8_of-the-operator' };
+const SECRET = `whsec_${Buffer.from('the secret of the account').toString('base64')}`;
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+const SDXL = 'stability-ai/sdxl:7762fd07cf82c948538e41f63f77d685e02b063e37e496e96eefd46c929f9bdc';
+
+describe('Replicate’s predictions', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: CREDENTIAL.apiKey, callbackSecret: SECRET, renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/replicate`;
+    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+    const settings = { callbackSecret: SECRET, resultOrigins: [origin] };
+    upstream = testUpstream({ adapter: replicate, baseUrl: `${baseUrl}/v1`, credential: CREDENTIAL, ...settings });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({ model: 'google/veo-3.1-fast', durationSeconds: 4, ...overrides });
+
+  /** The state of a prediction that the vendor shows so. */
+  async function stateShown(status: number, prediction: object): Promise<unknown> {
+    const server = await startReceiver((_request, response) => {
+      response.writeHead(status).end(JSON.stringify({ id: 'p1', ...prediction }));
+    });
+    const other = testUpstream({ adapter: replicate, baseUrl: server.url });
+    const state = await other.status('p1', signal).catch((error: unknown) => error);
+    await other.close();
+    await server.close();
+    return state;
+  }
+
+  it('is played as the client of Replicate expects it', async () => {
+    const client = new Replicate({ auth: CREDENTIAL.apiKey, baseUrl: `${baseUrl}/v1`, useFileOutput: false });
+    const input = { prompt: 'A lighthouse', duration: 4 };
+    const created = await client.predictions.create({ model: 'google/veo-3.1-fast', input });
+    const ended = await client.wait(created, { interval: 10 });
+    expect(ended.status).to.equal('succeeded');
+    expect(ended.output).to.be.a('string');
+    const listed = await client.predictions.list();
+    expect(listed.results.find(({ id }) => id === created.id)?.input).to.deep.equal(input);
+    const output = await client.run(SDXL, { input: { prompt: 'A lighthouse [sim:files=2]' } });
+    expect(output).to.have.length(2);
+    const stuck = await client.predictions.create({ model: 'google/veo-3.1-fast', input: { prompt: '[sim:stuck]' } });
+    expect((await client.predictions.cancel(stuck.id)).status).to.equal('canceled');
+    const refused = await rejectionOf(client.predictions.create({ model: 'google/veo-3.1-fast', input: {} }));
+    expect(refused).to.have.nested.property('response.status', 422);
+  });
+
+  it('renders the video that was ordered', async () => {
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    const { body } = await upstream.fetchResult(state.results[0], signal);
+    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
+    expect(state.cost).to.deep.equal({ amount: '4.250000', unit: 'seconds' });
+  });
+
+  it('renders with a version of a model, to several files', async () => {
+    const request = imageRequest({ model: SDXL, prompt: '[sim:files=2]' });
+    const state = await endOf(upstream, await submit(upstream, request));
+    expect(state).to.have.property('state', 'succeeded');
+    if (state.state === 'succeeded') expect(state.results).to.have.length(2);
+  });
+
+  for (const [what, request, body] of [
+    [
+      'a video, by the usual names',
+      videoRequest({ images: LINKS.slice(0, 1) }),
+      {
+        input: {
+          prompt: 'A lighthouse at dusk',
+          image: LINKS[0],
+          duration: 2,
+          aspect_ratio: '16:9',
+          resolution: '720p',
+        },
+      },
+    ],
+    [
+      'an image, by the usual names',
+      imageRequest(),
+      { input: { prompt: 'A lighthouse, isolated', width: 1024, height: 640 } },
+    ],
+    [
+      'what the route names, a version, and the callback',
+      videoRequest({
+        model: 'owner/name:abc',
+        images: LINKS.slice(0, 2),
+        imagesAs: 'first_and_last_frame',
+        fields: {
+          image: { to: 'start_image' },
+          last_image: { to: 'end_image' },
+          resolution: null,
+          aspect_ratio: null,
+          size: { to: 'size' },
+        },
+        params: { generate_audio: false },
+        callbackUrl: 'https://gateway.example/v1/provider-callbacks/replicate/task_1',
+      }),
+      {
+        version: 'abc',
+        input: {
+          prompt: 'A lighthouse at dusk',
+          start_image: LINKS[0],
+          end_image: LINKS[1],
+          duration: 2,
+          size: '1280x720',
+          generate_audio: false,
+        },
+        webhook: 'https://gateway.example/v1/provider-callbacks/replicate/task_1',
+        webhook_events_filter: ['start', 'completed'],
+      },
+    ],
+  ] as const) {
+    it(`is asked for ${what}`, () => {
+      expect(upstream.prepare(request).body).to.deep.equal({ json: body });
+    });
+  }
+
+  it('asks for no answer that waits, and has the vendor stop at the deadline', () => {
+    const request = video({ deadlineAt: new Date(Date.now() + 600_000) });
+    const { headers = {} } = upstream.prepare(request);
+    expect(Object.keys(headers)).to.deep.equal(['cancel-after']);
+    expect(Number.parseInt(headers['cancel-after'] ?? '', 10)).to.be.within(599, 602);
+    expect(upstream.prepare(request).headers).to.deep.equal(headers);
+  });
+
+  it('refuses what no field takes', () => {
+    for (const inputs of [{ images: LINKS }, { referenceVideos: LINKS }, { referenceAudios: LINKS }]) {
+      expect(() => upstream.prepare(video(inputs)), JSON.stringify(inputs)).to.throw(JobRefusedError);
+    }
+  });
+
+  it('finds a prediction by what was sent', async () => {
+    const request = video({ prompt: '[sim:drop_submit] Found again' });
+    await rejectionOf(submit(upstream, request));
+    const found = await lookUp(upstream, request);
+    expect(found).to.have.length(1);
+    expect(await endOf(upstream, found?.[0] ?? '')).to.include({ state: 'succeeded' });
+    expect(await lookUp(upstream, video({ prompt: 'Never sent' }))).to.deep.equal([]);
+  });
+
+  describe('whose list', () => {
+    const request = videoRequest({ model: 'owner/name' });
+    const since = new Date(Date.now() - 100_000);
+    const input = { prompt: 'A lighthouse at dusk', duration: 2, aspect_ratio: '16:9', resolution: '720p' };
+    const ours = { id: 'ours', model: 'owner/name', input, created_at: new Date().toISOString() };
+
+    /** What is found in a list of these pages. */
+    async function findIn(...pages: readonly (readonly object[])[]): Promise<unknown> {
+      const asked: string[] = [];
+      const server = await startReceiver(({ url }, response) => {
+        asked.push(url ?? '');
+        const next = asked.length < pages.length ? `https://elsewhere.example/?cursor=page-${asked.length}` : null;
+        response.end(JSON.stringify({ next, results: pages[asked.length - 1] }));
+      });
+      const other = testUpstream({ adapter: replicate, baseUrl: server.url });
+      const fingerprint = fingerprintOf({ model: 'owner/name', input });
+      const found = await other.find({ request, fingerprint, since }, signal).catch((error: unknown) => error);
+      expect(asked.slice(1)).to.deep.equal(
+        pages.slice(1).map((_page, index) => `/v1/predictions?cursor=page-${index + 1}`),
+      );
+      await other.close();
+      await server.close();
+      return found;
+    }
+
+    it('is read page by page, at the address that the operator knows', async () => {
+      expect(await findIn([], [ours])).to.deep.equal(['ours']);
+    });
+
+    it('may name defaults of the vendor’s beside what was sent', async () => {
+      expect(await findIn([{ ...ours, input: { ...input, seed: 7, negative_prompt: '' } }])).to.deep.equal(['ours']);
+    });
+
+    it('has predictions of other models, other fields and earlier ones, too', async () => {
+      const others = [
+        { ...ours, model: 'owner/other' },
+        { ...ours, input: { ...input, duration: 3 } },
+        { ...ours, created_at: new Date(since.getTime() - 1_000).toISOString() },
+      ];
+      expect(await findIn(others)).to.deep.equal([]);
+    });
+
+    it('is believed to lack one only when it has what came later', async () => {
+      const soonAfter = new Date(since.getTime() + 40_000).toISOString();
+      const other = { ...ours, model: 'owner/other' };
+      expect(await findIn([{ ...other, created_at: soonAfter }])).to.be.instanceOf(ProviderUnreachableError);
+      expect(await findIn([other])).to.deep.equal([]);
+    });
+
+    it('tells nothing where what was sent is gone', async () => {
+      for (const gone of [{ data_removed: true }, { input: null }]) {
+        expect(await findIn([{ ...ours, ...gone }])).to.be.instanceOf(ProviderUnreachableError);
+      }
+    });
+  });
+
+  for (const [directive, outcome] of [
+    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
+    ['reject=bad_request', { code: 'bad_request' }],
+    ['broke', { leavesRoute: true }],
+    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+  ] as const) {
+    it(`says what is wrong with a submission: ${directive}`, async () => {
+      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
+    });
+  }
+
+  it('leaves a credential that is refused, a model and a version that are not there', async () => {
+    const other = testUpstream({ adapter: replicate, baseUrl, credential: { apiKey: 'wrong' } });
+    for (const refused of [
+      () => submit(other, video()),
+      () => submit(upstream, video({ model: 'google/nothing' })),
+      () => submit(upstream, imageRequest({ model: 'stability-ai/sdxl:nothing' })),
+    ]) {
+      expect(await rejectionOf(refused()))
+        .to.be.instanceOf(NotTakenError)
+        .with.property('leavesRoute', true);
+    }
+    await other.close();
+  });
+
+  it('waits as long as the words say, where no header does', async () => {
+    const server = await startReceiver((_request, response) => {
+      response.writeHead(429).end(JSON.stringify({ detail: 'Your rate limit resets in ~9s.' }));
+    });
+    const other = testUpstream({ adapter: replicate, baseUrl: server.url });
+    expect(await rejectionOf(submit(other, video()))).to.include({ retryAfterMs: 9_000 });
+    await other.close();
+    await server.close();
+  });
+
+  for (const code of ['content_policy_violation', 'processing_timeout', 'processing_failed'] as const) {
+    it(`fails as ${code}, and is charged for`, async () => {
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      expect(state).to.include({ state: 'failed', code });
+      expect(state).to.have.nested.property('cost.unit', 'seconds');
+    });
+  }
+
+  for (const [what, prediction, expected] of [
+    ['that was flagged', { status: 'failed', error: 'NSFW content detected.' }, 'content_policy_violation'],
+    ['that ran out of memory', { status: 'failed', error: 'Model out of memory (E1001)' }, 'processing_failed'],
+    ['without a file', { status: 'succeeded', output: null, data_removed: true }, 'result_transfer_failed'],
+    [
+      'that its deadline stopped',
+      { status: 'aborted', deadline: '2026-11-22T12:00:00Z', completed_at: '2026-11-22T12:00:01Z' },
+      'processing_timeout',
+    ],
+    [
+      'that somebody stopped',
+      { status: 'canceled', deadline: '2026-11-22T12:00:00Z', completed_at: '2026-11-22T11:00:00Z' },
+      'processing_failed',
+    ],
+  ] as const) {
+    it(`reads a prediction ${what} as ${expected}`, async () => {
+      expect(await stateShown(200, prediction)).to.include({ state: 'failed', code: expected });
+    });
+  }
+
+  it('takes no output for the end of a prediction that runs, nor an answer of the gateway', async () => {
+    const processing = { status: 'processing', output: ['https://example.com/0.png'] };
+    expect(await stateShown(200, processing)).to.include({ state: 'running', detail: 'processing' });
+    expect(await stateShown(200, { status: 'booting' })).to.include({ state: 'running', detail: 'booting' });
+    expect(await stateShown(502, {})).to.be.instanceOf(ProviderUnreachableError);
+  });
+
+  it('stops a render, and says unknown of one that is not there', async () => {
+    const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
+    await upstream.cancel(jobId, signal);
+    expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });
+    await upstream.cancel('nowhere', signal);
+    expect(await upstream.status('nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  });
+
+  it('announces the end with the signature of the account, as Replicate’s client checks it', async () => {
+    const arrived: { headers: Record<string, string>; body: Buffer }[] = [];
+    const receiver = await startReceiver((incoming, response) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => {
+        const entries = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
+        arrived.push({ headers: Object.fromEntries(entries), body: Buffer.concat(chunks) });
+        response.end();
+      });
+    });
+    const callbackUrl = `${receiver.url}/v1/provider-callbacks/replicate/task_1`;
+    const jobId = await submit(upstream, video({ callbackUrl }));
+    const { headers, body: rawBody } = await eventually(() => arrived[0]);
+    const delivery = {
+      id: headers['webhook-id'] ?? '',
+      timestamp: headers['webhook-timestamp'] ?? '',
+      signature: headers['webhook-signature'] ?? '',
+      body: rawBody.toString(),
+      secret: SECRET,
+    };
+    expect(await validateWebhook(delivery)).to.equal(true);
+    const read = (changes: object) =>
+      upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', new URLSearchParams());
+    expect(await read({})).to.deep.equal({ jobId });
+    const two = `v1,${Buffer.alloc(32).toString('base64')} ${headers['webhook-signature']}`;
+    expect(await read({ headers: { ...headers, 'webhook-signature': two } })).to.deep.equal({ jobId });
+    for (const changes of [
+      { rawBody: Buffer.from('{}') },
+      { headers: { ...headers, 'webhook-id': 'another' } },
+      { headers: { ...headers, 'webhook-timestamp': '1' } },
+      { headers: { ...headers, 'webhook-signature': (headers['webhook-signature'] ?? '').replace('v1,', 'v2,') } },
+      { headers: {} },
+    ]) {
+      expect(await rejectionOf(read(changes))).to.be.instanceOf(InvalidCallbackError);
+    }
+    await receiver.close();
+  });
+});
