@@ -4,6 +4,7 @@ import { ark } from './adapters/ark.ts';
 import { fal } from './adapters/fal.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
+import { openaiImages } from './adapters/openai-images.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 import { replicate } from './adapters/replicate.ts';
 
@@ -12,6 +13,7 @@ const ADAPTERS = {
   ark,
   fal,
   kling,
+  'openai-images': openaiImages,
   'openai-videos': openaiVideos,
   replicate,
 };

@@ -2,14 +2,16 @@
 import { newId } from '../../domain/ids.ts';
 import { fingerprintOf } from '../../providers/media/json.ts';
 import { Agent } from 'undici';
-import type { JobState, RenderRequest } from '../../providers/media/adapter.ts';
+import type { Accepted, JobState, RenderRequest } from '../../providers/media/adapter.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import type { ResultFile } from '../../providers/media/result-file.ts';
 import {
   createMediaUpstream,
   type MediaUpstream,
   type MediaUpstreamOptions,
   type MediaUpstreamSettings,
 } from '../../providers/media/upstream.ts';
+import { inspectMedia } from '../../storage/media-inspector.ts';
 
 /** A complete video request; each call has a task id of its own. */
 export function videoRequest(overrides: Partial<RenderRequest> = {}): RenderRequest {
@@ -79,6 +81,34 @@ export async function submit(upstream: MediaUpstream, request: RenderRequest): P
   const accepted = await upstream.submit(upstream.prepare(request), request, new AbortController().signal);
   if ('jobId' in accepted) return accepted.jobId;
   throw new Error('the upstream answered with files');
+}
+
+/** Submits a request that is answered with files. @throws SubmissionError */
+export async function filesIn(
+  upstream: MediaUpstream,
+  request: RenderRequest,
+): Promise<Extract<Accepted, { files: unknown }>> {
+  const accepted = await upstream.submit(upstream.prepare(request), request, new AbortController().signal);
+  if ('files' in accepted) return accepted;
+  throw new Error('the upstream answered with a job');
+}
+
+/** The width and height of a picture. */
+export async function sizeOf(picture: Uint8Array): Promise<readonly [width: number, height: number]> {
+  const inspected = inspectMedia(new Blob([Uint8Array.from(picture)]).stream());
+  for await (const _ of inspected.body);
+  const { width, height } = inspected.facts();
+  return [width, height];
+}
+
+/** The widths and heights of the pictures that came in an answer. */
+export function sizesOf(files: readonly ResultFile[]): Promise<readonly (readonly [number, number])[]> {
+  return Promise.all(
+    files.map((file) => {
+      if ('bytes' in file) return sizeOf(file.bytes);
+      throw new Error(`the file is a link: ${file.url}`);
+    }),
+  );
 }
 
 /** Asks about a job until it has ended. */

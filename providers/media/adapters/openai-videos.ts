@@ -3,15 +3,15 @@
  * seconds and sizes there are is the other gateway's matter. A word of state that is not known means that the video is coming.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
-import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import type { FormPart } from '../form.ts';
 import { listOf, objectOf } from '../json.ts';
-import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
-import type { VendorAnswer, VendorHttp } from '../vendor-http.ts';
+import { openaiRefusal, openaiVerdict } from '../openai-errors.ts';
+import { JobRefusedError, ProviderUnreachableError, textOf } from '../outcomes.ts';
+import type { VendorHttp } from '../vendor-http.ts';
 import { messageFor, wordsOf } from '../words.ts';
 
 const TRAITS: KindTraits = {
@@ -28,15 +28,6 @@ const NO_LIST_STATUSES: readonly number[] = [400, 404, 405, 501];
 /** Statuses of a deletion that say: it has ended, or cannot be stopped. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 405, 409, 410];
 
-/** The codes of verdicts; a `type` of the same name says the same. */
-const CODES: Readonly<Record<string, TaskErrorCode>> = {
-  moderation_blocked: 'content_policy_violation',
-  content_policy_violation: 'content_policy_violation',
-  sentinel_block: 'content_policy_violation',
-  invalid_request_error: 'bad_request',
-  invalid_value: 'bad_request',
-};
-
 export const openaiVideos: MediaAdapter = {
   kinds: { video: TRAITS },
   baseUrl: null,
@@ -50,7 +41,7 @@ export const openaiVideos: MediaAdapter = {
   }),
 
   accepted: ({ document }) => ({ jobId: textOf(objectOf(document)['id'], 'video id') }),
-  refusal,
+  refusal: openaiRefusal,
 
   async find(sent, http, signal) {
     const found: string[] = [];
@@ -137,7 +128,7 @@ function stateOf(video: JsonObject, content: URL): JobState {
   if (status === 'completed') return { state: 'succeeded', results: [{ url: content.href, mimeType: 'video/mp4' }] };
   if (status === 'failed') {
     const { code, message } = objectOf(video['error']);
-    const verdict = CODES[String(code)] ?? 'processing_failed';
+    const verdict = openaiVerdict(code) ?? 'processing_failed';
     return { state: 'failed', code: verdict, message: messageFor(verdict, message) };
   }
   return {
@@ -145,12 +136,4 @@ function stateOf(video: JsonObject, content: URL): JobState {
     progressPercent: typeof progress === 'number' && progress >= 0 && progress <= 100 ? progress : null,
     detail: wordsOf(status),
   };
-}
-
-function refusal({ status, document }: VendorAnswer): SubmissionError | null {
-  const { code, type, message } = objectOf(objectOf(document)['error']);
-  if (code === 'insufficient_quota') return new NotTakenError('the account has no quota left', { leavesRoute: true });
-  if (status !== 400 && status !== 422) return null;
-  const verdict = CODES[String(code)] ?? CODES[String(type)];
-  return new JobRefusedError(verdict ?? 'bad_request', message);
 }

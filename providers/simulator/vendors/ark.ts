@@ -11,6 +11,7 @@ import {
   pixelsOf,
   type Play,
   type Render,
+  throwIfFailed,
   type Vendor,
   type VendorAnswer,
 } from './play.ts';
@@ -98,6 +99,7 @@ export const ark: Vendor = {
         const prompt = textIn(body, 'prompt');
         const render = play.take({ prompt, model: textIn(body, 'model'), rendering: imageOf(body), sent: body });
         await play.filesOf(render);
+        throwIfFailed(play, render);
         const data = play.linksOf(render, request).map((url) => ({ url, size: body['size'] }));
         const answer = { model: render.order.model, created: Math.floor(Date.now() / 1000), data };
         play.acknowledge(render, response, { status: 200, body: { ...answer, usage: { output_tokens: TOKENS } } });

@@ -4,17 +4,8 @@
  */
 import { sendJson } from '../router.ts';
 import { readForm } from './form.ts';
-import {
-  type Fault,
-  hasCredential,
-  invalid,
-  onlyFields,
-  pixelsOf,
-  type Play,
-  type Render,
-  type Vendor,
-  type VendorAnswer,
-} from './play.ts';
+import { openaiCodeOf, openaiWords } from './openai-words.ts';
+import { hasCredential, invalid, onlyFields, pixelsOf, type Play, type Render, type Vendor } from './play.ts';
 
 const FIELDS = ['model', 'prompt', 'seconds', 'size'];
 const FILES = ['input_reference'];
@@ -95,11 +86,6 @@ const STATES = {
   odd: 'warming_up',
 } as const;
 
-const FAILURES: Readonly<Record<string, string>> = {
-  content_policy_violation: 'moderation_blocked',
-  bad_request: 'invalid_request_error',
-};
-
 function nameOf(render: Render | undefined): string | null {
   return render ? `video_${render.id}` : null;
 }
@@ -118,60 +104,6 @@ function present(play: Play, render: Render): object {
     completed_at: state === 'succeeded' ? Math.floor(job.rendersUntilMs / 1000) : null,
     expires_at: null,
     remixed_from_video_id: null,
-    error:
-      state === 'failed' ? { code: FAILURES[failure] ?? failure, message: 'The prompt asked for this failure.' } : null,
+    error: state === 'failed' ? { code: openaiCodeOf(failure), message: 'The prompt asked for this failure.' } : null,
   };
-}
-
-/** What OpenAI says in the envelope of its errors. */
-function openaiWords(fault: Fault): VendorAnswer {
-  const { status, headers, ...error } = openaiError(fault);
-  return { status, body: { error: { param: null, ...error } }, ...(headers && { headers }) };
-}
-
-interface OpenaiError {
-  readonly status: number;
-  readonly message: string;
-  readonly type: string;
-  readonly code: string | null;
-  readonly param?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-const ERRORS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused' | 'limited'>, OpenaiError>> = {
-  unauthorized: {
-    status: 401,
-    message: 'Incorrect API key provided.',
-    type: 'invalid_request_error',
-    code: 'invalid_api_key',
-  },
-  broke: {
-    status: 429,
-    message: 'You exceeded your current quota.',
-    type: 'insufficient_quota',
-    code: 'insufficient_quota',
-  },
-  missing: { status: 404, message: 'Not found.', type: 'invalid_request_error', code: 'not_found' },
-  error: { status: 500, message: 'The server had an error.', type: 'server_error', code: null },
-};
-
-function openaiError(fault: Fault): OpenaiError {
-  if (fault.kind === 'invalid') {
-    const { message, field: param } = fault;
-    return { status: 400, message, type: 'invalid_request_error', code: 'invalid_value', param };
-  }
-  if (fault.kind === 'refused') {
-    const isModerated = fault.code === 'content_policy_violation';
-    return {
-      status: fault.code === 'processing_unavailable' ? 503 : 400,
-      message: 'The prompt asked for this refusal.',
-      type: isModerated ? 'image_generation_user_error' : 'invalid_request_error',
-      code: FAILURES[fault.code] ?? fault.code,
-    };
-  }
-  if (fault.kind === 'limited') {
-    const headers = { 'retry-after': String(fault.retryAfterSeconds) };
-    return { status: 429, message: 'Rate limit reached.', type: 'requests', code: 'rate_limit_exceeded', headers };
-  }
-  return ERRORS[fault.kind];
 }

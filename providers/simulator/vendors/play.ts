@@ -232,7 +232,7 @@ function createFiles(vendor: Vendor, results: ResultSender): Pick<Play, 'linksOf
       while (!hasEnded(job, Date.now())) {
         await sleep(Math.min(job.rendersUntilMs - Date.now(), 1_000), undefined, { ref: false });
       }
-      const file = await results.fileOf(job.submission.rendering);
+      const file = faultyAsAsked(await results.fileOf(job.submission.rendering), job);
       return Array.from({ length: job.submission.directives.files }, () => file);
     },
 
@@ -246,6 +246,13 @@ function createFiles(vendor: Vendor, results: ResultSender): Pick<Play, 'linksOf
       await results.send(job, response);
     },
   };
+}
+
+/** Of what can be wrong with a file, that which can be in an answer, too. */
+function faultyAsAsked(file: Buffer, { submission }: Job): Buffer {
+  const { result } = submission.directives;
+  if (result === 'wrong_type') return Buffer.from('<!doctype html><title>Not a file</title>');
+  return result === 'truncated' ? file.subarray(0, Math.floor(file.length / 2)) : file;
 }
 
 function routesOf(vendor: Vendor, play: Play): readonly Route[] {
@@ -289,6 +296,13 @@ function faultOf(error: unknown): Fault {
 function sendAnswer(response: ServerResponse, { status, body, headers = {} }: VendorAnswer): void {
   for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   sendJson(response, status, body);
+}
+
+/** For renders whose answers hold the files. @throws VendorFault where one failed as its prompt asks */
+export function throwIfFailed(play: Play, render: Render): void {
+  if (play.stateOf(render) !== 'failed') return;
+  const code = play.failureOf(render);
+  throw new VendorFault(code === 'content_policy_violation' ? { kind: 'refused', code } : { kind: 'error' });
 }
 
 /** Whether the render is in lists of past requests. */

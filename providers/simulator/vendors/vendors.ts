@@ -3,11 +3,12 @@ import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
 import { fal } from './fal.ts';
 import { kling } from './kling.ts';
+import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type PlayOptions, playVendor, type Vendor } from './play.ts';
 import { replicate } from './replicate.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiVideos, replicate];
+export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiImages, openaiVideos, replicate];
 
 /** Their routes, and what tests ask about their renders: `GET /_sim/renders?vendor=…&mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {

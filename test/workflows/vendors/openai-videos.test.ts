@@ -1,12 +1,6 @@
 import { expect } from 'chai';
-import { attemptsOf, rendersOf } from '../../support/vendors.ts';
+import { attemptsOf, rendersOf, uploadImage } from '../../support/vendors.ts';
 import { describeTasksAt } from './tasks-at-a-vendor.ts';
-
-/** One white pixel. */
-const PNG = Buffer.from(
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4//8/AAX+Av4N70a4AAAAAElFTkSuQmCC',
-  'base64',
-);
 
 describeTasksAt(
   'an upstream that speaks the wire format of OpenAI’s videos',
@@ -21,7 +15,7 @@ describeTasksAt(
   },
   ({ stack, apiKey, final, expectBooks }) => {
     it('is rendered from an image, which is sent along with the model for images', async () => {
-      const image = await upload();
+      const image = await uploadImage(stack(), apiKey());
       const task = await final('', { images: [image] });
       expect(task.status).to.equal('succeeded');
       expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
@@ -34,17 +28,5 @@ describeTasksAt(
       await expectBooks(task, 'refund', 0);
       expect(await attemptsOf(stack(), task)).to.deep.equal([]);
     });
-
-    async function upload(): Promise<string> {
-      const form = new FormData();
-      form.append('file', new Blob([PNG], { type: 'image/png' }), 'a.png');
-      const response = await fetch(`${stack().baseUrl}/v1/files`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${apiKey()}` },
-        body: form,
-      });
-      const body = (await response.json()) as { data: { url: string } };
-      return body.data.url;
-    }
   },
 );

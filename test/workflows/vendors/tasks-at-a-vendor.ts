@@ -42,44 +42,16 @@ export interface VendorTools {
 }
 
 /** @param more tests that follow, on the same stack */
-export function describeTasksAt(
-  name: string,
-  { provider, model, vendorModel, order, sent, learntFrom, outcomeTold, env = {}, untilKilled }: VendorFacts,
-  more: (tools: VendorTools) => void = () => {},
-): void {
-  describe(`a task at ${name}`, function () {
-    this.timeout(120_000);
-    let stack: TestStack;
-    let apiKey: string;
-
-    before(async () => {
-      stack = await startVendorStack({ env });
-      await Promise.all([stack.api.start(), stack.worker.start()]);
-      ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
-    });
-    after(() => stack.stop());
-
-    const final = (directives = '', body: object = {}): Promise<VendorTask> =>
-      finishedVendorTask(stack, apiKey, { model, directives, ...body });
-
-    async function expectBooks(task: VendorTask, resolution: 'settlement' | 'refund', renders: number): Promise<void> {
-      expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
-      expect(await rendersOf(stack, task)).to.have.length(renders);
-    }
-
-    async function finalWithWorkerKilled(settings: VendorTaskSettings): Promise<VendorTask> {
-      const { id, mark } = await createVendorTask(stack, apiKey, settings);
-      await (untilKilled?.(stack, { mark }) ?? taskWhen(stack, apiKey, id, 'processing'));
-      await stack.worker.kill();
-      await stack.worker.start();
-      return { ...(await taskWhenFinal(stack, apiKey, id)), mark };
-    }
+export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: VendorTools) => void = () => {}): void {
+  const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
+  describeVendor(name, facts, (tools) => {
+    const { stack, final, expectBooks, finalWithWorkerKilled } = tools;
 
     it('is rendered from text, stored and charged', async () => {
       const task = await final('', order);
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);
-      expect((await rendersOf(stack, task))[0]?.sent).to.include(sent(task));
+      expect((await rendersOf(stack(), task))[0]?.sent).to.include(sent(task));
     });
 
     for (const [directives, code] of [
@@ -122,7 +94,7 @@ export function describeTasksAt(
     it('waits as long as it is asked to, and is handed over again', async () => {
       const task = await final('limited=2');
       expect(task.status).to.equal('succeeded');
-      expect(await attemptsOf(stack, task)).to.deep.equal([
+      expect(await attemptsOf(stack(), task)).to.deep.equal([
         `${provider}: not_taken, from the answer`,
         `${provider}: not_taken, from the answer`,
         `${provider}: accepted, from the answer`,
@@ -134,7 +106,7 @@ export function describeTasksAt(
       it(`is rendered once when the answer is lost: ${directives}`, async () => {
         const task = await final(`${directives},render_ms=500`);
         expect(task.status).to.equal('succeeded');
-        expect(await attemptsOf(stack, task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
+        expect(await attemptsOf(stack(), task)).to.deep.equal([`${provider}: accepted, from ${learntFrom}`]);
         await expectBooks(task, 'settlement', 1);
       });
     }
@@ -148,8 +120,8 @@ export function describeTasksAt(
     it('has a story that tells each attempt, and how its outcome was learnt', async () => {
       const task = await final('drop_submit,render_ms=500');
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
-        `${stack.baseUrl}/admin/v1/tasks/${task.id}/explanation`,
-        { key: stack.adminToken },
+        `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,
+        { key: stack().adminToken },
       );
       const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
       expect(told).to.have.length(2);
@@ -157,6 +129,45 @@ export function describeTasksAt(
       expect(told[1]).to.match(outcomeTold);
     });
 
-    more({ stack: () => stack, apiKey: () => apiKey, final, expectBooks, finalWithWorkerKilled });
+    more(tools);
+  });
+}
+
+/** Tests on a stack that sells what catalogue/vendors.yaml has, and whose vendors the simulator plays. */
+export function describeVendor(
+  name: string,
+  { model, env = {}, untilKilled }: Pick<VendorFacts, 'model' | 'env' | 'untilKilled'>,
+  tests: (tools: VendorTools) => void,
+): void {
+  describe(`a task at ${name}`, function () {
+    this.timeout(120_000);
+    let stack: TestStack;
+    let apiKey: string;
+
+    before(async () => {
+      stack = await startVendorStack({ env });
+      await Promise.all([stack.api.start(), stack.worker.start()]);
+      ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+    });
+    after(() => stack.stop());
+
+    tests({
+      stack: () => stack,
+      apiKey: () => apiKey,
+      final: (directives = '', body: object = {}) => finishedVendorTask(stack, apiKey, { model, directives, ...body }),
+
+      async expectBooks(task, resolution, renders) {
+        expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
+        expect(await rendersOf(stack, task)).to.have.length(renders);
+      },
+
+      async finalWithWorkerKilled(settings) {
+        const { id, mark } = await createVendorTask(stack, apiKey, settings);
+        await (untilKilled?.(stack, { mark }) ?? taskWhen(stack, apiKey, id, 'processing'));
+        await stack.worker.kill();
+        await stack.worker.start();
+        return { ...(await taskWhenFinal(stack, apiKey, id)), mark };
+      },
+    });
   });
 }

@@ -3,7 +3,7 @@ import { ark } from '../../../../providers/media/adapters/ark.ts';
 import { JobRefusedError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
-import { endOf, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { endOf, filesIn, imageRequest, submit, testUpstream, videoRequest } from '../../../support/media.ts';
 import { readMp4 } from '../../../support/mp4.ts';
 import { startReceiver } from '../../../support/receiver.ts';
 import { rejectionOf } from '../../../support/rejection.ts';
@@ -45,8 +45,7 @@ describe('Ark', () => {
 
   it('answers an image with its file', async () => {
     const request = image({ prompt: 'A lighthouse [sim:files=1]' });
-    const accepted = await upstream.submit(upstream.prepare(request), request, signal);
-    if (!('files' in accepted)) throw new Error('the upstream answered with a job');
+    const accepted = await filesIn(upstream, request);
     expect(accepted.files).to.have.length(1);
     expect(accepted.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
   });

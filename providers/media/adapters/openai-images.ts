@@ -1,0 +1,86 @@
+/**
+ * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), which other gateways speak, too. The answer holds
+ * the files, and nothing remembers them: a lost answer is a lost image.
+ */
+import type { JsonObject } from '../../../domain/json.ts';
+import type { VendorCost } from '../../../domain/media-route.ts';
+import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
+import { bearer } from '../credentials.ts';
+import type { FormPart } from '../form.ts';
+import { listOf, objectOf, withParams } from '../json.ts';
+import { openaiRefusal } from '../openai-errors.ts';
+import { OutcomeUnknownError } from '../outcomes.ts';
+import type { ResultFile } from '../result-file.ts';
+
+const TRAITS: KindTraits = {
+  answers: 'files',
+  recovery: 'none',
+  inputs: 'bytes',
+  poll: { firstMs: 0, everyMs: 0 },
+};
+
+/** Fields that only one of the two calls has; a route's `params` are for both. */
+const ONLY_FOR_GENERATIONS: readonly string[] = ['moderation'];
+const ONLY_FOR_EDITS: readonly string[] = ['input_fidelity'];
+
+export const openaiImages: MediaAdapter = {
+  kinds: { image: TRAITS },
+  baseUrl: 'https://api.openai.com',
+  versionPath: 'v1',
+  authorization: bearer,
+
+  submission(request) {
+    const { images = [], files } = request;
+    if (images.length === 0) {
+      return { path: 'v1/images/generations', body: { json: without(fieldsOf(request), ONLY_FOR_EDITS) } };
+    }
+    const texts = Object.entries(without(fieldsOf(request), ONLY_FOR_GENERATIONS));
+    const parts = texts.map(([name, value]): FormPart => ({ name, value: String(value) }));
+    const inputs = images.flatMap((link): FormPart[] => {
+      const file = files.get(link);
+      if (!file) return [];
+      return [{ name: 'image[]', filename: file.name, contentType: file.mimeType, bytes: file.bytes }];
+    });
+    return { path: 'v1/images/edits', body: { form: [...parts, ...inputs] } };
+  },
+
+  accepted({ document }) {
+    const answer = objectOf(document);
+    const files = listOf(answer['data']).flatMap((image) => fileOf(objectOf(image)));
+    if (files.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
+    return { files, ...costOf(answer) };
+  },
+
+  refusal: openaiRefusal,
+};
+
+/** `response_format` is never sent: these models refuse it, and answer with the bytes in any case. */
+function fieldsOf(request: RenderRequest): JsonObject {
+  const { model, prompt, width, height, background, accountId, params } = request;
+  const fields = {
+    model,
+    prompt,
+    n: 1,
+    size: width === undefined || height === undefined ? 'auto' : `${width}x${height}`,
+    background: background ?? 'auto',
+    user: accountId,
+  };
+  // A transparent image is a PNG by contract, whatever format the route prefers.
+  return { ...withParams(fields, params), ...(background === 'transparent' && { output_format: 'png' }) };
+}
+
+function without(fields: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
+}
+
+/** Other gateways may answer with links. */
+function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
+  if (typeof base64 === 'string') return [{ bytes: Buffer.from(base64, 'base64'), mimeType: null }];
+  return typeof url === 'string' ? [{ url, mimeType: null }] : [];
+}
+
+/** The price of an image is mostly that of the tokens it consists of; tokens of inputs have prices of their own. */
+function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
+  const { output_tokens: tokens } = objectOf(usage);
+  return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'output_tokens' } } : {};
+}

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import OpenAI, { APIError, toFile } from 'openai';
+import type { RenderRequest } from '../../../../providers/media/adapter.ts';
+import { openaiImages } from '../../../../providers/media/adapters/openai-images.ts';
+import { NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { filesIn, imageRequest, sizeOf, sizesOf, testUpstream } from '../../../support/media.ts';
+import { pngFile } from '../../../support/media-files.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png'];
+
+describe('OpenAI’s images', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'openai-key', renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/openai-images`;
+    upstream = testUpstream({ adapter: openaiImages, baseUrl, credential: { apiKey: 'openai-key' } });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  /** A request with these images, which have been fetched. */
+  const edit = (links: readonly string[], overrides: Partial<RenderRequest> = {}): RenderRequest =>
+    imageRequest({
+      images: links,
+      files: new Map(links.map((link, index) => [link, pngInput(index)])),
+      ...overrides,
+    });
+
+  it('are rendered by the simulator as the client of OpenAI expects it', async () => {
+    const client = new OpenAI({ apiKey: 'openai-key', baseURL: `${baseUrl}/v1`, maxRetries: 0 });
+    const model = 'gpt-image-2.5-sunburst';
+    const generated = await client.images.generate({ model, prompt: 'A lighthouse', size: '1536x864', n: 1 });
+    expect(await sizesIn(generated.data)).to.deep.equal([[1536, 864]]);
+    expect(generated.usage?.output_tokens).to.be.above(0);
+    const files = [0, 1].map((index) => toFile(pngFile(), `${index}.png`, { type: 'image/png' }));
+    for (const image of [await Promise.all(files), await toFile(pngFile(), 'a.png', { type: 'image/png' })]) {
+      const edited = await client.images.edit({ model, prompt: 'At night', image, size: '1024x1024' });
+      expect(await sizesIn(edited.data)).to.deep.equal([[1024, 1024]]);
+    }
+    const refused = await rejectionOf(
+      client.images.generate({ model, prompt: '[sim:reject=content_policy_violation]' }),
+    );
+    expect(refused).to.be.instanceOf(APIError).with.property('code', 'moderation_blocked');
+    const unknown = await rejectionOf(client.images.generate({ model, prompt: 'x', response_format: 'b64_json' }));
+    expect(unknown).to.be.instanceOf(APIError).with.property('param', 'response_format');
+  });
+
+  it('come in the answer, in the size that was ordered, with what they cost', async () => {
+    const accepted = await filesIn(upstream, imageRequest({ prompt: 'Two [sim:files=2]', width: 1536, height: 864 }));
+    expect(await sizesOf(accepted.files)).to.deep.equal([
+      [1536, 864],
+      [1536, 864],
+    ]);
+    expect(accepted.cost).to.deep.equal({ amount: '1056', unit: 'output_tokens' });
+  });
+
+  it('are edited from files, each of which is sent along', async () => {
+    const accepted = await filesIn(upstream, edit(LINKS));
+    expect(await sizesOf(accepted.files)).to.deep.equal([[1024, 640]]);
+    const { path, body } = upstream.prepare(edit(LINKS));
+    if (!body || !('form' in body)) throw new Error('the body is no form');
+    expect(path).to.equal('v1/images/edits');
+    expect(body.form.filter((part) => 'bytes' in part).map(({ name }) => name)).to.deep.equal(['image[]', 'image[]']);
+  });
+
+  it('are ordered with the fields of the route, as far as the call has them', () => {
+    const params = { quality: 'high', moderation: 'low', input_fidelity: 'high', output_format: 'webp' };
+    const { body } = upstream.prepare(imageRequest({ params, background: 'transparent' }));
+    expect(body).to.have.nested.property('json.moderation', 'low');
+    expect(body).to.have.nested.property('json.quality', 'high');
+    expect(body).to.have.nested.property('json.output_format', 'png');
+    expect(body).to.not.have.nested.property('json.input_fidelity');
+    const edited = upstream.prepare(edit(LINKS, { params })).body;
+    if (!edited || !('form' in edited)) throw new Error('the body is no form');
+    const texts = Object.fromEntries(edited.form.flatMap((part) => ('value' in part ? [[part.name, part.value]] : [])));
+    expect(texts).to.include({ quality: 'high', input_fidelity: 'high', output_format: 'webp', n: '1' });
+    expect(texts).to.not.have.property('moderation');
+  });
+
+  for (const [directive, outcome] of [
+    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
+    ['fail=content_policy_violation', { code: 'content_policy_violation' }],
+    ['reject=bad_request', { code: 'bad_request' }],
+    ['broke', { leavesRoute: true }],
+    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+    ['fail=processing_failed', { name: 'OutcomeUnknownError' }],
+    ['unreadable_submit', { name: 'OutcomeUnknownError' }],
+  ] as const) {
+    it(`end as the answer says: ${directive}`, async () => {
+      for (const request of [imageRequest(), edit(LINKS)]) {
+        const prompt = `${request.images ? 'An edit' : 'An image'} [sim:${directive}]`;
+        expect(await rejectionOf(filesIn(upstream, { ...request, prompt }))).to.include(outcome);
+      }
+    });
+  }
+
+  it('are not the client’s fault when the operator’s limit or key is, whatever the status', async () => {
+    for (const [status, code] of [
+      [400, 'billing_hard_limit_reached'],
+      [400, 'model_not_found'],
+      [401, 'invalid_api_key'],
+      [403, null],
+    ] as const) {
+      const error = await rejectionOf(answeredWith(status, { error: { code, type: 'invalid_request_error' } }));
+      expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    }
+  });
+
+  it('may have been rendered when the answer is an error of a proxy', async () => {
+    for (const status of [500, 502, 504, 520]) {
+      expect(await rejectionOf(answeredWith(status, { error: { message: 'x' } }))).to.be.instanceOf(
+        OutcomeUnknownError,
+      );
+    }
+  });
+
+  it('may come as links from other gateways', async () => {
+    const { files } = await answeredWith(200, { data: [{ url: 'https://files.example.com/1.png' }] });
+    expect(files).to.deep.equal([{ url: 'https://files.example.com/1.png', mimeType: null }]);
+  });
+
+  async function answeredWith(status: number, body: unknown) {
+    const gateway = await startReceiver((_request, response) => response.writeHead(status).end(JSON.stringify(body)));
+    const other = testUpstream({ adapter: openaiImages, baseUrl: gateway.url });
+    try {
+      return await filesIn(other, imageRequest());
+    } finally {
+      await other.close();
+      await gateway.close();
+    }
+  }
+});
+
+function pngInput(index: number) {
+  return { bytes: pngFile(), mimeType: 'image/png', name: `images-${index}.png` };
+}
+
+/** The sizes of pictures as the client of OpenAI hands them out. */
+function sizesIn(data: readonly OpenAI.Image[] = []) {
+  return Promise.all(data.map(({ b64_json: base64 = '' }) => sizeOf(Buffer.from(base64, 'base64'))));
+}
