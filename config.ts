@@ -214,9 +214,7 @@ export function loadConfig(env: Environment = process.env): Config {
       toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
       expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
     },
-    catalogueFile: values.GENWAY_CATALOGUE,
-    providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
-    simulator: simulatorConfig(values),
+    ...filesConfig(values),
     payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET },
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
@@ -357,6 +355,16 @@ export interface CommandConfig {
   readonly home: string;
 }
 
+/** Where the files are that the operator writes, and the simulator that stands in for upstreams. */
+export type FilesConfig = Pick<Config, 'catalogueFile' | 'providers' | 'simulator'>;
+
+/** @throws ConfigurationError naming every variable that is invalid */
+export function loadFilesConfig(env: Environment = process.env): FilesConfig {
+  const { values, mistakes } = readVariables(env, () => false);
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes);
+  return filesConfig(values);
+}
+
 /** @throws ConfigurationError naming every variable that is invalid */
 export function loadCommandConfig(env: Environment = process.env): CommandConfig {
   const { values, mistakes } = readVariables(env, () => false);
@@ -450,6 +458,14 @@ function secretsConfig(values: Values): Pick<Config['secrets'], 'keyPeppers' | '
 
 function adminTokensOf({ GENWAY_ADMIN_TOKEN: token, GENWAY_ADMIN_TOKEN_ALSO: other }: Values): readonly string[] {
   return other === undefined ? [token] : [token, other];
+}
+
+function filesConfig(values: Values): FilesConfig {
+  return {
+    catalogueFile: values.GENWAY_CATALOGUE,
+    providers: { routesFile: values.GENWAY_PROVIDERS, callbacks: values.GENWAY_PROVIDER_CALLBACKS },
+    simulator: simulatorConfig(values),
+  };
 }
 
 function publicUrlOf(values: Values): string {

@@ -1,9 +1,16 @@
 /** The `genway` command, with which operators and finance work. */
 import { pipeline } from 'node:stream/promises';
 import { Command } from 'commander';
-import { loadCommandConfig, loadDatabaseConfig, loadRecoveryConfig, loadSecretsConfig } from '../config.ts';
+import {
+  loadCommandConfig,
+  loadDatabaseConfig,
+  loadFilesConfig,
+  loadRecoveryConfig,
+  loadSecretsConfig,
+} from '../config.ts';
 import { CommandError, connectAdmin } from './command/admin-client.ts';
 import { addCommands } from './command/commands.ts';
+import { addConfigCommands } from './command/config.ts';
 import { addPartitionCommands } from './command/partitions.ts';
 import { explain } from './parts/explain.ts';
 import { addRecoverCommand } from './command/recover.ts';
@@ -23,6 +30,11 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
       if (!(error instanceof Error && 'code' in error && error.code === 'EPIPE')) throw error;
     }
   },
+});
+addConfigCommands(program, loadFilesConfig, {
+  print: (text) => console.log(text),
+  isJson: () => program.opts<{ json?: boolean }>().json === true,
+  endWith: (exitCode) => void (process.exitCode = exitCode),
 });
 addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
 addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));

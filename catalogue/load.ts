@@ -1,7 +1,5 @@
 /** Reads the catalogue at start. No process may run with an invalid catalogue, so every fault is an error. */
-import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { parse } from 'yaml';
 import { OperatorError } from '../domain/operator-error.ts';
 import {
   type CatalogueFile,
@@ -15,8 +13,18 @@ import {
 } from './schema.ts';
 import { IMAGE_TIERS } from '../domain/image-size.ts';
 import type { FieldNames, RankedRoute, RouteCost } from '../domain/media-route.ts';
-import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
+import { type ReadVariable, writePath } from '../domain/fill-in.ts';
+import { findIdlePrices } from './check-prices.ts';
+import {
+  type Finding,
+  type OperatorFile,
+  parseOperatorFile,
+  readOperatorFile,
+  writeFindings,
+} from './operator-file.ts';
+import { checkAgainst, type Checked } from './schema-findings.ts';
 import { toTextPricing } from './text-pricing.ts';
+import { type WrittenModel, writtenModels } from './written-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
 /** The catalogue file is invalid: the message names the file and the path of each field to correct. */
@@ -34,7 +42,8 @@ const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   families: [],
 };
 
-const DEFAULT_PATH = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
+/** The file beside this module. */
+export const DEFAULT_CATALOGUE = fileURLToPath(new URL('./catalogue.yaml', import.meta.url));
 
 /**
  * Reads and checks a catalogue file.
@@ -43,14 +52,11 @@ const DEFAULT_PATH = fileURLToPath(new URL('./catalogue.yaml', import.meta.url))
  * @param readVariable for `${NAME}` in its strings
  * @throws CatalogueError when it cannot be read or is invalid
  */
-export function loadCatalogue(path: string = DEFAULT_PATH, readVariable: ReadVariable = () => undefined): Catalogue {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new CatalogueError(`cannot read the catalogue ${path}: ${messageOf(error)}`, { cause: error });
-  }
-  return parseCatalogue(text, path, readVariable);
+export function loadCatalogue(
+  path: string = DEFAULT_CATALOGUE,
+  readVariable: ReadVariable = () => undefined,
+): Catalogue {
+  return catalogueIn(readOperatorFile(path, readVariable));
 }
 
 /**
@@ -61,23 +67,37 @@ export function loadCatalogue(path: string = DEFAULT_PATH, readVariable: ReadVar
  * @throws CatalogueError
  */
 export function parseCatalogue(text: string, name: string, readVariable: ReadVariable = () => undefined): Catalogue {
-  let document: unknown;
-  try {
-    document = parse(text, { merge: true });
-  } catch (error) {
-    throw new CatalogueError(`${name} is not valid YAML: ${messageOf(error)}`, { cause: error });
-  }
-  try {
-    document = fillIn(document, readVariable);
-  } catch (error) {
-    throw new CatalogueError(`${name} is wrong:\n  ${messageOf(error)}`, { cause: error });
-  }
-  const { error, value } = catalogueSchema.validate(document, { abortEarly: false, convert: false });
-  if (error) {
-    throw new CatalogueError([`${name} is wrong:`, ...error.details.map(({ message }) => message)].join('\n  '));
-  }
-  assertUniqueIds(value, name);
-  return buildCatalogue(value);
+  return catalogueIn(parseOperatorFile(text, name, readVariable));
+}
+
+function catalogueIn(file: OperatorFile): Catalogue {
+  const { value, findings } = checkCatalogue(file);
+  if (value) return value;
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  throw new CatalogueError([`${file.name} is wrong:`, ...writeFindings(errors)].join('\n  '));
+}
+
+/** Everything that is wrong with a catalogue by itself, and the catalogue if nothing is; warnings leave it as it is. */
+export function checkCatalogue(file: OperatorFile): Checked<Catalogue> {
+  const { value, findings } = checkAgainst(file, catalogueSchema);
+  const models = writtenModels(file.document);
+  const all = [...findings, ...repeatedIds(file, models), ...models.flatMap((model) => findIdlePrices(file, model))];
+  const isRight = value !== null && all.every(({ severity }) => severity === 'warning');
+  return isRight ? { value: buildCatalogue(value), findings: all } : { value: null, findings: all };
+}
+
+/** Ids are unique across all kinds of models: with the same id twice, one of the models would be unreachable. */
+function repeatedIds(file: OperatorFile, models: readonly WrittenModel[]): readonly Finding[] {
+  const known = new Set<unknown>();
+  return models.flatMap(({ path, entry: { id } }) => {
+    if (typeof id !== 'string' || !known.has(id)) {
+      known.add(id);
+      return [];
+    }
+    return [
+      file.finding([...path, 'id'], `"${writePath([...path, 'id'])}" must not be "${id}": another model has this id`),
+    ];
+  });
 }
 
 function buildCatalogue({ version, media, text = NO_TEXT }: CatalogueFile): Catalogue {
@@ -230,24 +250,6 @@ function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): T
   };
 }
 
-/** Ids are unique across all kinds of models: with the same id twice, one of the models would be unreachable. */
-function assertUniqueIds(file: CatalogueFile, name: string): void {
-  const entries = [
-    ...file.media.videos,
-    ...file.media.images,
-    ...(file.text ?? NO_TEXT).families.flatMap(({ models }) => models),
-  ];
-  const known = new Set<string>();
-  for (const { id } of entries) {
-    if (known.has(id)) throw new CatalogueError(`${name} is wrong:\n  the model id "${id}" occurs twice`);
-    known.add(id);
-  }
-}
-
 function byId<Model extends { readonly id: string }>(models: readonly Model[]): ReadonlyMap<string, Model> {
   return new Map(models.map((model) => [model.id, model]));
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

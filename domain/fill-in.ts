@@ -3,30 +3,51 @@
 /** The value of an environment variable, if it is set. */
 export type ReadVariable = (name: string) => string | undefined;
 
+/** Where a value is in a document: the names of fields, and places in lists from 0. */
+export type FieldPath = readonly (string | number)[];
+
+/** A variable that is not set. */
+export interface MissingVariable {
+  readonly path: FieldPath;
+  readonly name: string;
+}
+
 const REFERENCE = /\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)\})/g;
 
 /**
  * Fills every string of a parsed document in, the names of its fields excepted.
  *
- * @throws RangeError naming the field and the variable that is not set
+ * @returns the document, and what is missing; a reference to that stays as it is
  */
-export function fillIn(document: unknown, read: ReadVariable, path = ''): unknown {
-  if (typeof document === 'string') return fillInText(document, read, path);
-  if (Array.isArray(document)) return document.map((item, index) => fillIn(item, read, `${path}[${index}]`));
-  if (typeof document !== 'object' || document === null) return document;
-  return Object.fromEntries(
-    Object.entries(document).map(([name, value]) => [
-      name,
-      fillIn(value, read, path === '' ? name : `${path}.${name}`),
-    ]),
-  );
+export function fillIn(
+  document: unknown,
+  read: ReadVariable,
+): { readonly filled: unknown; readonly missing: readonly MissingVariable[] } {
+  const missing: MissingVariable[] = [];
+
+  function fillInText(text: string, path: FieldPath): string {
+    return text.replace(REFERENCE, (reference, name: string | undefined) => {
+      if (name === undefined) return '$';
+      const value = read(name);
+      if (value === undefined) missing.push({ path, name });
+      return value ?? reference;
+    });
+  }
+
+  function fillInValue(value: unknown, path: FieldPath): unknown {
+    if (typeof value === 'string') return fillInText(value, path);
+    if (Array.isArray(value)) return value.map((item, index) => fillInValue(item, [...path, index]));
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, fillInValue(item, [...path, name])]));
+  }
+
+  return { filled: fillInValue(document, []), missing };
 }
 
-function fillInText(text: string, read: ReadVariable, path: string): string {
-  return text.replace(REFERENCE, (_all, name: string | undefined) => {
-    if (name === undefined) return '$';
-    const value = read(name);
-    if (value === undefined) throw new RangeError(`"${path}" needs the environment variable ${name}, which is not set`);
-    return value;
-  });
+/** A path as messages write it: `media.videos[0].route`. */
+export function writePath(path: FieldPath): string {
+  return path.reduce<string>((written, step) => {
+    if (typeof step === 'number') return `${written}[${step}]`;
+    return written === '' ? step : `${written}.${step}`;
+  }, '');
 }

@@ -1,8 +1,8 @@
 /** The file that tells which upstreams there are: names as the catalogue's routes use them, addresses and credentials. */
-import { readFileSync } from 'node:fs';
 import Joi from 'joi';
-import { parse } from 'yaml';
-import { fillIn, type ReadVariable } from '../domain/fill-in.ts';
+import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue/operator-file.ts';
+import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
+import type { ReadVariable } from '../domain/fill-in.ts';
 import { OperatorError } from '../domain/operator-error.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS, type MediaProtocol } from './media/protocols.ts';
 import type { MediaUpstreamSettings } from './media/upstream.ts';
@@ -110,27 +110,16 @@ export class UpstreamsError extends OperatorError {
  * @throws UpstreamsError when the file cannot be read or is wrong
  */
 export function loadUpstreams(path: string, readVariable: ReadVariable = () => undefined): Upstreams {
-  const { error, value } = upstreamsSchema.validate(readDocument(path, readVariable), {
-    convert: false,
-    abortEarly: false,
-  });
-  if (error) {
-    throw new UpstreamsError([`${path} is wrong:`, ...error.details.map(({ message }) => message)].join('\n  '));
-  }
-  return {
-    media: value.media.map(toMediaUpstream),
-    text: value.text.map(toTextUpstream),
-  };
+  const { value, findings } = checkUpstreams(readOperatorFile(path, readVariable));
+  if (!value) throw new UpstreamsError([`${path} is wrong:`, ...writeFindings(findings)].join('\n  '));
+  return value;
 }
 
-function readDocument(path: string, readVariable: ReadVariable): unknown {
-  try {
-    return fillIn(parse(readFileSync(path, 'utf8')), readVariable);
-  } catch (error) {
-    // The parser goes on to show the line, which may hold a key.
-    const [reason] = (error instanceof Error ? error.message : String(error)).split(':\n');
-    throw new UpstreamsError(`${path} cannot be used: ${reason}.`);
-  }
+/** Everything that is wrong with a file of upstreams by itself, and the upstreams if nothing is. */
+export function checkUpstreams(file: OperatorFile): Checked<Upstreams> {
+  const { value, findings } = checkAgainst(file, upstreamsSchema);
+  if (!value) return { value, findings };
+  return { value: { media: value.media.map(toMediaUpstream), text: value.text.map(toTextUpstream) }, findings };
 }
 
 function toMediaUpstream(entry: MediaEntry): LimitedMediaUpstream {

@@ -28,7 +28,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   catalogue: { imports: ['domain'] },
   net: { imports: ['domain'] },
   db: { imports: ['domain', 'text'] },
-  providers: { imports: ['domain', 'net', 'text'] },
+  providers: { imports: ['catalogue', 'domain', 'net', 'text'] },
   storage: { imports: ['domain', 'text'] },
   telemetry: { imports: ['domain', 'db'] },
   activities: { imports: ['domain', 'text', ...adapters], types: ['telemetry'] },

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type Config, readVariable } from '../../config.ts';
+import { type Config, type FilesConfig, readVariable } from '../../config.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
@@ -67,11 +67,11 @@ export function openTextUpstreams(config: Config, observer: TextUpstreamObserver
 }
 
 /** All upstreams, as the operator wrote them; those of the simulator where no file names others. */
-export function upstreamsOf(config: Config): Upstreams {
+export function upstreamsOf(config: FilesConfig): Upstreams {
   return { media: mediaUpstreams(config), text: textUpstreams(config) };
 }
 
-function textUpstreams({ providers, simulator }: Config): readonly TextUpstreamSettings[] {
+function textUpstreams({ providers, simulator }: FilesConfig): readonly TextUpstreamSettings[] {
   if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).text;
   return [{ name: 'simulator', apiKeys: [simulator.key], baseUrls: baseUrlsAt(simulator.url) }];
 }
@@ -90,7 +90,7 @@ function openEach(
   );
 }
 
-function mediaUpstreams({ providers, simulator }: Config): readonly LimitedMediaUpstream[] {
+function mediaUpstreams({ providers, simulator }: FilesConfig): readonly LimitedMediaUpstream[] {
   if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).media;
   const common = {
     credential: { apiKey: simulator.key },

@@ -7,8 +7,7 @@ import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
 import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
-import { loadCatalogue } from '../../catalogue/load.ts';
-import { type Config, readVariable } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
@@ -19,7 +18,7 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
-import { checkRoutes } from './check-routes.ts';
+import { loadFiles } from './operator-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
@@ -58,8 +57,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const clock = createDatabaseClock(database);
   const sealer = createSealer(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
-  const catalogue = loadCatalogue(config.catalogueFile, readVariable);
-  checkRoutes(config, catalogue, log);
+  const catalogue = loadFiles(config, log);
   const dependencies = {
     database,
     reports,

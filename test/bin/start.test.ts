@@ -71,15 +71,15 @@ describe('a process', function () {
   it('does not start without the keys of its upstreams', async () => {
     const [upstream] = SIMULATOR.text;
     const path = await file('no-key.yaml', { ...SIMULATOR, text: [{ ...upstream, api_key: '${VENDOR_KEY}' }] });
-    expect(await refusal('text', { GENWAY_PROVIDERS: path })).to.equal(
-      `${path} cannot be used: "text[0].api_key" needs the environment variable VENDOR_KEY, which is not set.\n`,
+    expect(await refusal('text', { GENWAY_PROVIDERS: path })).to.match(
+      /^The configuration files are wrong:\n {2}\S+no-key\.yaml:1:\d+: "text\[0\]\.api_key" needs the environment variable VENDOR_KEY, which is not set\n$/,
     );
   });
 
   it('does not start with a file of upstreams that is wrong, and names every field', async () => {
     const path = await file('wrong.yaml', { media: [{ name: 'studio' }], text: [{ name: 'x', api_key: 'y' }] });
     expect(await refusal('worker', { GENWAY_PROVIDERS: path })).to.match(
-      /is wrong:\n {2}"media\[0\]\.protocol" is required\n(.*\n)* {2}"text\[0\]" must contain at least one of \[base_url, base_urls\]\n$/,
+      /wrong\.yaml:1:\d+: "media\[0\]\.protocol" is required: it may be http-jobs, .*\n(.*\n)*.*wrong\.yaml:1:\d+: "text\[0\]" must contain at least one of \[base_url, base_urls\]\n$/,
     );
   });
 
@@ -87,7 +87,7 @@ describe('a process', function () {
     const path = await file('broken.yaml', 'text:\n  - name: x\n     api_key: sk-secret\n');
     const said = await refusal('api', { GENWAY_PROVIDERS: path });
     expect(said)
-      .to.match(/cannot be used: .* at line \d+, column \d+\.\n$/)
+      .to.match(/broken\.yaml:\d+:\d+: this is not valid YAML: /)
       .and.not.include('sk-secret');
   });
 
@@ -105,14 +105,15 @@ describe('a process', function () {
         .replace('route: { provider: simulator, model: imageb-2 }', 'route: { provider: studio, model: imageb-2 }'),
     );
     const said = await refusal('worker', { GENWAY_PROVIDERS: providers, GENWAY_CATALOGUE: catalogue });
-    const [first, ...lines] = said.trimEnd().split('\n');
-    expect(first, said).to.equal(`The routes of ${catalogue} do not fit ${providers}:`);
-    expect(lines).to.include.members([
-      '  - "provider" must be a media upstream, not "nobody": simulator, studio (in routes of vidone-3.0)',
-      '  - the media upstream "studio" renders no images (in routes of imageb-2)',
+    const lines = said.trimEnd().split('\n');
+    expect(lines[0], said).to.equal('The configuration files are wrong:');
+    const sentences = lines.map((line) => line.replace(/^ {2}\S+:\d+:\d+: /, ''));
+    expect(sentences).to.include.members([
+      '"media.videos[0].route.provider" must be a media upstream, not "nobody": it may be simulator, studio',
+      '"media.images[1].route.provider" must be an upstream that renders images (simulator), not "studio"',
     ]);
-    expect(lines.join('\n')).to.match(
-      /"simulator" has no address for "format" chat-completions, only for messages \(in/,
+    expect(said).to.match(
+      /"text\.families\[0\]\.routes\[0\]\.format" must be one that the upstream "simulator" has an address for \(messages\)/,
     );
   });
 

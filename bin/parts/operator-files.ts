@@ -1,0 +1,95 @@
+/** The two files that the operator writes, the catalogue and the upstreams, checked together as every process does at start. */
+import type { Logger } from 'pino';
+import { checkCatalogue, DEFAULT_CATALOGUE } from '../../catalogue/load.ts';
+import { type Finding, readOperatorFile, sortFindings, writeFindings } from '../../catalogue/operator-file.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
+import { type FilesConfig, readVariable } from '../../config.ts';
+import { isObject } from '../../domain/json.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
+import { checkRoutes, type KnownUpstreams, knownUpstreams, writtenUpstreams } from '../../providers/check-routes.ts';
+import { checkUpstreams, type Upstreams } from '../../providers/upstreams.ts';
+import { upstreamsOf } from './providers.ts';
+
+/** Where the files are; null for one that is left out. */
+export interface FilePaths {
+  readonly catalogue: string | null;
+  readonly upstreams: string | null;
+}
+
+export interface CheckedFiles {
+  /** Null when it is wrong or left out. */
+  readonly catalogue: Catalogue | null;
+  readonly upstreams: Upstreams | null;
+  /** In the order of the files and their lines. */
+  readonly findings: readonly Finding[];
+}
+
+/**
+ * Everything that is wrong with the files, each by itself and with each other.
+ *
+ * @param standIn the upstreams where no file names others; null to leave routes unchecked then
+ */
+export function checkFiles(paths: FilePaths, standIn: KnownUpstreams | null): CheckedFiles {
+  const files = {
+    catalogue: paths.catalogue === null ? null : readOperatorFile(paths.catalogue, readVariable),
+    upstreams: paths.upstreams === null ? null : readOperatorFile(paths.upstreams, readVariable),
+  };
+  const catalogue = files.catalogue && checkCatalogue(files.catalogue);
+  const upstreams = files.upstreams && checkUpstreams(files.upstreams);
+  const known = files.upstreams ? writtenUpstreams(files.upstreams.document) : standIn;
+  const routes = files.catalogue && known ? checkRoutes(files.catalogue, known) : [];
+  return {
+    catalogue: catalogue?.value ?? null,
+    upstreams: upstreams?.value ?? null,
+    findings: sortFindings([...(catalogue?.findings ?? []), ...routes, ...(upstreams?.findings ?? [])]),
+  };
+}
+
+/**
+ * Which of some files is which: in a file of upstreams, `media` and `text` are lists.
+ *
+ * @param others for the one that is not among them
+ * @throws OperatorError when there are two of a kind
+ */
+export function sortPaths(paths: readonly string[], others: FilePaths): FilePaths {
+  const [upstreams, secondUpstreams] = paths.filter(isUpstreams);
+  const [catalogue, secondCatalogue] = paths.filter((path) => !isUpstreams(path));
+  if (secondUpstreams !== undefined)
+    throw new OperatorError(`${upstreams} and ${secondUpstreams} are both files of upstreams: name one.`);
+  if (secondCatalogue !== undefined)
+    throw new OperatorError(`${catalogue} and ${secondCatalogue} are both catalogues: name one.`);
+  return { catalogue: catalogue ?? others.catalogue, upstreams: upstreams ?? others.upstreams };
+}
+
+function isUpstreams(path: string): boolean {
+  const { written } = readOperatorFile(path, readVariable);
+  return isObject(written) && [written['media'], written['text']].some((part) => Array.isArray(part));
+}
+
+/** The files of a process, as its environment names them. */
+export function configuredPaths({ catalogueFile, providers }: FilesConfig): FilePaths {
+  return { catalogue: catalogueFile ?? DEFAULT_CATALOGUE, upstreams: providers.routesFile ?? null };
+}
+
+/**
+ * Reads the files of a process.
+ *
+ * @throws OperatorError with everything that is wrong in them
+ */
+export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): Catalogue {
+  const paths = configuredPaths(config);
+  const standIn = paths.upstreams === null ? knownUpstreams(upstreamsOf(config)) : null;
+  const { catalogue, findings } = checkFiles(paths, standIn);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (catalogue === null || errors.length > 0) {
+    const hint = config.providers.routesFile
+      ? ''
+      : ' (the upstreams are the simulator’s, as GENWAY_PROVIDERS is not set)';
+    throw new OperatorError([`The configuration files are wrong${hint}:`, ...writeFindings(errors)].join('\n  '));
+  }
+  for (const finding of findings) log.warn(writeFindings([finding])[0]);
+  const { media, text } = upstreamsOf(config);
+  if (media.length === 0) log.warn('there are no upstreams of media: tasks will fail');
+  if (text.length === 0) log.warn('there are no upstreams of text: text will be answered 503');
+  return catalogue;
+}

@@ -1,0 +1,74 @@
+/** Prices and costs that are written down, but cannot apply to anything that is sold. */
+import { isObject } from '../domain/json.ts';
+import { writePath } from '../domain/fill-in.ts';
+import { choose } from './schema-findings.ts';
+import type { Finding, OperatorFile } from './operator-file.ts';
+import type { WrittenModel, WrittenRoute } from './written-models.ts';
+
+/** The resolution that stands for every other. */
+const ANY_RESOLUTION = '*';
+
+export function findIdlePrices(file: OperatorFile, model: WrittenModel): readonly Finding[] {
+  if (model.kind === 'text') return [...idleTiers(file, model), ...pricesOfFree(file, model)];
+  return model.routes.flatMap((route) => idleCosts(file, model, route));
+}
+
+function idleTiers(file: OperatorFile, { path, entry }: WrittenModel): readonly Finding[] {
+  const { context_tokens: context, tiers } = entry;
+  if (typeof context !== 'number' || !Array.isArray(tiers)) return [];
+  return tiers.flatMap((tier: unknown, index) => {
+    if (!isObject(tier) || typeof tier['threshold_tokens'] !== 'number') return [];
+    const most = tier['applies'] === 'over' ? context - 1 : context;
+    if (tier['threshold_tokens'] <= most) return [];
+    const at = [...path, 'tiers', index, 'threshold_tokens'];
+    const message = `"${writePath(at)}" is never reached: the model takes ${context} tokens (context_tokens)`;
+    return [file.finding(at, message, { severity: 'warning' })];
+  });
+}
+
+function pricesOfFree(file: OperatorFile, { path, entry }: WrittenModel): readonly Finding[] {
+  if (entry['free'] !== true) return [];
+  return ['tiers', 'peaks']
+    .filter((name) => Array.isArray(entry[name]) && entry[name].length > 0)
+    .map((name) => {
+      const message = `"${writePath([...path, name])}" has no effect on a model that is free`;
+      return file.finding([...path, name], message, { severity: 'warning' });
+    });
+}
+
+function idleCosts(
+  file: OperatorFile,
+  model: WrittenModel,
+  { path, entry: { cost } }: WrittenRoute,
+): readonly Finding[] {
+  if (!isObject(cost)) return [];
+  const costPath = [...path, 'cost'];
+  if (model.kind === 'image' && cost['usd_per_second'] !== undefined) {
+    const at = [...costPath, 'usd_per_second'];
+    const message = `"${writePath(at)}" cannot be the cost of an image: it may be usd_per_render or usd_per_unit`;
+    return [file.finding(at, message, { at: 'name' })];
+  }
+  const sold = resolutionsOf(model);
+  return ['usd_per_second', 'usd_per_render'].flatMap((name) => {
+    const prices = cost[name];
+    if (!isObject(prices) || sold.length === 0) return [];
+    const at = [...costPath, name];
+    const unsold = Object.keys(prices).filter((one) => one !== ANY_RESOLUTION && !sold.includes(one));
+    const unpriced = prices[ANY_RESOLUTION] === undefined ? sold.filter((one) => prices[one] === undefined) : [];
+    return [
+      ...unsold.map((one) => {
+        const message = `"${writePath([...at, one])}" has no effect, since the model has no such price${choose(one, sold)}`;
+        return file.finding([...at, one], message, { severity: 'warning', at: 'name' });
+      }),
+      ...unpriced.map((one) =>
+        file.finding(at, `"${writePath(at)}" does not say what ${one} costs`, { severity: 'warning', at: 'name' }),
+      ),
+    ];
+  });
+}
+
+/** Those in which a model is sold; none where one price holds for all. */
+function resolutionsOf({ entry }: WrittenModel): readonly string[] {
+  const prices = entry['usd_per_second'] ?? entry['usd_per_video'] ?? entry['usd_per_image'];
+  return isObject(prices) ? Object.keys(prices) : [];
+}

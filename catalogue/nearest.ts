@@ -1,0 +1,40 @@
+/** What somebody may have meant who wrote a name that there is not. */
+
+/**
+ * The candidate that differs from a word by the fewest letters that were added, left out, replaced or swapped.
+ *
+ * @returns undefined when none is near: at most a third of the letters may differ
+ */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const most = Math.max(1, Math.floor(word.length / 3));
+  const [best] = candidates
+    .map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(({ distance }) => distance <= most)
+    .sort((one, other) => one.distance - other.distance);
+  return best?.candidate;
+}
+
+/** Optimal string alignment: Damerau and Levenshtein, each letter being edited once. */
+function editDistance(from: string, to: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column += 1) {
+      const isSame = from[row - 1] === to[column - 1];
+      const isSwapped = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      current[column] = Math.min(
+        at(last, column) + 1,
+        at(current, column - 1) + 1,
+        at(last, column - 1) + (isSame ? 0 : 1),
+        isSwapped ? at(beforeLast, column - 2) + 1 : Infinity,
+      );
+    }
+    [beforeLast, last] = [last, current];
+  }
+  return at(last, to.length);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
+}

@@ -1,0 +1,53 @@
+/** The models and routes of a catalogue file that may be wrong elsewhere, as they are written, with their places. */
+import type { FieldPath } from '../domain/fill-in.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { TaskKind } from '../domain/task.ts';
+
+/** A route, of the model itself or of its family. */
+export interface WrittenRoute {
+  readonly path: FieldPath;
+  readonly entry: JsonObject;
+}
+
+export interface WrittenModel {
+  readonly kind: TaskKind | 'text';
+  readonly path: FieldPath;
+  readonly entry: JsonObject;
+  readonly routes: readonly WrittenRoute[];
+}
+
+/** @param document a catalogue of no certain shape; what has another is left out */
+export function writtenModels(document: unknown): readonly WrittenModel[] {
+  const { media, text } = objectAt(document);
+  return [
+    ...mediaModels('video', ['media', 'videos'], objectAt(media)['videos']),
+    ...mediaModels('image', ['media', 'images'], objectAt(media)['images']),
+    ...itemsOf(objectAt(text)['families'], ['text', 'families']).flatMap(textModels),
+  ];
+}
+
+function mediaModels(kind: TaskKind, path: FieldPath, models: unknown): readonly WrittenModel[] {
+  return itemsOf(models, path).map((model) => ({ ...model, kind, routes: routesOf(model) }));
+}
+
+function textModels(family: WrittenRoute): readonly WrittenModel[] {
+  const familyRoutes = routesOf(family);
+  return itemsOf(family.entry['models'], [...family.path, 'models']).map((model) => {
+    const own = routesOf(model);
+    return { ...model, kind: 'text', routes: own.length > 0 ? own : familyRoutes };
+  });
+}
+
+function routesOf({ path, entry: { route, routes } }: WrittenRoute): readonly WrittenRoute[] {
+  const one = isObject(route) ? [{ path: [...path, 'route'], entry: route }] : [];
+  return [...one, ...itemsOf(routes, [...path, 'routes'])];
+}
+
+function itemsOf(list: unknown, path: FieldPath): readonly WrittenRoute[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((entry: unknown, index) => (isObject(entry) ? [{ path: [...path, index], entry }] : []));
+}
+
+function objectAt(value: unknown): JsonObject {
+  return isObject(value) ? value : {};
+}

@@ -1,0 +1,98 @@
+/** Whether the routes of a catalogue and the upstreams fit each other: what is sold must have somewhere to come from. */
+import { choose } from '../catalogue/schema-findings.ts';
+import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
+import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogue/written-models.ts';
+import { writePath } from '../domain/fill-in.ts';
+import { isObject, type JsonObject } from '../domain/json.ts';
+import type { TaskKind } from '../domain/task.ts';
+import { WIRE_FORMAT_NAMES } from '../domain/wire-format-name.ts';
+import type { MediaAdapter } from './media/adapter.ts';
+import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
+import type { Upstreams } from './upstreams.ts';
+
+/** What routes may lead to, by name; null for what is not known of an upstream that is itself wrong. */
+export interface KnownUpstreams {
+  readonly media: ReadonlyMap<string, Pick<MediaAdapter, 'kinds'> | null>;
+  /** The formats that each speaks. */
+  readonly text: ReadonlyMap<string, readonly string[] | null>;
+}
+
+export function knownUpstreams({ media, text }: Upstreams): KnownUpstreams {
+  return {
+    media: new Map(media.map(({ name, adapter }) => [name, adapter])),
+    text: new Map(text.map(({ name, baseUrls }) => [name, Object.keys(baseUrls)])),
+  };
+}
+
+/** @param document a file of upstreams of no certain shape */
+export function writtenUpstreams(document: unknown): KnownUpstreams {
+  const { media, text } = isObject(document) ? document : {};
+  return { media: new Map(named(media, adapterOf)), text: new Map(named(text, formatsOf)) };
+}
+
+function named<Known>(list: unknown, read: (entry: JsonObject) => Known): readonly (readonly [string, Known])[] {
+  const entries: readonly unknown[] = Array.isArray(list) ? list : [];
+  return entries.flatMap((entry) =>
+    isObject(entry) && typeof entry['name'] === 'string' ? [[entry['name'], read(entry)] as const] : [],
+  );
+}
+
+function adapterOf({ protocol }: JsonObject): MediaAdapter | null {
+  const known = MEDIA_PROTOCOL_NAMES.find((name) => name === protocol);
+  return known ? MEDIA_PROTOCOLS[known] : null;
+}
+
+function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly string[] | null {
+  if (isObject(each)) return Object.keys(each);
+  return one === undefined ? null : WIRE_FORMAT_NAMES;
+}
+
+/** A kind of which there are no upstreams at all is not checked: whoever has none has not set them up yet. */
+export function checkRoutes(file: OperatorFile, upstreams: KnownUpstreams): readonly Finding[] {
+  return writtenModels(file.document).flatMap((model) =>
+    model.routes.flatMap((route) => {
+      const { provider } = route.entry;
+      if (typeof provider !== 'string' || file.unsetPaths.has(writePath([...route.path, 'provider']))) return [];
+      return routeFindings(file, model, { ...route, provider }, upstreams);
+    }),
+  );
+}
+
+function routeFindings(
+  file: OperatorFile,
+  { kind }: WrittenModel,
+  route: WrittenRoute & { readonly provider: string },
+  upstreams: KnownUpstreams,
+): readonly Finding[] {
+  const { provider, path } = route;
+  const known = kind === 'text' ? upstreams.text : upstreams.media;
+  if (known.size === 0) return [];
+  const at = [...path, 'provider'];
+  if (!known.has(provider)) {
+    const names = choose(provider, [...known.keys()]);
+    const what = kind === 'text' ? 'a text' : 'a media';
+    return [file.finding(at, `"${writePath(at)}" must be ${what} upstream, not "${provider}"${names}`)];
+  }
+  if (kind === 'text') return formatFindings(file, route, upstreams.text.get(provider) ?? null);
+  const adapter = upstreams.media.get(provider);
+  if (!adapter || adapter.kinds[kind]) return [];
+  const able = upstreamsFor(kind, upstreams);
+  const others = able.length === 0 ? '' : ` (${able.join(', ')})`;
+  return [file.finding(at, `"${writePath(at)}" must be an upstream that renders ${kind}s${others}, not "${provider}"`)];
+}
+
+function formatFindings(
+  file: OperatorFile,
+  { path, entry: { format }, provider }: WrittenRoute & { readonly provider: string },
+  spoken: readonly string[] | null,
+): readonly Finding[] {
+  if (spoken === null || typeof format !== 'string' || spoken.includes(format)) return [];
+  if (!WIRE_FORMAT_NAMES.some((name) => name === format)) return [];
+  const at = [...path, 'format'];
+  const message = `"${writePath(at)}" must be one that the upstream "${provider}" has an address for (${spoken.join(', ')}), not ${format}`;
+  return [file.finding(at, message)];
+}
+
+function upstreamsFor(kind: TaskKind, { media }: KnownUpstreams): readonly string[] {
+  return [...media].flatMap(([name, adapter]) => (adapter?.kinds[kind] ? [name] : []));
+}

@@ -1,0 +1,147 @@
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { Command } from 'commander';
+import { addConfigCommands, EXIT_CODES } from '../../../bin/command/config.ts';
+import { type Finding, parseOperatorFile } from '../../../catalogue/operator-file.ts';
+import { type FilesConfig, loadFilesConfig } from '../../../config.ts';
+
+const MISTAKES = join(import.meta.dirname, '../../fixtures/mistakes');
+
+interface Answer {
+  readonly printed: string;
+  readonly exitCode: number;
+}
+
+/** @param environment what a process would find there */
+async function config(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  const printed: string[] = [];
+  let exitCode = -1;
+  const program = new Command('genway').option('--json').exitOverride();
+  addConfigCommands(program, (): FilesConfig => loadFilesConfig(environment), {
+    print: (text) => void printed.push(text),
+    isJson: () => program.opts<{ json?: boolean }>().json === true,
+    endWith: (code) => void (exitCode = code),
+  });
+  await program.parseAsync(words, { from: 'user' });
+  return { printed: printed.join('\n'), exitCode };
+}
+
+describe('genway config check', () => {
+  describe('of two files with everything wrong', () => {
+    const files = [join(MISTAKES, 'catalogue.yaml'), join(MISTAKES, 'upstreams.yaml')];
+    let findings: readonly Finding[];
+    before(async () => {
+      const { printed, exitCode } = await config(['--json', 'config', 'check', ...files]);
+      expect(exitCode).to.equal(EXIT_CODES.wrong);
+      findings = JSON.parse(printed).data;
+    });
+
+    for (const name of ['catalogue.yaml', 'upstreams.yaml']) {
+      it(`says of each wrong line of the ${name} what is wrong, and of no other`, async () => {
+        const text = await readFile(join(MISTAKES, name), 'utf8');
+        const said = findings.filter(({ file }) => file === join(MISTAKES, name));
+        const found = new Map(
+          said.map(({ line, severity, message }) => [line, severity === 'warning' ? `warning: ${message}` : message]),
+        );
+        const marked = text.split('\n').flatMap((line, index) => {
+          const [, words] = / # → (.*)$/.exec(line) ?? [];
+          return words === undefined ? [] : [{ line: index + 1, words }];
+        });
+        for (const { line, words } of marked) expect(found.get(line), `line ${line}`).to.contain(words);
+        expect([...found.keys()]).to.have.members(marked.map(({ line }) => line));
+      });
+    }
+
+    it('shows no value that may be a secret', () => {
+      expect(JSON.stringify(findings)).to.not.match(/secret-of|short-secret|hidden/);
+    });
+
+    it('prints a line for each, with its place, and counts them', async () => {
+      const { printed } = await config(['config', 'check', ...files]);
+      const lines = printed.split('\n');
+      expect(lines[0]).to.equal(`${files[0]}:2:10: "version" must be a string`);
+      expect(lines.at(-1)).to.match(/^\d\d mistakes and 3 warnings in .*catalogue.yaml and .*upstreams.yaml\.$/);
+      expect(lines).to.have.length(findings.length + 1);
+    });
+  });
+
+  it('finds nothing wrong in the catalogues that come with Genway', async () => {
+    expect(await config(['config', 'check'])).to.deep.include({ exitCode: EXIT_CODES.right });
+    const vendors = await config(['config', 'check'], { GENWAY_CATALOGUE: 'catalogue/vendors.yaml' });
+    expect(vendors).to.deep.equal({
+      printed: 'Nothing is wrong in catalogue/vendors.yaml.',
+      exitCode: EXIT_CODES.right,
+    });
+  });
+
+  it('says when a file stands alone, so that routes lead nowhere yet', async () => {
+    const { printed, exitCode } = await config(['config', 'check', 'catalogue/vendors.yaml']);
+    expect(printed).to.contain('Routes and upstreams were not compared: name both files.');
+    expect(exitCode).to.equal(EXIT_CODES.right);
+  });
+
+  it('compares a file that is named with the other one, which the environment names', async () => {
+    const environment = { GENWAY_PROVIDERS: join(MISTAKES, 'upstreams.yaml') };
+    const { printed } = await config(['config', 'check', 'catalogue/vendors.yaml'], environment);
+    expect(printed).to.contain('"media.videos[1].route.provider" must be a media upstream, not "kling": it may be fal');
+  });
+
+  describe('of a file that cannot be read', () => {
+    let folder: string;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'genway-config-'));
+    });
+    after(() => rm(folder, { recursive: true }));
+
+    it('names the file, and goes on with the other', async () => {
+      const { printed, exitCode } = await config([
+        'config',
+        'check',
+        join(MISTAKES, 'upstreams.yaml'),
+        '/nowhere.yaml',
+      ]);
+      expect(printed).to.contain('/nowhere.yaml: it cannot be read: ENOENT').and.contain('did you mean "fal"?');
+      expect(exitCode).to.equal(EXIT_CODES.wrong);
+    });
+
+    it('says where it is no YAML, at every place, without showing the line', async () => {
+      const path = join(folder, 'broken.yaml');
+      await writeFile(path, 'text:\n  - name: x\n     api_key: sk-secret\n  - name: "y\n');
+      const { printed } = await config(['config', 'check', path]);
+      expect(printed)
+        .to.match(/broken\.yaml:\d+:\d+: this is not valid YAML: /)
+        .and.not.contain('sk-secret');
+    });
+
+    it('refuses two files of one kind', async () => {
+      const refused = config(['config', 'check', 'catalogue/vendors.yaml', 'catalogue/catalogue.yaml']);
+      expect(await refused.catch(String)).to.contain('are both catalogues: name one');
+    });
+  });
+});
+
+describe('a place in a file', () => {
+  const YAML = `base: &base
+  size: { width: 1 }
+list:
+  - <<: *base
+    name: x
+  - *base
+`;
+  const file = parseOperatorFile(YAML, 'test.yaml', () => undefined);
+  for (const [what, path, at, place] of [
+    ['a value', ['base', 'size', 'width'], 'value', '2:18'],
+    ['the name of a field', ['base', 'size', 'width'], 'name', '2:11'],
+    ['a value of a map that is merged in', ['list', 0, 'size', 'width'], 'value', '2:18'],
+    ['a value of an alias', ['list', 1, 'size', 'width'], 'value', '2:18'],
+    ['an item of a list', ['list', 1], 'value', '6:5'],
+    ['a field that there is not, by what should hold it', ['list', 0, 'colour'], 'value', '4:5'],
+  ] as const) {
+    it(`is found for ${what}`, () => {
+      const { line, column } = file.finding(path, 'x', { at });
+      expect(`${line}:${column}`).to.equal(place);
+    });
+  }
+});
