@@ -27,7 +27,8 @@ export interface Announcement {
 export interface CallbackFormat {
   /**
    * What proves that the upstream speaks: `secret` is a signature with `callback_secret`, `keys` one with keys that the vendor
-   * publishes, and `address` a MAC in the address itself, under `callback_secret`.
+   * publishes, and `address` a MAC in the address itself, under `callback_secret`. The address has the MAC with `keys`, too,
+   * where there is a secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
   /** Where the vendor publishes its keys; for the proof `keys`. */

@@ -158,7 +158,7 @@ export function createMediaUpstream(
       if (!callbacks || (secret === '' && callbacks.proof !== 'keys')) {
         throw new InvalidCallbackError('nothing is expected from this upstream');
       }
-      if (callbacks.proof === 'address') assertAddress(query.get('mac'), secret, taskId);
+      if (hasAddressMac(settings)) assertAddress(query.get('mac'), secret, taskId);
       return callbacks.read(callback, { secret, keys, query, nowMs: nowMs() });
     },
 
@@ -206,16 +206,21 @@ function baseOf(url: string, versionPath?: string): URL {
   return base;
 }
 
-function callbackUrlOf(
-  { adapter, name, callbackSecret }: MediaUpstreamSettings,
-  callbackBase: string | null,
-  taskId: string,
-): string | null {
+function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | null, taskId: string): string | null {
+  const { adapter, name, callbackSecret } = settings;
   if (callbackBase === null || !adapter.callbacks) return null;
   const { proof } = adapter.callbacks;
   if (callbackSecret === null && proof !== 'keys') return null;
   const url = `${callbackBase}/${encodeURIComponent(name)}/${taskId}`;
-  return proof === 'address' && callbackSecret !== null ? `${url}?mac=${addressMac(callbackSecret, taskId)}` : url;
+  return hasAddressMac(settings) ? `${url}?mac=${addressMac(callbackSecret ?? '', taskId)}` : url;
+}
+
+/**
+ * Where no secret of the operator's signs the announcement itself. A published key proves that the vendor speaks, but not for
+ * which of its customers.
+ */
+function hasAddressMac({ adapter, callbackSecret }: MediaUpstreamSettings): boolean {
+  return callbackSecret !== null && adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
 }
 
 /** The vendor's published keys, kept for a while. */

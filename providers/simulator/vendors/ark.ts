@@ -54,7 +54,13 @@ export const ark: Vendor = {
       handle(request, response) {
         const body = bodyOf(request, TASK_FIELDS);
         const prompt = promptOf(body);
-        const render = play.take({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
+        const render = play.take({
+          prompt,
+          model: textIn(body, 'model'),
+          rendering: videoOf(body),
+          sent: body,
+          ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') }),
+        });
         play.acknowledge(render, response, { status: 200, body: { id: nameOf(render) } });
       },
     },
@@ -106,6 +112,11 @@ export const ark: Vendor = {
       },
     },
   ],
+
+  announcement: (render, state) => ({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ id: nameOf(render), model: render.order.model, status: STATES[state] }),
+  }),
 };
 
 function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObject {

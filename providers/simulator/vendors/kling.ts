@@ -44,6 +44,15 @@ export const kling: Vendor = {
     return { status, body: { code, message, request_id: 'simulated' } };
   },
   routes: (play) => ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)),
+
+  announcement: ({ id, order }, state) => ({
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({
+      task_id: id,
+      task_status: STATES[state],
+      task_info: { external_task_id: order.clientId ?? null },
+    }),
+  }),
 };
 
 function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
@@ -64,6 +73,7 @@ function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
           rendering: renderingOf(body, endpoint),
           sent: { path: endpoint.path, ...body },
           ...(clientId !== undefined && { clientId }),
+          ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') ?? '' }),
         });
         play.acknowledge(render, response, { status: 200, body: envelope(present(play, render, request)) });
       },

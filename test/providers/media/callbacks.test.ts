@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { MediaAdapter } from '../../../providers/media/adapter.ts';
 import { httpJobs } from '../../../providers/media/adapters/http-jobs.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
+import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import { testUpstream } from '../../support/media.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { rejectionOf } from '../../support/rejection.ts';
@@ -33,6 +34,23 @@ describe('callbacks of upstreams', () => {
     }
     await upstream.close();
   });
+
+  for (const [protocol, adapter] of Object.entries(MEDIA_PROTOCOLS)) {
+    it(`of ${protocol} are refused without a signature, unless they come to the address that was given out`, async () => {
+      const settings = { adapter, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET };
+      const upstream = testUpstream(settings, { callbackBase });
+      const given = upstream.callbackUrl('task_1');
+      const callback = { headers: {}, rawBody: Buffer.from('{"id":"job_1"}') };
+      const read = (query: URLSearchParams) =>
+        upstream.readCallback(callback, 'task_1', query).catch((error: unknown) => error);
+      expect(await read(new URLSearchParams())).to.be.instanceOf(InvalidCallbackError);
+      expect(await read(new URLSearchParams({ mac: 'guessed' }))).to.be.instanceOf(InvalidCallbackError);
+      const answer = await read(new URL(given ?? callbackBase).searchParams);
+      if (adapter.callbacks?.proof === 'address') expect(answer).to.have.property('jobId');
+      else expect(answer).to.be.instanceOf(InvalidCallbackError);
+      await upstream.close();
+    });
+  }
 
   it('are neither asked for nor taken without the secret that they need', async () => {
     for (const adapter of [address, httpJobs]) {
@@ -66,6 +84,11 @@ describe('callbacks of upstreams', () => {
       { callbackBase },
     );
     expect(upstream.callbackUrl('task_1')).to.equal(`${callbackBase}/studio/task_1`);
+    const guarded = testUpstream({ adapter, baseUrl: server.url, callbackSecret: SECRET }, { callbackBase });
+    expect(guarded.callbackUrl('task_1')).to.contain('/studio/task_1?mac=');
+    const unproven = await rejectionOf(guarded.readCallback(CALLBACK, 'task_1', new URLSearchParams()));
+    expect(unproven).to.be.instanceOf(InvalidCallbackError);
+    await guarded.close();
     for (let time = 0; time < 2; time += 1) {
       expect(await upstream.readCallback(CALLBACK, 'task_1', new URLSearchParams())).to.deep.equal({ jobId: 'one' });
     }
