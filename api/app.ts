@@ -191,6 +191,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     paymentWebhookSecret: settings.paymentWebhookSecret,
     temporal: settings.temporal,
     workflows,
+    starter,
     metrics,
     gates,
     text,

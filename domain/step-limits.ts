@@ -13,6 +13,8 @@ export const STORE_SILENCE_MS = 60_000;
 export const RENDER_LIMIT_MS = 10 * 60_000;
 /** How long providers may take no job before the task is given up as unavailable. */
 export const DISPATCH_LIMIT_MS = 2 * 60_000;
+/** By then a submission that is written down has arrived at its upstream, or never will. */
+export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
 /** How long it is tried to learn what became of a submission, as a multiple of the patience with providers. */
 export const RECOVERY_PATIENCES = 5;
 /** Everything about handing a job over, whatever was to be found out meanwhile. */

@@ -1,13 +1,14 @@
 /**
  * Ends tasks that nothing else will end, because their workflow was terminated or was lost by Temporal. Each is
  * refunded once its deadline has passed, like any task that did not finish in time, unless a history says how it ended
- * before the database was restored to an earlier moment. A workflow that is still running is left alone, however late
- * it is.
+ * before the database was restored to an earlier moment. One that an upstream may render has its workflow started again,
+ * which refunds it and cancels the job. A workflow that is still running is left alone, however late it is.
  */
 import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
 import { claimOverdueTasks } from '../db/queries/overdue-tasks.ts';
+import { restartIfRendering } from '../db/queries/recovery.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { endAsRecorded } from './end-as-recorded.ts';
 import type { WorkflowAccess } from './workflow-access.ts';
@@ -52,6 +53,13 @@ export function createTaskRepair({
       return;
     }
     const recorded = workflow && (await workflows.readEnding(taskId));
+    // Temporal does not start a second workflow after one that completed.
+    const canRestart = !recorded && workflow?.status !== 'COMPLETED';
+    if (canRestart && (await restartIfRendering(database, taskId))) {
+      const state = { task_id: taskId, workflow: workflow?.status ?? 'missing' };
+      log.warn(state, 'starts the workflow of an abandoned task again, to refund it and to cancel its job');
+      return;
+    }
     const { applied, task } = recorded
       ? await endAsRecorded({ database, workflows }, taskId, recorded)
       : await finishTask(database, taskId, NEVER_ENDED, null);

@@ -70,6 +70,12 @@ const money = proxyActivities<MediaTaskActivities>({
 /** The task queue of the steps that call the provider, if it is not the workflow's own. */
 type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
 
+/** The one that is being tried, and the job that was got there. */
+interface Route {
+  current: RouteSteps;
+  jobId?: string;
+}
+
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
@@ -77,21 +83,23 @@ type Ending =
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
   setCurrentDetails('Confirming that the price is reserved.');
   // A cancellation at this point must lead to the refund, too.
-  const { reservationId, alreadyFinal, ...first } = await CancellationScope.nonCancellable(() => reserve(taskId));
+  const { reservationId, alreadyFinal, leavesJob, ...first } = await CancellationScope.nonCancellable(() =>
+    reserve(taskId),
+  );
   if (alreadyFinal) {
+    if (leavesJob) await abandonJob(taskId, { current: stepsOf(first) });
     setCurrentDetails('Ended: the task was already final when this workflow began.');
     return { status: 'final before it began', reservationId, resolutionId: null, failure: null };
   }
 
-  const route = { current: stepsOf(first) };
+  const route: Route = { current: stepsOf(first) };
   const ending = await produce(taskId, route, Date.parse(deadlineAt)).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending);
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
-    if (ending.status === 'failed' && ending.abandonsJob)
-      await abandonJob(taskId, queueOf(route.current)).catch(() => undefined);
+    if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, route);
     setCurrentDetails(`Ended: the task is ${resolution.taskStatus}. Ledger row: ${resolution.transferId}.`);
     return {
       status: resolution.taskStatus,
@@ -102,12 +110,13 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   });
 }
 
-/** Tries routes until one has led to stored files; `route.current` is the one being tried. */
-async function produce(taskId: string, route: { current: RouteSteps }, deadlineMs: number): Promise<Ending> {
+/** Tries routes until one has led to stored files. */
+async function produce(taskId: string, route: Route, deadlineMs: number): Promise<Ending> {
   for (;;) {
     const queue = queueOf(route.current);
     const handedOver = await handOver(taskId, route.current, deadlineMs);
     if (typeof handedOver === 'string') {
+      route.jobId = handedOver;
       await awaitResult(taskId, handedOver, queue, deadlineMs);
       return { status: 'succeeded', output: await storeResult(taskId, handedOver, queue) };
     }
@@ -206,16 +215,17 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
   }
 }
 
-async function abandonJob(taskId: string, queue: ProviderQueue): Promise<void> {
+/** Does what it can within its time, without an error. */
+async function abandonJob(taskId: string, { current, jobId }: Route): Promise<void> {
   const { cancelJob } = proxyActivities<MediaTaskActivities>({
-    ...queue,
+    ...queueOf(current),
     startToCloseTimeout: '15 seconds',
     // A provider that cannot be reached may still be rendering.
     scheduleToCloseTimeout: '9 minutes',
     retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
     summary: 'Cancel the job at the provider',
   });
-  await cancelJob(taskId);
+  await cancelJob(taskId, jobId).catch(() => undefined);
 }
 
 async function resolve(taskId: string, ending: Ending): Promise<Resolution> {

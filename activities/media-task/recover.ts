@@ -12,7 +12,7 @@ import {
   type Settlement,
   settleSubmission,
 } from '../../db/queries/submissions.ts';
-import { DISPATCH_LIMIT_MS, RECOVERY_PATIENCES } from '../../domain/step-limits.ts';
+import { DISPATCH_LIMIT_MS, RECOVERY_PATIENCES, SUBMISSION_SURELY_SENT_MS } from '../../domain/step-limits.ts';
 import type { SubmissionOutcome } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import type { KindTraits, Recovery, SentSubmission } from '../../providers/media/adapter.ts';
@@ -167,9 +167,9 @@ async function lookUpJob(
  * Finds the job of a submission whose task nobody waits for any more, so that it can be cancelled; otherwise counts it as a
  * possible loss.
  *
- * @throws ProviderUnreachableError to be tried again
+ * @throws Error to be tried again, while the upstream does not say, or may not have got the submission yet
  */
-export function createClosing({ database, metrics }: MediaTaskDependencies) {
+export function createClosing({ database, clock, metrics }: MediaTaskDependencies) {
   return async (task: Task, submission: KeptSubmission, upstream: MediaUpstream): Promise<string | null> => {
     const lookUp = LOOK_UPS[upstream.traitsOf(task.kind)?.recovery ?? 'none'];
     const sent = sentSubmission(task, submission, upstream);
@@ -177,6 +177,9 @@ export function createClosing({ database, metrics }: MediaTaskDependencies) {
       ? await lookUpJob({ database }, { lookUp, submission, upstream, sent })
       : { state: 'cannot tell' as const };
     if (found.state === 'unreachable') throw new Error('the upstream does not tell whether it has the job');
+    if (found.state === 'none' && ageOf(submission, clock) < SUBMISSION_SURELY_SENT_MS) {
+      throw new Error('the submission may still be on its way');
+    }
     const settlement = closingOf(found, task, lookUp);
     const isNew = await settleSubmission(database, submission, settlement);
     if (isNew) metrics.submissionSettled(submission.provider, settlement);

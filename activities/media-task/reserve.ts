@@ -1,12 +1,14 @@
-import { markTakenUp } from '../../db/queries/tasks.ts';
+import { markTakenUp, mayStillRender } from '../../db/queries/tasks.ts';
 import { isFinal } from '../../domain/task.ts';
 import { type MediaTaskDependencies, required } from './dependencies.ts';
 import { nextTurn, stepsOf } from './routes.ts';
 
 export interface ConfirmedReservation {
   readonly reservationId: string;
-  /** The task was final before its workflow began: there is nothing to do. */
+  /** The task was final before its workflow began. */
   readonly alreadyFinal: boolean;
+  /** It failed, and its upstream may not know: there was no workflow to cancel the job. */
+  readonly leavesJob?: true;
   /** Where the steps that call the upstream are to run, when not where the workflow runs. */
   readonly providerQueue?: string;
   /** The first route answers a submission with the files. */
@@ -20,7 +22,11 @@ export function createReserve(dependencies: MediaTaskDependencies) {
   return async (taskId: string): Promise<ConfirmedReservation> => {
     const task = required(taskId, await markTakenUp(database, taskId));
     const confirmed = { reservationId: task.reservationId, alreadyFinal: isFinal(task.status) };
-    const turn = confirmed.alreadyFinal ? null : nextTurn(dependencies, task, []);
+    if (confirmed.alreadyFinal) {
+      const leavesJob = task.status === 'failed' && (await mayStillRender(database, taskId));
+      return { ...confirmed, ...(leavesJob && { leavesJob }) };
+    }
+    const turn = nextTurn(dependencies, task, []);
     if (!turn) return confirmed;
     const { taskQueue, answers } = stepsOf(dependencies, turn);
     return {

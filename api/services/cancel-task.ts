@@ -2,26 +2,37 @@
 import type { Database } from '../../db/database.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
-import { badRequest } from '../../domain/errors.ts';
+import { mayStillRender } from '../../db/queries/tasks.ts';
+import { badRequest, ServiceError } from '../../domain/errors.ts';
 import { CANCELLED_BY_OPERATOR, isFinal, type Task } from '../../domain/task.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
+import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 
+interface Cancelling {
+  readonly database: Database;
+  readonly workflows: WorkflowAccess;
+  readonly starter: Pick<TaskStarter, 'start'>;
+  readonly metrics: Metrics;
+}
+
 /**
- * Asks the task's workflow to clean up behind itself, or ends the task here where no workflow runs. Asking again repeats
+ * Asks the task's workflow to clean up behind itself. Where none runs, ends the task here, and has one cancel its job. Asking again repeats
  * what did not succeed, and changes nothing else. A result that is being charged at this moment stays charged.
  *
  * @throws ServiceError `bad_request` for a task that is final for another reason; `processing_unavailable` when Temporal does
  *   not answer: ask again
  */
 export async function cancelTask(
-  { database, workflows, metrics }: { database: Database; workflows: WorkflowAccess; metrics: Metrics },
+  cancelling: Cancelling,
   task: Task,
   { author, reason }: { author: string; reason: string },
 ): Promise<OperatorAction> {
+  const { database, workflows, metrics } = cancelling;
   if (isFinal(task.status)) {
     const earlier = await findCancellation(database, task.id);
     if (!earlier) throw badRequest(`The task has ${task.status} and is final. It cannot be cancelled any more.`);
+    await abandonJob(cancelling, task);
     return earlier;
   }
   const action = await recordOperatorAction(database, { taskId: task.id, kind: 'cancel', author, reason });
@@ -29,6 +40,16 @@ export async function cancelTask(
     const ending = { status: 'failed', failure: CANCELLED_BY_OPERATOR } as const;
     const { applied, task: ended } = await finishTask(database, task.id, ending, eventOf(ending));
     if (applied) metrics.taskEnded(ended);
+    await abandonJob(cancelling, task);
   }
   return action;
+}
+
+/** A workflow of a task that has failed cancels the job, and does nothing else. After one that has ended none is started. */
+async function abandonJob({ database, starter }: Cancelling, task: Task): Promise<void> {
+  if (!(await mayStillRender(database, task.id)) || (await starter.start(task))) return;
+  throw new ServiceError(
+    'processing_unavailable',
+    'The task was refunded, but its job could not be cancelled: Temporal does not answer. Try again.',
+  );
 }

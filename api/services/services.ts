@@ -19,6 +19,7 @@ import type { TextService } from '../text/text-service.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 import type { Uploads } from './uploads.ts';
+import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { Moderate } from './moderate.ts';
@@ -44,6 +45,7 @@ export interface ApiServices {
   readonly temporal: HistoryLinks;
 
   readonly workflows: WorkflowAccess;
+  readonly starter: TaskStarter;
   readonly metrics: Metrics;
 
   readonly gates: Gates;

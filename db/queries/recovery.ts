@@ -1,6 +1,6 @@
 /** What `genway recover` asks of the database and does to it: what is not over, page by page, and what must begin again. */
 import type { Database } from '../database.ts';
-import { createdAtOf } from './tasks.ts';
+import { createdAtOf, MAY_STILL_RENDER_SQL } from './tasks.ts';
 
 /** A page begins after the last id of the page before. */
 export interface Page {
@@ -15,6 +15,8 @@ export interface UnfinishedTask {
   readonly isStarted: boolean;
   /** Its deadline has passed, by the clock of the database. */
   readonly isOutOfTime: boolean;
+  /** An upstream has its job, or may have. */
+  readonly mayStillRender: boolean;
 }
 
 /** Oldest first. */
@@ -27,18 +29,34 @@ export async function listUnfinishedTasks(
     .where('id', '>', after)
     .orderBy('id')
     .limit(limit)
-    .select<{ id: string; is_started: boolean; is_out_of_time: boolean }[]>(
+    .select<{ id: string; is_started: boolean; is_out_of_time: boolean; may_still_render: boolean }[]>(
       'id',
-      database.raw('workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time'),
+      database.raw(/* sql */ `workflow_started_at IS NOT NULL AS is_started, deadline_at <= now() AS is_out_of_time,
+        ${MAY_STILL_RENDER_SQL} AS may_still_render`),
     );
-  return rows.map((row) => ({ id: row.id, isStarted: row.is_started, isOutOfTime: row.is_out_of_time }));
+  return rows.map((row) => ({
+    id: row.id,
+    isStarted: row.is_started,
+    isOutOfTime: row.is_out_of_time,
+    mayStillRender: row.may_still_render,
+  }));
 }
 
 /** Has the relay start the workflow of a task anew. @returns false when the task has ended in the meantime */
 export async function restartTask(database: Database, taskId: string): Promise<boolean> {
+  return restart(database, taskId);
+}
+
+/** As {@link restartTask}, of a task that an upstream may render. @returns false also when none does */
+export async function restartIfRendering(database: Database, taskId: string): Promise<boolean> {
+  return restart(database, taskId, MAY_STILL_RENDER_SQL);
+}
+
+async function restart(database: Database, taskId: string, condition = 'true'): Promise<boolean> {
   const restarted = await database('tasks')
     .where({ id: taskId, created_at: createdAtOf(taskId) })
     .whereIn('status', ['queued', 'processing'])
+    .whereRaw(condition)
     .update({ workflow_started_at: null, taken_up_at: null, next_start_at: database.fn.now() });
   return restarted === 1;
 }

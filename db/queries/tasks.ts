@@ -206,6 +206,20 @@ export async function findTakenUp(
   return new Map(rows.map((row) => [row.id, row.taken_up_at?.getTime() ?? null]));
 }
 
+/**
+ * In SQL, of a row of `tasks`: an upstream has its job, or may have. Such a task is ended by its workflow alone, however late it
+ * is, because only a workflow cancels the job.
+ */
+export const MAY_STILL_RENDER_SQL = /* sql */ `EXISTS (
+  SELECT FROM submissions WHERE submissions.task_id = tasks.id AND submissions.task_created_at = tasks.created_at
+    AND (submissions.outcome IS NULL OR submissions.job_id IS NOT NULL))`;
+
+/** Whether an upstream has a job of the task, or may have: also one that has ended since. */
+export async function mayStillRender(database: Database, taskId: string): Promise<boolean> {
+  const row = await taskById(database, taskId)?.whereRaw(MAY_STILL_RENDER_SQL).first('id');
+  return row !== undefined;
+}
+
 /** A task whose workflow nobody is known to have started. */
 export interface TaskToStart {
   readonly id: string;
@@ -235,7 +249,7 @@ export async function claimTasksToStart(
       SELECT id, created_at, next_start_at, coalesce(served.times, 0)
         + row_number() OVER (PARTITION BY account_id ORDER BY next_start_at) AS turn
       FROM tasks LEFT JOIN served USING (account_id) WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
-        AND deadline_at > now()),
+        AND (deadline_at > now() OR ${MAY_STILL_RENDER_SQL})),
     -- More than are taken, for callers that ask at the same moment.
     first AS (SELECT id, created_at, next_start_at, turn FROM unstarted ORDER BY turn, next_start_at LIMIT :limit * 8),
     -- Materialised: as a plain subquery it could run, and lock, more than once.
@@ -258,13 +272,14 @@ export async function claimTasksToStart(
   }));
 }
 
-/** Tasks past their deadline whose workflow nobody has started. */
+/** Tasks past their deadline whose workflow nobody has started, and that no upstream renders. */
 export async function findTasksOutOfTime(database: Database, limit: number): Promise<readonly string[]> {
   const rows = await database<TaskRow>('tasks')
     .whereNull('workflow_started_at')
     .whereIn('status', ['queued', 'processing'])
     .where('next_start_at', '<=', database.fn.now())
     .where('deadline_at', '<=', database.fn.now())
+    .whereRaw(`NOT ${MAY_STILL_RENDER_SQL}`)
     .limit(limit)
     .select('id');
   return rows.map(({ id }) => id);

@@ -67,14 +67,17 @@ export async function* recoverTasks(
   }
 }
 
-async function judge({ workflows }: TaskRecovery, { id, isStarted, isOutOfTime }: UnfinishedTask): Promise<Verdict> {
+async function judge({ workflows }: TaskRecovery, task: UnfinishedTask): Promise<Verdict> {
+  const { id, isStarted, isOutOfTime, mayStillRender } = task;
   const workflow = await workflows.describe(id);
   if (workflow && workflow.closedAt === null) return { fate: 'running' };
   const recorded = workflow && (await workflows.readEnding(id));
   if (recorded) return { fate: recorded.ending.status === 'succeeded' ? 'charged' : 'failed', recorded };
-  if (isOutOfTime) return { fate: 'out_of_time' };
   // Temporal does not start a second workflow after one that completed.
-  if (workflow?.status === 'COMPLETED') return { fate: 'over' };
+  const isCompleted = workflow?.status === 'COMPLETED';
+  // Otherwise its workflow refunds it, and cancels the job.
+  if (isOutOfTime && (isCompleted || !mayStillRender)) return { fate: 'out_of_time' };
+  if (isCompleted) return { fate: 'over' };
   return { fate: isStarted ? 'restarted' : 'waiting' };
 }
 

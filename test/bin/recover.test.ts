@@ -202,23 +202,47 @@ describe('recovery', function () {
     );
   }
 
-  it('of an empty Temporal starts again what has time left, and gives back the rest', async () => {
+  it('of an empty Temporal starts again what is or may be rendered, and gives back the rest', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
-    const late = await createTask(stack, told.apiKey, 'Has none left [sim:stuck]');
-    await Promise.all([stuck, late].map(({ id }) => processing(id)));
+    const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
+    await Promise.all([stuck, rendering].map(({ id }) => processing(id)));
+    await stack.worker.kill();
+    const late = await createTask(stack, told.apiKey, 'Was not begun, and has none left');
+    await started(late.id);
     await killAll();
+    await stack.temporal.workflow.getHandle(rendering.id).terminate();
     await stack.database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
-      await transaction('tasks').where({ id: late.id }).update({ deadline_at: new Date() });
+      const ids = [late.id, rendering.id];
+      await transaction('tasks').whereIn('id', ids).update({ deadline_at: new Date() });
     });
     const empty = new Client({ connection: stack.temporal.connection, namespace: claimTestNamespace() });
     const lines = await recovered({ filesSince: null }, empty);
     expect(saidOf(lines, stuck.id)).to.deep.equal(['to be started again: no workflow works on it']);
+    expect(saidOf(lines, rendering.id)).to.deep.equal(['to be started again: no workflow works on it']);
     expect(saidOf(lines, late.id)).to.deep.equal(['refunded: no workflow works on it, and its deadline has passed']);
     expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
     expect(lines).to.include('workflows unknown to the database: 0');
+    await startAll();
+    const timedOut = await taskWhenFinal(stack, told.apiKey, rendering.id);
+    expect(timedOut.error_code).to.equal('processing_timeout');
+    await stack.temporal.workflow.getHandle(rendering.id).result();
+    const jobs = await simulatorJobs(stack, rendering.id);
+    expect(jobs).to.have.length(1);
+    expect(jobs[0]).to.include({ status: 'cancelled' });
   });
+
+  /** Waits until a workflow of the task was started. */
+  async function started(id: string): Promise<void> {
+    await waitUntil(
+      async () => {
+        const [startedAt] = await stack.database('tasks').where({ id }).pluck('workflow_started_at');
+        expect(startedAt).to.be.instanceOf(Date);
+      },
+      { timeoutMs: 30_000 },
+    );
+  }
 
   it('is a command that says in a sentence what it lacks', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>

@@ -3,12 +3,20 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { createTaskRepair, type TaskRepair } from '../../temporal/task-repair.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
-import { markWorkflowsStarted } from '../../db/queries/tasks.ts';
+import { claimTasksToStart, markWorkflowsStarted } from '../../db/queries/tasks.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Task } from '../../domain/task.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { createFundedKey, createTaskRow, reloadAccount, reloadTask, type TestKey } from '../support/factories.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  openTaskSubmission,
+  reloadAccount,
+  reloadTask,
+  submitTask,
+  type TestKey,
+} from '../support/factories.ts';
 import { claimTestNamespace, testTemporalAddress } from '../support/services.ts';
 
 const HOUR_MS = 3_600_000;
@@ -69,6 +77,16 @@ describe('the repair of abandoned tasks', function () {
     const account = await reloadAccount(testDatabase.database, { id: key.accountId });
     expect([account.fundedReserved, account.signupReserved]).to.deep.equal([0n, 0n]);
     expect(await testDatabase.database('events')).to.deep.equal([]);
+  });
+
+  it('leaves the refund of a task that an upstream may render to a workflow, which cancels the job', async () => {
+    const [rendering, unclear] = await Promise.all([overdueTask(), overdueTask()]);
+    await submitTask(testDatabase.database, rendering, 'job_1');
+    await openTaskSubmission(testDatabase.database, unclear);
+    await repair().repairSome();
+    expect([await stand(rendering), await stand(unclear)]).to.deep.equal(['processing', 'queued']);
+    const started = await claimTasksToStart(testDatabase.database, { limit: 10, retryAfterSeconds: 60 });
+    expect(started.map(({ id }) => id).toSorted()).to.deep.equal([rendering.id, unclear.id].toSorted());
   });
 
   it('leaves a task alone whose workflow runs, and looks again later', async () => {

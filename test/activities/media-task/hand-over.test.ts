@@ -35,6 +35,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.ts
 import {
   createFundedKey,
   createTaskRow,
+  finishAsFailed,
   openTaskSubmission,
   reloadTask,
   type TestKey,
@@ -73,6 +74,10 @@ describe('handing a task over', function () {
   let stopWorkers: () => Promise<void>;
   let failingPuts = 0;
   const rendered: Rendered[] = [];
+  /** The jobs that were cancelled. */
+  const cancelled: string[] = [];
+  /** The upstreams whose jobs were listed. */
+  const listed = new Set<string>();
   /** What each upstream does next, in order. */
   const deeds = new Map<string, Deed[]>();
 
@@ -102,7 +107,14 @@ describe('handing a task over', function () {
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);
       if (action === 'file') return void response.end(PNG);
-      if (action === 'list') return answer(200, { jobs: mine });
+      if (action === 'list') {
+        listed.add(upstream);
+        return answer(200, { jobs: mine });
+      }
+      if (action === 'cancel') {
+        cancelled.push(String(id));
+        return answer(200, {});
+      }
       if (action === 'jobs') return answer(200, { url: `/${upstream}/file/${id}` });
       let body = '';
       request.on('data', (chunk: Buffer) => (body += chunk.toString()));
@@ -203,6 +215,33 @@ describe('handing a task over', function () {
     const submissions = await listSubmissions(database, id);
     return submissions.map((one: KeptSubmission) => `${one.provider}: ${one.outcome} by ${one.learntFrom}`);
   }
+
+  describe('whose task failed while no workflow ran', () => {
+    it('has its job cancelled by a workflow that does nothing else', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+      await finishAsFailed(database, task);
+      expect((await run(task)).failure).to.include({ code: 'processing_failed' });
+      expect(cancelled).to.include(task.id);
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
+    it('is looked for until it has surely arrived, and its job is cancelled then', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      await openTaskSubmission(database, task, { provider: name });
+      await finishAsFailed(database, task);
+      const over = run(task);
+      await waitUntil(async () => expect([...listed]).to.include(name), { timeoutMs: 10_000 });
+      const job = { id: randomUUID(), upstream: name, taskId: task.id, sent: {} };
+      rendered.push(job);
+      await over;
+      expect(cancelled).to.include(job.id);
+      expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by a look-up of its key`]);
+    });
+  });
 
   describe('whose answer was lost', () => {
     for (const [recovery, words] of [
@@ -391,6 +430,9 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
           ? fingerprintOf(job['sent']) === fingerprint
           : image.recovery === 'exclusion' || job['taskId'] === request.taskId;
       return jobs.filter(isIt).map(({ id }) => String(id));
+    },
+    async cancel(jobId, http, signal) {
+      await http.ask({ method: 'POST', path: `cancel/${jobId}` }, signal);
     },
     async status(jobId, http, signal) {
       const { url } = objectOf(documentOf(await http.ask({ path: `jobs/${jobId}` }, signal)));

@@ -11,6 +11,7 @@ import {
   markWorkflowsStarted,
   type NewTask,
 } from '../../../db/queries/tasks.ts';
+import { settleSubmission } from '../../../db/queries/submissions.ts';
 import { newId } from '../../../domain/ids.ts';
 import type { Task } from '../../../domain/task.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
@@ -19,6 +20,8 @@ import {
   createTaskRow,
   finishAsFailed,
   finishAsSucceeded,
+  openTaskSubmission,
+  submitTask,
   type TestKey,
 } from '../../support/factories.ts';
 
@@ -188,6 +191,19 @@ describe('db/queries/tasks', () => {
       const tasks = await createSeries(12);
       const claims = await Promise.all(Array.from({ length: 8 }, () => claim(2)));
       expect(ids(claims.flat()).toSorted()).to.deep.equal(ids(tasks).toSorted());
+    });
+
+    it('takes what is past its deadline where an upstream may render it, and ends the rest', async () => {
+      const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
+      const rendering = await createTaskRow(database, key, past);
+      const unclear = await createTaskRow(database, key, past);
+      const refused = await createTaskRow(database, key, past);
+      await submitTask(database, rendering, 'job_1');
+      await openTaskSubmission(database, unclear);
+      const submission = await openTaskSubmission(database, refused);
+      await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer' });
+      expect(ids(await claim()).toSorted()).to.deep.equal(ids([rendering, unclear]).toSorted());
+      expect(await findTasksOutOfTime(database, 10)).to.deep.equal([refused.id]);
     });
 
     it('finds what can begin no more before its deadline, and none that has begun', async () => {

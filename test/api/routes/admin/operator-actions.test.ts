@@ -241,6 +241,8 @@ describe('operators', function () {
       const { body } = await act(id, 'cancel');
       expect(body.data.task).to.include({ status: 'failed', error_code: 'processing_failed' });
       expect(await transfersOf(stack, id)).to.deep.equal(['reservation', 'refund']);
+      await stack.temporal.workflow.getHandle(id).result();
+      expect((await simulatorJobs(stack, id))[0], 'nobody pays for its render').to.include({ status: 'cancelled' });
     });
   });
 
