@@ -48,23 +48,23 @@ import type { TextService } from './text/text-service.ts';
 
 export interface AppDependencies {
   readonly database: Database;
-  /** The same database over connections for reports, whose statements may take long. */
+  /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
-  /** By the database's time; the machine's own when nobody measures it. */
+  /** The database's clock; the process uses the machine's own clock without it. */
   readonly clock?: DatabaseClock;
-  /** Each makes a round trip over one more pool that serves, for readiness. */
+  /** Each checks one more connection pool for readiness. */
   readonly pings?: readonly (() => Promise<unknown>)[];
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
   readonly starter: TaskStarter;
   readonly workflows: WorkflowAccess;
-  /** Where uploads go. */
+  /** The store for uploads. */
   readonly storage: Storage;
-  /** Judges the inputs of media requests, if anybody does. */
+  /** Moderates the inputs of media requests; null without moderation. */
   readonly moderator: Moderator | null;
   readonly providerCallbacks: ProviderCallbacks;
   readonly startReconciliation: StartReconciliation;
-  /** For links that clients give. */
+  /** Fetches links that clients send. */
   readonly guardedClient: GuardedClient;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -77,19 +77,19 @@ export interface AppDependencies {
 export interface AppSettings {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
-  /** What Prometheus shows as its bearer token. */
+  /** The bearer token that Prometheus sends. */
   readonly metricsToken: string;
   readonly keyPeppers: KeyPeppers;
-  /** What the payment provider signs its events with; null when none are taken. */
+  /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
   readonly requestLimits: RequestLimits;
   readonly tasks: TaskLimits;
   readonly uploads: UploadLimits;
-  /** How many proxies in front append to `X-Forwarded-For`. */
+  /** The number of proxies in front that append to `X-Forwarded-For`. */
   readonly trustedProxies: number;
-  /** Lets links use http and loopback addresses; for tests only. */
+  /** Allows links to use http and loopback addresses; for tests only. */
   readonly allowPrivateAddresses: boolean;
-  /** Clients whose `User-Agent` holds one of these are turned away. */
+  /** Clients whose `User-Agent` contains one of these are rejected. */
   readonly rejectedUserAgents: readonly string[];
   readonly temporal: { readonly uiUrl: string; readonly namespace: string };
   /** The folder of stored files, when this process serves them. */
@@ -98,7 +98,7 @@ export interface AppSettings {
 
 const TYPICAL_SECONDS_CACHE = { forMs: 10_000, maxEntries: 100 };
 
-/** What answers on `{base_url}`: media, administration and text. */
+/** The application behind `{base_url}`: media, administration and text. */
 export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const services = createServices(dependencies);
   const router = new Router<RequestState>({ sensitive: true });
@@ -108,7 +108,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
-/** What answers on `{text_base_url}`: text, and the models. */
+/** The application behind `{text_base_url}`: text and models. */
 export function createTextApp(dependencies: AppDependencies): Koa<RequestState> {
   const router = new Router<RequestState>({ sensitive: true });
   mount(router, TEXT_ADDRESS_ENDPOINTS, createServices(dependencies));
@@ -126,7 +126,7 @@ function createFrame(
 ): Koa<RequestState> {
   const app = new Koa<RequestState>({
     proxy: settings.trustedProxies > 0,
-    // Without this Koa would believe the left-most address, which is the client's to choose.
+    // Without this Koa would trust the left-most address, which the client chooses.
     maxIpsCount: settings.trustedProxies,
   });
   app.silent = true;

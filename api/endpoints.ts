@@ -1,4 +1,4 @@
-/** Every endpoint there is, in the order in which the API description lists them. */
+/** All endpoints, in the order in which the API description lists them. */
 import type { Endpoint } from './endpoint/endpoint.ts';
 import { adjust, createAccount, getAccount, topUp } from './routes/admin/accounts.ts';
 import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
@@ -113,10 +113,10 @@ const ENDPOINTS: readonly Endpoint[] = [
   announceJobEnd,
 ];
 
-/** What answers on `{base_url}`. @param takesPayments whether a payment provider announces payments */
+/** The endpoints of `{base_url}`. @param takesPayments whether a payment provider announces payments */
 export function endpointsFor({ takesPayments }: { readonly takesPayments: boolean }): readonly Endpoint[] {
   return takesPayments ? [...ENDPOINTS, announcePayment] : ENDPOINTS;
 }
 
-/** What answers on `{text_base_url}`. */
+/** The endpoints of `{text_base_url}`. */
 export const TEXT_ADDRESS_ENDPOINTS: readonly Endpoint[] = [...MODELS, ...TEXT, ...SERVICE];

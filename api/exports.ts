@@ -1,4 +1,4 @@
-/** Whole lists, sent row by row as they are read: as CSV for a spreadsheet, or as a JSON object a line for a program. */
+/** Exports of whole lists, streamed row by row: CSV for spreadsheets, one JSON object a line for programs. */
 import { Readable } from 'node:stream';
 import type { Answer } from './endpoint/answers.ts';
 import { text } from './openapi/json-schema.ts';
@@ -6,18 +6,18 @@ import type { Context } from './state.ts';
 
 export const NDJSON = 'application/x-ndjson';
 
-/** What descriptions of endpoints say that answer with {@link sendAll}. */
+/** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
-  'By `Accept: text/csv` or `application/x-ndjson` all rows are sent as they are read, without pages; amounts in CSV are exact.';
+  'With `Accept: text/csv` or `application/x-ndjson`, all rows are streamed without pages; amounts in CSV are exact.';
 
-/** An answer that is also given in the media types of exports. */
+/** Adds the export media types to an answer. */
 export function orAllRows({ content, ...answer }: Answer): Answer {
   return {
     ...answer,
     content: {
       ...content,
-      'text/csv': { schema: text('All rows, a line each after a header; amounts are exact') },
-      [NDJSON]: { schema: text('All rows, a JSON object a line') },
+      'text/csv': { schema: text('All rows, one per line after a header; amounts are exact') },
+      [NDJSON]: { schema: text('All rows, one JSON object per line') },
     },
   };
 }
@@ -25,16 +25,16 @@ export function orAllRows({ content, ...answer }: Answer): Answer {
 type Rows<Row> = Iterable<Row> | AsyncIterable<Row>;
 
 export interface Export<Row> {
-  /** Called when the client wants all rows; they are read no faster than it takes them. */
+  /** Called when the client wants all rows; rows are read no faster than the client takes them. */
   readonly rows: () => Rows<Row>;
-  /** What a spreadsheet shows; amounts are exact decimals. */
+  /** The CSV columns; amounts are exact decimals. */
   readonly columns: readonly Column<Row>[];
   readonly present: (row: Row) => object;
 }
 
 export type Column<Row> = readonly [name: string, value: (row: Row) => string | number | bigint | boolean | null];
 
-/** Answers with all rows if the client asks for them by `Accept`. @returns whether it did */
+/** Sends all rows if the client's `Accept` header asks for them. @returns whether it did */
 export function sendAll<Row>(context: Context, { rows, columns, present }: Export<Row>): boolean {
   switch (context.accepts('json', 'csv', NDJSON)) {
     case 'csv':
@@ -64,7 +64,7 @@ function toLine(cells: readonly string[]): string {
   return `${cells.map(quoted).join(',')}\r\n`;
 }
 
-/** What a spreadsheet would take for a formula is made text; a negative number is none. */
+/** Quotes a cell. Text that a spreadsheet would run as a formula is escaped; negative numbers are left alone. */
 function quoted(cell: string): string {
   const text = /^[=+\-@\t\r]/.test(cell) && !/^-[\d.]+$/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -1,4 +1,4 @@
-/** What the create calls of videos and of images have in common. */
+/** Shared parts of the create calls for videos and images. */
 import type Joi from 'joi';
 import type { Catalogue, MediaModel } from '../catalogue/types.ts';
 import { badRequest } from '../domain/errors.ts';
@@ -9,13 +9,13 @@ import { toJsonSchema } from './openapi/joi-schema.ts';
 import { component } from './openapi/json-schema.ts';
 import { requireObject } from './validation.ts';
 
-/** The surroundings of a check that is itself free of I/O. */
+/** What a check needs from outside, as it does no I/O itself. */
 export interface MediaRequestContext {
-  /** Whether a text is a link that upstreams and the gateway may follow, by its syntax alone. */
+  /** Whether a text is, by its syntax, a link that upstreams and the gateway may follow. */
   readonly isInputLink: (text: string) => boolean;
 }
 
-/** A create call that may go ahead: its model, its price, and what to render, with the defaults filled in. */
+/** A valid create call: its model, its price, and the render request with defaults filled in. */
 export interface ValidatedMediaRequest<Model extends MediaModel> {
   readonly model: Model;
   readonly price: PicoUsd;
@@ -23,9 +23,9 @@ export interface ValidatedMediaRequest<Model extends MediaModel> {
 }
 
 /**
- * Picks what belongs to the model that a body names.
+ * Picks the entry for the model that a body names.
  *
- * @param choices by model id: what the endpoint serves
+ * @param choices by model id: the models of this endpoint
  * @param elsewhere the models that another endpoint serves, and that endpoint
  * @throws ServiceError `bad_request` when the body names no model of this endpoint
  */
@@ -46,11 +46,11 @@ export function chooseByModel<Choice>(
   return choice;
 }
 
-/** The links of a request that is only described. */
+/** Accepts any link, since nothing is sent while a schema is described. */
 const ANY_LINK: MediaRequestContext = { isInputLink: () => true };
 
 /**
- * Names the bodies of a create call in the API description: one for each model, and one for whichever of them a body names.
+ * Adds the bodies of a create call to the API description: one schema for each model, and one that covers them all.
  *
  * @param schemaOf the check of a model's bodies
  */
@@ -61,7 +61,7 @@ export function describeByModel<Model extends MediaModel>(
 ): JsonSchema {
   return component(name, (catalogue) => {
     const models = [...modelsOf(catalogue)];
-    if (models.length === 0) return { not: {}, description: 'There is no such model' };
+    if (models.length === 0) return { not: {}, description: 'No such model' };
     const schemas = models.map(
       ([id, model]) => [id, component(`${name}.${id}`, () => toJsonSchema(schemaOf(model, ANY_LINK)))] as const,
     );

@@ -1,28 +1,30 @@
 /**
- * Bodies on their way in. Each must keep a pace, and what all of them hold in this process together is bounded: a client that
- * begins many large bodies and ends none costs the others nothing.
+ * Incoming bodies. Each must keep up a minimum pace, and the bytes that all bodies of this process hold together are
+ * limited, so a client that starts many large bodies and finishes none does not harm the others.
  */
 import type { IncomingMessage } from 'node:http';
 import { badRequest, ServiceError } from '../domain/errors.ts';
 import { BodyBytes } from '../net/body-bytes.ts';
 
 const PACE_CHECK_MS = 10_000;
-/** Slower than any line on which a prompt would be worth the wait. */
+/** Slower than any connection on which a prompt would be worth waiting for. */
 const SLOWEST_BYTES_PER_SECOND = 2_048;
-/** Of all bodies that have not been read yet. What a header announces reserves nothing: only bytes that have come count. */
+/**
+ * Limits all bodies that have not been read yet. Announced lengths reserve nothing: only bytes that have arrived count.
+ */
 const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;
-/** A few milliseconds' worth. */
+/** A few milliseconds of work. */
 const MAX_BYTES_PER_TURN = 2 ** 20;
 
 export interface ReceivingLimits {
   readonly maxHeldBytes: number;
   readonly paceCheckMs: number;
-  /** What is read of all bodies in one turn of the event loop, about; the rest waits for the next turn. */
+  /** About how many bytes are read from all bodies in one turn of the event loop; the rest waits for the next turn. */
   readonly maxBytesPerTurn: number;
 }
 
-/** A body that has come, and that counts until it is released. */
+/** A body that has arrived. It counts towards the limit until it is released. */
 export interface ReceivedBody {
   readonly bytes: Buffer;
   readonly release: () => void;
@@ -38,13 +40,13 @@ export interface Receiving {
   /**
    * Reads a body.
    *
-   * @param look sees each piece as it comes, and may throw to refuse the rest
-   * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway; 408
-   *   when it is too slow; 503 when it is the slowest of too many
+   * @param look gets each piece as it arrives, and may throw to refuse the rest
+   * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops
+   *   halfway; 408 when it is too slow; 503 when it is the slowest of too many
    */
   receive(request: IncomingMessage, maxBytes: number, look?: (piece: Uint8Array) => void): Promise<ReceivedBody>;
   /**
-   * Watches a body that somebody else reads, and never holds.
+   * Watches the pace of a body that is read elsewhere, without holding it.
    *
    * @returns `tooSlow` rejects with the 408; `stop` ends the watch
    */
@@ -74,7 +76,7 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
     const tooSlow = new Promise<never>((_resolve, reject) => {
       timer = setInterval(() => {
         const { bytesRead } = request.socket;
-        // Where something waits to be read, it is not the client that is slow.
+        // If data is waiting to be read, the client is not the slow one.
         const isSlow = bytesRead - seenBytes < (SLOWEST_BYTES_PER_SECOND * paceCheckMs) / 1000;
         seenBytes = bytesRead;
         if (isSlow && !request.complete && request.readableLength === 0) reject(bodyTooSlow());
@@ -118,8 +120,8 @@ export function createReceiving({ maxHeldBytes, paceCheckMs, maxBytesPerTurn }: 
 }
 
 /**
- * Has bodies wait for the next turn of the event loop once much was read in this one: a client that sends faster than its body
- * can be looked at would keep the others from their turn.
+ * Makes bodies wait for the next turn of the event loop once enough was read in this one. Otherwise a client that sends
+ * faster than its body is processed would starve the others.
  */
 class Turns {
   readonly #waiting = new Set<IncomingMessage>();
@@ -130,14 +132,14 @@ class Turns {
     this.#maxBytes = maxBytes;
   }
 
-  /** To be told of each piece. */
+  /** Records a piece of a body. */
   take(request: IncomingMessage, bytes: number): void {
     if (this.#bytes === 0) setImmediate(() => this.#beginTurn());
     this.#bytes += bytes;
     if (this.#bytes > this.#maxBytes) this.#waiting.add(request.pause());
   }
 
-  /** Nobody reads the request any more. */
+  /** Forgets a request that is no longer read. */
   leave(request: IncomingMessage): void {
     this.#waiting.delete(request);
   }
@@ -149,7 +151,7 @@ class Turns {
   }
 }
 
-/** What all of this process shares. */
+/** Shared by the whole process. */
 export const receiving: Receiving = createReceiving({
   maxHeldBytes: MAX_HELD_BYTES,
   paceCheckMs: PACE_CHECK_MS,
@@ -178,14 +180,14 @@ async function readAll(request: IncomingMessage, take: (piece: Buffer) => void):
 
 function nothing(): void {}
 
-/** A promise that somebody may reject. */
+/** A promise that can be rejected from outside. */
 function withRejection(): { readonly promise: Promise<never>; readonly reject: (error: ServiceError) => void } {
   let reject: (error: ServiceError) => void = nothing;
   const promise = new Promise<never>((_resolve, rejectPromise) => (reject = rejectPromise));
   return { promise, reject: (error) => reject(error) };
 }
 
-/** Of the bodies that hold at least an even share, the one that comes slowest: the others would free little. */
+/** The slowest of the bodies that hold at least an even share: refusing smaller ones would free little. */
 function slowestOf(bodies: ReadonlySet<IncomingBody>): IncomingBody | null {
   const nowMs = performance.now();
   const all = [...bodies];
@@ -206,15 +208,19 @@ function bodyTooLarge(maxBytes: number): ServiceError {
 }
 
 function bodyTooSlow(): ServiceError {
-  return new ServiceError('read_request_body_failed', 'The body came too slowly. Send it again over a faster line.', {
-    status: 408,
-  });
+  return new ServiceError(
+    'read_request_body_failed',
+    'The body arrived too slowly. Send it again over a faster connection.',
+    {
+      status: 408,
+    },
+  );
 }
 
 function tooMany(): ServiceError {
   return new ServiceError(
     'processing_unavailable',
-    'Too many large bodies are on their way, and this was the slowest. Wait a little and send it again.',
+    'Too many large bodies are being received, and this was the slowest. Wait a little and send it again.',
     { retryAfterSeconds: FULL_RETRY_SECONDS },
   );
 }

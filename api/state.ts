@@ -1,4 +1,4 @@
-/** What middlewares leave on a request for those after them. */
+/** Request state that middlewares leave for later ones. */
 import type Koa from 'koa';
 import type { RouterContext } from '@koa/router';
 import type { Caller } from '../db/queries/api-keys.ts';
@@ -9,17 +9,17 @@ import type { Administrator } from './services/administrator.ts';
 export interface RequestState {
   /** Correlates the response, the logs and the task; also sent as `x-request-id`. */
   requestId: string;
-  /** When the request came, by `performance.now()`. Set by `observe`. */
+  /** When the request arrived, by `performance.now()`. Set by `observe`. */
   receivedAtMs: number;
   /** The endpoint that answers. */
   endpoint?: Pick<Operation, 'path' | 'tag'>;
-  /** The envelope of errors, where it is not the common one. */
+  /** Renders errors, where not in the common envelope. */
   presentError?: (error: ServiceError, requestId: string) => object;
-  /** Set by the rules of access that ask for a key. */
+  /** Set by access rules that require a key. */
   caller?: Caller;
   /** Set by the rules of access that ask for an admin token. */
   administrator?: Administrator;
-  /** Set where a task is created, for the log. */
+  /** Set when a task is created, for the log. */
   createdTaskId?: string;
 }
 

@@ -1,13 +1,12 @@
 /**
- * Checking of JSON request bodies. The rules are Joi schemas, from which the API description is generated as well; what a
- * client is told comes from one table. Where a rule cannot be told from a schema's `describe()`, its `meta` holds what to add
- * under `openapi`.
+ * Checks JSON request bodies. The rules are Joi schemas, which also generate the API description; all messages come
+ * from one table. What `describe()` does not reveal about a rule is added by the schema's `meta`, under `openapi`.
  */
 import Joi from 'joi';
 import { badRequest } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
-/** What each kind of fault is called, where its schema does not say otherwise: contract 4.2. */
+/** The message for each kind of error, unless its schema has its own: contract 4.2. */
 const SENTENCES = {
   'any.required': '{{#label}} is required',
   'string.base': '{{#label}} must be a string',
@@ -31,23 +30,23 @@ const SENTENCES = {
 const OPTIONS: Joi.ValidationOptions = {
   abortEarly: false,
   convert: false,
-  // Read once, and not again for each body.
+  // Compiled once instead of for each body.
   messages: Object.fromEntries(Object.entries(SENTENCES).map(([fault, text]) => [fault, Joi.expression(text)])),
 };
 
-/** Names that the API knows but this model does not take. */
+/** Fields that the API knows but this model does not support. */
 export interface UnsupportedFields {
   readonly model: string;
   readonly names: ReadonlySet<string>;
 }
 
 /**
- * Makes the check of one kind of body. Of several faults the one whose field stands first in the schema is told; fields that
- * are not in the schema come last, those of other models before unknown ones.
+ * Makes the check of a kind of body. Of several errors, the one whose field comes first in the schema is reported;
+ * fields outside the schema come last, those of other models before unknown ones.
  *
- * @param schema an object whose keys are in the order in which their faults are told
- * @param unsupported the fields that get a sentence of their own
- * @returns a function that gives back the checked body, or throws ServiceError `bad_request`
+ * @param schema an object whose keys are in the order in which errors are reported
+ * @param unsupported fields with a message of their own
+ * @returns a function that returns the checked body, or throws ServiceError `bad_request`
  */
 export function createValidator<Body>(
   schema: Joi.ObjectSchema<Body>,
@@ -56,7 +55,8 @@ export function createValidator<Body>(
   const fields = Object.keys(schema.describe().keys ?? {});
   return (body) => {
     const given = requireObject(body);
-    // Joi sees only the fields it knows: it loses a field named __proto__, and describes each of a hundred thousand others.
+    // Joi gets only known fields: it would lose a field named __proto__, and would describe each of a hundred thousand
+    // others.
     const known = Object.fromEntries(
       fields.filter((field) => Object.hasOwn(given, field)).map((field) => [field, given[field]]),
     );
@@ -70,14 +70,14 @@ export function createValidator<Body>(
 /**
  * The body as an object.
  *
- * @throws ServiceError `bad_request` when it is a list, a text, null, …
+ * @throws ServiceError `bad_request` for a list, a string, null and so on
  */
 export function requireObject(body: unknown): JsonObject {
   if (!isObject(body)) throw badRequest('The request body must be a JSON object');
   return body;
 }
 
-/** One of a few texts; anything else, of whatever type, is told the list. */
+/** One of a few strings; for anything else, of whatever type, the message lists them. */
 export function choice(values: readonly string[]): Joi.AnySchema {
   return Joi.valid(...values).messages({ 'any.only': `{{#label}} must be one of: [${values.join(' ')}]` });
 }
@@ -99,11 +99,11 @@ export function freeText(length: { readonly min: number; readonly max?: number }
 }
 
 /**
- * A list of links to files that upstreams will read. The first bad one is told; to have Joi check item by item would describe
- * all of a hundred thousand of them.
+ * A list of links to files that upstreams will read. Only the first bad one is reported; checking item by item, Joi
+ * would describe all of a hundred thousand.
  *
- * @param isInputLink whether the text is a link that may be followed; judged by its syntax alone. `http` is among them where
- *   the service's own files have such links
+ * @param isInputLink whether a text is, by its syntax, a link that may be followed; `http` links included if the
+ *   service's own files have them
  */
 export function linkList(maxItems: number, isInputLink: (text: string) => boolean): Joi.ArraySchema {
   const isLink = (item: unknown): boolean => typeof item === 'string' && isStorable(item) && isInputLink(item);
@@ -117,14 +117,14 @@ export function linkList(maxItems: number, isInputLink: (text: string) => boolea
     .meta({ openapi: { items: { type: 'string', format: 'uri', pattern: '^https?://' } } });
 }
 
-/** PostgreSQL keeps neither NUL characters nor halves of surrogate pairs. */
+/** PostgreSQL stores neither NUL characters nor unpaired surrogates. */
 function isStorable(text: string): boolean {
   return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
 }
 
-/** In the order of the fields; faults of one field stay in the order in which its rules found them. */
+/** Sorted by field; errors of one field stay in the order in which its rules found them. */
 function firstFault(faults: readonly Joi.ValidationErrorItem[], fields: readonly string[]): Joi.ValidationErrorItem {
-  // A rule between fields has no path: it belongs to the field that it is about, after that field's own faults.
+  // A rule between fields has no path: it belongs to the field that it concerns, after that field's own errors.
   const rank = ({ path, context }: Joi.ValidationErrorItem): number =>
     path.length > 0 ? fields.indexOf(String(path[0])) : fields.indexOf(String(context?.['main'])) + 0.5;
   return faults.reduce((first, fault) => (rank(fault) < rank(first) ? fault : first));

@@ -2,7 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
-import { createHeart, sleepBeating } from './liveness.ts';
+import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { taskFailure } from './task-failure.ts';
 
@@ -21,11 +21,11 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
     const task = await loadTask(database, taskId);
     const upstream = upstreamOf(dependencies, task);
     const context = Context.current();
-    const beat = createHeart(context);
+    const beat = createHeartbeat(context);
     const lost = createLossWatch(providerPatienceMs);
     const { firstMs, everyMs } = upstream.poll(task.kind);
     const firstWaitMs = isAnnounced ? 0 : firstMs - (clock.nowMs() - task.updatedAt.getTime());
-    await sleepBeating(context, Math.min(firstWaitMs, firstMs), () => beat({ jobId, poll: 0 }));
+    await sleepWithHeartbeat(context, Math.min(firstWaitMs, firstMs), () => beat({ jobId, poll: 0 }));
     let pauseMs = Math.min(firstMs, everyMs);
     for (let poll = 1; ; poll += 1) {
       const state = await upstream.status(jobId, context.cancellationSignal).catch(describeError);
@@ -39,7 +39,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       if (lost(state.state === 'unknown')) {
         throw taskFailure('processing_failed', 'The model lost this task. Send the request again.');
       }
-      await sleepBeating(context, pauseMs, () => beat(said));
+      await sleepWithHeartbeat(context, pauseMs, () => beat(said));
       pauseMs = Math.min(pauseMs * 2, everyMs);
     }
   };

@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import { createHandOver } from './hand-over.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
-import { whileBeating } from './liveness.ts';
+import { whileHeartbeating } from './liveness.ts';
 import { queueHere, type RouteSteps } from './routes.ts';
 
 /** The task is to go on with another route, whose steps run elsewhere. */
@@ -19,7 +19,7 @@ export function createDispatch(dependencies: MediaTaskDependencies) {
   const handOver = createHandOver(dependencies);
 
   return async (taskId: string): Promise<string | NextRoute> =>
-    whileBeating(Context.current(), async (say) => {
+    whileHeartbeating(Context.current(), async (say) => {
       const handedOver = await handOver(taskId, { answers: 'job', ...queueHere() }, say);
       if (handedOver.state === 'waiting') return handedOver.jobId;
       if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };

@@ -8,7 +8,7 @@ export type Say = (details: object) => void;
 const FIRST_HEARTBEAT_MS = 2_000;
 
 /** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
-export function createHeart(context: Context): Say {
+export function createHeartbeat(context: Context): Say {
   const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
   return (details) => {
     if (Date.now() >= firstBeatAt) context.heartbeat(details);
@@ -16,7 +16,7 @@ export function createHeart(context: Context): Say {
 }
 
 /** A pause as long as it likes, in which the worker still counts as alive. */
-export async function sleepBeating(context: Context, milliseconds: number, beat: () => void): Promise<void> {
+export async function sleepWithHeartbeat(context: Context, milliseconds: number, beat: () => void): Promise<void> {
   for (let leftMs = milliseconds; leftMs > 0; leftMs -= HEARTBEAT_MS) {
     await context.sleep(Math.min(leftMs, HEARTBEAT_MS));
     beat();
@@ -28,9 +28,9 @@ export async function sleepBeating(context: Context, milliseconds: number, beat:
  *
  * @param work calls `say` with what operators shall see of it
  */
-export async function whileBeating<Result>(context: Context, work: (say: Say) => Promise<Result>): Promise<Result> {
+export async function whileHeartbeating<Result>(context: Context, work: (say: Say) => Promise<Result>): Promise<Result> {
   let details: object = {};
-  const beat = createHeart(context);
+  const beat = createHeartbeat(context);
   const timer = setInterval(() => beat(details), HEARTBEAT_MS);
   try {
     return await work((said) => {

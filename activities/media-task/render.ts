@@ -7,7 +7,7 @@ import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
 import type { NextRoute } from './dispatch.ts';
 import { createHandOver } from './hand-over.ts';
-import { type Say, whileBeating } from './liveness.ts';
+import { type Say, whileHeartbeating } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { queueHere } from './routes.ts';
 import { createFileStorer, resultFaultOf, WrongFileError } from './store-files.ts';
@@ -30,7 +30,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
   const recordCost = createCostRecorder(dependencies);
 
   return async (taskId: string): Promise<readonly GeneratedMedia[] | NextRoute> =>
-    whileBeating(Context.current(), async (say) => {
+    whileHeartbeating(Context.current(), async (say) => {
       const handedOver = await handOver(taskId, { answers: 'files', ...queueHere() }, say);
       if (handedOver.state === 'stored') return handedOver.files;
       if (handedOver.state === 'moving') return { nextRoute: handedOver.steps };

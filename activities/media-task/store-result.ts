@@ -8,7 +8,7 @@ import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
-import { type Say, whileBeating } from './liveness.ts';
+import { type Say, whileHeartbeating } from './liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
 import { taskFailure, throwIfFailed } from './task-failure.ts';
 
@@ -36,7 +36,7 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
 
   async function store(task: Task, upstream: MediaUpstream, jobId: string): Promise<readonly GeneratedMedia[]> {
     const context = Context.current();
-    return whileBeating(context, async (say: Say) => {
+    return whileHeartbeating(context, async (say: Say) => {
       const startedAt = performance.now();
       let pauseMs = FIRST_PAUSE_MS;
       for (let attempt = 1; ; attempt += 1) {

@@ -7,19 +7,19 @@ import type { Administrator } from '../services/administrator.ts';
 export interface CallerBy {
   /** An API key as a bearer token. */
   readonly key: Caller;
-  /** An API key where any text format has it, for calls that clients of all of them make. */
+  /** An API key in the place of any text format, for calls that clients of every format make. */
   readonly 'any-key': Caller;
   /** An API key for text, as a bearer token. */
   readonly 'text-key': Caller;
-  /** An API key for text, where clients of the messages format send it as well. */
+  /** An API key for text, also accepted where clients of the messages format send it. */
   readonly 'messages-key': Caller;
-  /** An API key for text, where clients of the native format send it as well. */
+  /** An API key for text, also accepted where clients of the native format send it. */
   readonly 'native-key': Caller;
   /** An admin token with one of the {@link ROLES} of the rule. */
   readonly admin: Administrator;
   readonly 'admin-finance': Administrator;
   readonly 'admin-read': Administrator;
-  /** The token of Prometheus. */
+  /** Prometheus's token. */
   readonly metrics: null;
   readonly open: null;
 }

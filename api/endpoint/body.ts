@@ -1,4 +1,4 @@
-/** The bodies that endpoints take: what describes one also reads it. */
+/** Request bodies. One definition both describes a body and reads it. */
 import type { IncomingMessage } from 'node:http';
 import type Joi from 'joi';
 import type { JsonSchema } from '../../domain/json-schema.ts';
@@ -12,33 +12,33 @@ import { createValidator } from '../validation.ts';
 import { type Examples, json } from './answers.ts';
 
 export interface RequestBody<Body> {
-  /** Null for a body of which nobody has to know. */
+  /** Null for a body that is left out of the API description. */
   readonly description: BodyDescription | null;
   /** @throws ServiceError for a body that is too large, too slow or wrong */
   readonly read: (request: IncomingMessage, services: ApiServices) => Promise<Body>;
 }
 
-/** A JSON body, which can be read without being checked. */
+/** A JSON body that can be read before it is checked. */
 export interface JsonBody<Body> extends RequestBody<Body> {
   /** Checks what was read. @throws ServiceError `bad_request` */
   readonly parse: (value: unknown, services: ApiServices) => Body;
 }
 
 /**
- * A JSON object that has to be sent.
+ * A required JSON object.
  *
  * @param name of the schema in the API description
- * @param schema what checks the body, and describes it
+ * @param schema checks the body and describes it
  */
 export function jsonBody<Body>(name: string, schema: Joi.ObjectSchema<Body>, examples?: Examples): JsonBody<Body> {
   return jsonBodyOf(nameSchema(name, schema), createValidator(schema), examples);
 }
 
 /**
- * A JSON object that has to be sent, whose check depends on how the service is configured.
+ * A required JSON object whose check depends on the service's configuration.
  *
- * @param schema what describes it
- * @param parse what checks it; throws ServiceError `bad_request`
+ * @param schema describes it
+ * @param parse checks it; throws ServiceError `bad_request`
  */
 export function jsonBodyOf<Body>(
   schema: JsonSchema,
@@ -52,12 +52,12 @@ export function jsonBodyOf<Body>(
   };
 }
 
-/** A body as it was sent, described by what will check it. */
+/** An unchecked body, described by the check that it will go through later. */
 export function unchecked({ description }: JsonBody<unknown>): RequestBody<unknown> {
   return { description, read: readJson };
 }
 
-/** A JSON object that may be left out, which is the same as an empty one. */
+/** An optional JSON object; leaving it out is the same as sending an empty one. */
 export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Body>): RequestBody<Body> {
   const parse = createValidator(schema);
   return {
@@ -69,7 +69,7 @@ export function optionalJsonBody<Body>(name: string, schema: Joi.ObjectSchema<Bo
   };
 }
 
-/** JSON whose bytes are signed: read when the handler asks for them, once it knows that it would believe the sender. */
+/** Signed JSON. The handler reads it on demand, once it knows whether it would trust the sender. */
 export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>> {
   return {
     description: { required: true, content: json({ type: 'object' }) },
@@ -77,7 +77,7 @@ export function signedBody(maxBytes: number): RequestBody<() => Promise<Buffer>>
   };
 }
 
-/** JSON that some clients send although nothing is to be said: it is read, and has no effect. */
+/** A JSON body that some clients send needlessly: it is read and ignored. */
 export const ignoredJsonBody: RequestBody<unknown> = { description: null, read: readJson };
 
 /** @returns undefined when no body was sent */

@@ -1,6 +1,6 @@
 /**
- * An endpoint is one definition: where it is, who may call it, what it takes and answers, and what it does. The router and
- * the API description are both made from it (`mount.ts`, `openapi/document.ts`), so that they cannot disagree.
+ * An endpoint is one definition: its path, who may call it, what it takes and answers, and what it does. The router
+ * (`mount.ts`) and the API description (`openapi/document.ts`) are both derived from it, so they cannot disagree.
  */
 import type { Method, Operation, Tag } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
@@ -19,12 +19,12 @@ export interface Endpoint extends Operation {
   readonly serve: (context: Context, services: ApiServices) => Promise<void>;
 }
 
-/** What an endpoint knows of a request when its handler is called: everything in it has been checked. */
+/** A request as a handler sees it, with everything checked. */
 export interface EndpointRequest<Path extends string, Rule extends Access, Query> {
   readonly caller: CallerBy[Rule];
   readonly params: PathParameters<Path>;
   readonly query: Query;
-  /** For what is rarely needed: headers, and answers of another status or media type. */
+  /** For rare needs: headers, or an answer with another status or media type. */
   readonly context: Context;
 }
 
@@ -38,15 +38,15 @@ export interface Definition<Path extends string, Rule extends Access, Query> {
   readonly summary: string;
   readonly description?: string;
   readonly query?: QueryParameters<Query>;
-  /** Descriptions of headers that the handler reads. */
+  /** Descriptions of the headers that the handler reads. */
   readonly headers?: readonly JsonSchema[];
-  /** Unless the handler sets another status, it answers with the lowest of these. */
+  /** The lowest of these statuses is the default. */
   readonly answers: Answers;
-  /** Those that do not follow from the access, the path, the query or the body. */
+  /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
 }
 
-/** Gives back the body of the answer, or nothing when there is none, or when the handler has set `context.body` itself. */
+/** Returns the body of the answer; nothing when there is none, or when the handler has set `context.body` itself. */
 type Handler<Request> = (
   request: Request,
   services: ApiServices,
@@ -63,8 +63,8 @@ interface WithBody<Path extends string, Rule extends Access, Query, Body> extend
 }
 
 /**
- * Defines an endpoint. Of a request its access is decided first; then its path, its query and its body are read, and what is
- * wrong with them is refused; what is left is handled.
+ * Defines an endpoint. A request's access is checked first, then its path, query and body; the handler gets only what
+ * passed.
  */
 export function endpoint<const Path extends string, Rule extends Access, Body, Query extends object = object>(
   definition: WithBody<Path, Rule, Query, Body>,
@@ -110,7 +110,7 @@ async function noteAdministrator(
   await noteAction(database, administrator, { action: id, path, body, requestId });
 }
 
-/** The definition as the API description needs it, with what follows from it. */
+/** The definition with everything that the API description derives from it. */
 function describe<Path extends string, Rule extends Access, Query extends object>(
   definition: Definition<Path, Rule, Query>,
   body: RequestBody<unknown> | undefined,

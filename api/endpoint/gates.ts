@@ -1,4 +1,4 @@
-/** What enforces the access rule of an endpoint: contract 5. */
+/** Enforces the access rules of endpoints: contract 5. */
 import type { Clock } from '../../db/database-clock.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { AdminRole } from '../../domain/admin-role.ts';
@@ -22,7 +22,7 @@ export type Gates = { readonly [Rule in Access]: (context: Context) => Promise<C
 
 export interface GateSettings {
   readonly findCaller: FindCaller;
-  /** May be a little behind. */
+  /** May lag a little behind the database. */
   readonly findTextCaller: FindCaller;
   readonly clock: Clock;
   readonly holdToLimit: HoldToLimit;
@@ -35,7 +35,7 @@ const WRONG_ADMIN_TOKEN =
   'GENWAY_ADMIN_TOKEN.';
 
 const MESSAGES: CredentialPlaces = { before: ['x-api-key'] };
-// The header that counts last is what the vendor's own clients send.
+// The last header is the one that the vendor's own clients send.
 const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog-api-key'], parameter: 'key' };
 const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
 

@@ -1,4 +1,6 @@
-/** Endpoints that create something, and create it once however often a client asks under the same key: contract 4.1. */
+/**
+ * Endpoints that create something exactly once, however often a client repeats the request under one key: contract 4.1.
+ */
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { text } from '../openapi/json-schema.ts';
@@ -12,14 +14,14 @@ const IDEMPOTENCY_KEY: JsonSchema = {
   name: 'Idempotency-Key',
   in: 'header',
   description:
-    `Names the request. Within ${IDEMPOTENCY.windowHours} hours the same key with the same body gets the first answer again, and nothing is created ` +
-    'twice; with another body, or while the first request is under way, it gets 409. Refused requests are not kept.',
+    `Identifies the request. For ${IDEMPOTENCY.windowHours} hours, the same key with the same body returns the first answer and creates nothing; ` +
+    'with another body, or while the first request is still running, it returns 409. Refused requests are not remembered.',
   schema: text(undefined, { minLength: 1, maxLength: IDEMPOTENCY.maxKeyLength }),
 };
 
 export interface CreateRequest<Body> extends EndpointRequest<string, 'key', object> {
   readonly body: Body;
-  /** To be completed in the transaction that creates; null when the client sent no key. */
+  /** To be completed in the transaction that creates the resource; null when the client sent no key. */
   readonly claim: IdempotencyClaim | null;
 }
 
@@ -35,8 +37,8 @@ interface CreateDefinition<Body> extends Pick<
 }
 
 /**
- * Defines an endpoint that creates something. The key is claimed before the body is checked: what a repetition gets is the
- * first answer, also when its body would be refused by now.
+ * Defines an endpoint that creates something. The key is claimed before the body is checked, so a repeated request gets
+ * the first answer even if its body would be refused by now.
  */
 export function idempotentEndpoint<Body>(definition: CreateDefinition<Body>): Endpoint {
   const { body, created, refusals = [], handle, ...head } = definition;

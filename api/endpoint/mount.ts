@@ -3,7 +3,7 @@ import type { ApiServices } from '../services/services.ts';
 import type { RequestState } from '../state.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** Puts endpoints on a router. Where two paths match a request, the first one answers. */
+/** Adds endpoints to a router. If two paths match a request, the first one answers. */
 export function mount(router: Router<RequestState>, endpoints: readonly Endpoint[], services: ApiServices): void {
   for (const endpoint of endpoints) {
     router[endpoint.method](toRouterPath(endpoint.path), (context) => {
@@ -13,7 +13,7 @@ export function mount(router: Router<RequestState>, endpoints: readonly Endpoint
   }
 }
 
-/** `/v1beta/models/{model}:generateContent` as the router writes it: `/v1beta/models/:model\:generateContent`. */
+/** Turns `/v1beta/models/{model}:generateContent` into the router's `/v1beta/models/:model\:generateContent`. */
 function toRouterPath(path: string): string {
   return path.replaceAll(':', String.raw`\:`).replaceAll(/\{(\w+)\}/g, ':$1');
 }

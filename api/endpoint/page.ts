@@ -7,13 +7,13 @@ import { arrayOf, integer, object, text } from '../openapi/json-schema.ts';
 import { type Answer, json } from './answers.ts';
 import type { QueryParameter } from './query.ts';
 
-/** Reads the values with which the page before ended; null when they are none of this list. */
+/** Reads the values that end the previous page; null when they do not belong to this list. */
 type ReadPosition<Position> = (values: readonly string[]) => Position | null;
 
 /** The parameters of a list. */
 export function page<Position>(readPosition: ReadPosition<Position>) {
   const limit: QueryParameter<number> = {
-    description: 'Items in a page',
+    description: 'Items per page',
     schema: integer(undefined, { minimum: 1, maximum: PAGES.maxLimit, default: PAGES.defaultLimit }),
     read: (given = String(PAGES.defaultLimit)) => {
       const items = /^\d{1,4}$/.test(given) ? Number(given) : 0;
@@ -23,7 +23,7 @@ export function page<Position>(readPosition: ReadPosition<Position>) {
     },
   };
   const cursor: QueryParameter<Position | undefined> = {
-    description: '`next_cursor` of the page before',
+    description: '`next_cursor` of the previous page',
     schema: text(),
     read: (given) => {
       if (given === undefined) return undefined;
@@ -36,7 +36,7 @@ export function page<Position>(readPosition: ReadPosition<Position>) {
   return { limit, cursor };
 }
 
-/** The pages of a list that is ordered by the ids of its items. */
+/** Pages of a list ordered by the ids of its items. */
 export function pageById(kind: IdKind) {
   return page(([id = '', ...others]) => (others.length === 0 && isId(kind, id) ? id : null));
 }
@@ -54,10 +54,10 @@ interface Page<Item> {
 }
 
 /**
- * Shows a page.
+ * Presents a page.
  *
  * @param rows one more than `limit` unless the page is the last one
- * @param positionOf the values by which the next page continues after a row
+ * @param positionOf the values after which the next page continues
  */
 export function presentPage<Row extends { readonly id: string }, Item>(
   rows: readonly Row[],
@@ -77,7 +77,7 @@ function encodeCursor(values: readonly string[]): string {
   return Buffer.from(JSON.stringify(values)).toString('base64url');
 }
 
-/** The values that a cursor was made of; null for one that was not made here. */
+/** The values in a cursor; null for one that was not made here. */
 function decodeCursor(cursor: string): readonly string[] | null {
   try {
     const values: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'));

@@ -1,4 +1,4 @@
-/** The parameters in the paths of endpoints, such as `{task_id}`: what they are, and what refuses wrong ones. */
+/** The parameters in endpoint paths, such as `{task_id}`: their descriptions and the check of their values. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
@@ -10,10 +10,10 @@ export type ParameterNames<Path extends string> = Path extends `${string}{${infe
   ? Name | ParameterNames<Rest>
   : never;
 
-/** The values of the parameters, by their names. Ids have the form of an id of their kind. */
+/** The values of the parameters, by name. Ids have been checked for the form of their kind. */
 export type PathParameters<Path extends string> = Readonly<Record<ParameterNames<Path>, string>>;
 
-/** What people call the things that have ids in paths. */
+/** Names of the resources in error messages. */
 const NOUNS = {
   account: 'account',
   apiKey: 'key',
@@ -29,17 +29,17 @@ type Resource = keyof typeof NOUNS;
 
 interface ParameterDescription {
   readonly description: string;
-  /** Absent for what is no id. */
+  /** Absent for parameters that are not ids. */
   readonly id?: Resource;
 }
 
-/** Every parameter of every path, by its name. */
+/** Every path parameter, by name. */
 const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   task_id: { description: 'The `id` of a task', id: 'task' },
   file_id: { description: 'The `id` of an uploaded file', id: 'file' },
   reconciliation_id: { description: 'The `id` of a reconciliation', id: 'reconciliation' },
   model_id: { description: 'The id of a model' },
-  model: { description: 'The id of a model of the texth family' },
+  model: { description: 'The id of a texth model' },
   webhook_id: { description: 'The `id` of a webhook endpoint', id: 'webhookEndpoint' },
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
@@ -49,16 +49,16 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   provider: { description: 'The name of the provider in the configuration' },
 };
 
-/** The names in a path, in their order. */
+/** The parameter names in a path, in order. */
 export function parameterNames(path: string): string[] {
   return [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
 }
 
 /**
- * Gives the parameters of a path with their values from a request.
+ * Reads the parameters of a path from a request.
  *
  * @param given as the router found them
- * @param caller whose account is asked; null when all accounts are
+ * @param caller the account to search; null to search all accounts
  * @throws ServiceError `not_found` for a value that cannot be an id of its kind
  */
 export type ReadPath<Path extends string> = (
@@ -66,7 +66,7 @@ export type ReadPath<Path extends string> = (
   caller: Caller | null,
 ) => PathParameters<Path>;
 
-/** Looks at a path once, for all the requests that come to it. */
+/** Prepares a path once for all its requests. */
 export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
   const parameters = parameterNames(path).map((name) => ({ name, id: PATH_PARAMETERS[name]?.id }));
 
@@ -88,9 +88,9 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
 }
 
 /**
- * The refusal of an id that nothing has.
+ * The error for an id that does not exist.
  *
- * @param caller whose account was asked; without one, all accounts were
+ * @param caller the account that was searched; null when all accounts were
  */
 export function noSuch(resource: Resource, caller: Caller | null = null): ServiceError {
   const message = caller
@@ -99,7 +99,7 @@ export function noSuch(resource: Resource, caller: Caller | null = null): Servic
   return new ServiceError('not_found', message);
 }
 
-/** The parameters of a path as OpenAPI describes them. */
+/** The path parameters as OpenAPI describes them. */
 export function describePath(path: string): JsonSchema[] {
   return parameterNames(path).map((name) => {
     const parameter = PATH_PARAMETERS[name];

@@ -1,4 +1,4 @@
-/** Parameters of the query: each is described once, and read by its description. */
+/** Query parameters. One definition both describes a parameter and reads it. */
 import type { ParsedUrlQuery } from 'node:querystring';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
@@ -10,26 +10,26 @@ export interface QueryParameter<Value> {
   readonly schema: JsonSchema;
   readonly required?: true;
   /**
-   * The value of a text.
+   * Reads a value.
    *
    * @param given undefined when the parameter is absent or empty
-   * @param name of the parameter, for refusals
+   * @param name of the parameter, for error messages
    * @throws ServiceError `bad_request`
    */
   readonly read: (given: string | undefined, name: string) => Value;
 }
 
-/** A parameter for each field of `Values`, by its name. */
+/** One parameter for each field of `Values`, by name. */
 export type QueryParameters<Values> = { readonly [Name in keyof Values]: QueryParameter<Values[Name]> };
 
-/** The values of parameters. @throws ServiceError `bad_request` for the first that is wrong */
+/** Reads the query. @throws ServiceError `bad_request` for the first wrong parameter */
 export function readQuery<Values extends object>(
   parameters: QueryParameters<Values> | undefined,
   query: ParsedUrlQuery,
 ): Values {
   const values: Partial<Values> = {};
   for (const name in parameters) values[name] = parameters[name].read(valueOf(query, name), name);
-  if (!isWhole(parameters, values)) throw new Error('a parameter of the query was not read');
+  if (!isWhole(parameters, values)) throw new Error('a query parameter was not read');
   return values;
 }
 
@@ -40,16 +40,19 @@ function isWhole<Values extends object>(
   return Object.keys(parameters ?? {}).every((name) => name in values);
 }
 
-/** A parameter that may be given once; an empty value counts as an absent one. @throws ServiceError `bad_request` */
+/**
+ * The value of a parameter, which may be given only once; an empty value counts as absent. @throws ServiceError
+ * `bad_request`
+ */
 function valueOf(query: ParsedUrlQuery, name: string): string | undefined {
   const value = query[name];
-  if (Array.isArray(value)) throw badRequest(`"${name}" may be given once`);
-  // PostgreSQL takes no text with one.
+  if (Array.isArray(value)) throw badRequest(`"${name}" may be given only once`);
+  // PostgreSQL text cannot hold NUL.
   if (value?.includes('\0')) throw badRequest(`"${name}" must not contain NUL characters`);
   return value === '' ? undefined : value;
 }
 
-/** Parameters as OpenAPI describes them. */
+/** The query parameters as OpenAPI describes them. */
 export function describeQuery<Values extends object>(parameters: QueryParameters<Values> | undefined): JsonSchema[] {
   const described: JsonSchema[] = [];
   for (const name in parameters) {
@@ -88,19 +91,19 @@ export function oneOf<const Choice extends string>(
   };
 }
 
-/** An id of that kind, whether or not anything has it. */
+/** An id of a kind, whether or not it exists. */
 export function anId(kind: IdKind, description: string): QueryParameter<string | undefined> {
   return {
     description,
     schema: idOf(kind),
     read: (given, name) => {
-      if (given !== undefined && !isId(kind, given)) throw badRequest(`"${name}" is not such an id`);
+      if (given !== undefined && !isId(kind, given)) throw badRequest(`"${name}" is not a valid id`);
       return given;
     },
   };
 }
 
-/** The years 0 to 9999: others, which begin with a sign, may be beyond what the database can compare with. */
+/** Years 0 to 9999. Years outside this range start with a sign and may be more than the database can compare. */
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T|$)/;
 const UNIX_SECONDS = /^\d{1,11}$/;
 const MOMENT: JsonSchema = {
@@ -111,8 +114,8 @@ const MOMENT: JsonSchema = {
   ],
 };
 
-/** A moment as ISO 8601 or as Unix seconds. */
-function aMoment(description: string): QueryParameter<Date | undefined> {
+/** A moment, as ISO 8601 or Unix seconds. */
+function moment(description: string): QueryParameter<Date | undefined> {
   return {
     description: `${description}: ISO 8601 or Unix seconds`,
     schema: MOMENT,
@@ -126,7 +129,7 @@ function aMoment(description: string): QueryParameter<Date | undefined> {
   };
 }
 
-/** A day in UTC, which has to be named. */
+/** A required day in UTC. */
 export function aDay(description: string): QueryParameter<string> {
   return {
     description,
@@ -134,7 +137,7 @@ export function aDay(description: string): QueryParameter<string> {
     required: true,
     read: (given = '', name) => {
       const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(given) ? given : Number.NaN);
-      // A day that no month has is read as one of the next month.
+      // `Date` reads a day that does not exist, such as 31 June, as a day of the next month.
       if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== given) {
         throw badRequest(`"${name}" must be a day such as 2026-11-30`);
       }
@@ -144,6 +147,6 @@ export function aDay(description: string): QueryParameter<string> {
 }
 
 export const PERIOD = {
-  from: aMoment('Earliest moment, inclusive'),
-  to: aMoment('Latest moment, exclusive'),
+  from: moment('Earliest moment, inclusive'),
+  to: moment('Latest moment, exclusive'),
 };

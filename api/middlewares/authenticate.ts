@@ -6,29 +6,29 @@ import { ServiceError } from '../../domain/errors.ts';
 import { bearerTokenOf } from '../../net/bearer-token.ts';
 import type { Context } from '../state.ts';
 
-/** A longer credential is not one of ours and is not worth a digest. */
+/** A longer credential cannot be one of ours and is not worth hashing. */
 const MAX_KEY_LENGTH = 256;
 
-/** Where a request may carry its API key beside `Authorization: Bearer`. */
+/** Places for an API key besides `Authorization: Bearer`. */
 export interface CredentialPlaces {
-  /** Headers that count before it, in lower case. */
+  /** Headers that take precedence over it, in lower case. */
   readonly before?: readonly string[];
-  /** Headers that count after it: clients of other services fill them with placeholders. */
+  /** Headers that are used only without it: clients of other services fill them with placeholders. */
   readonly after?: readonly string[];
-  /** The parameter of the query that counts where no header does. Queries are never logged. */
+  /** The query parameter that is used when no header has a key. Queries are never logged. */
   readonly parameter?: string;
 }
 
 export interface Authentication {
-  /** The owner of an API key; null when nobody has it. */
+  /** The owner of an API key; null for an unknown key. */
   readonly findCaller: (apiKey: string) => Promise<Caller | null>;
   readonly clock: Clock;
   readonly places?: CredentialPlaces;
-  /** Of text endpoints, where each call spends money: a spent key is refused at once. */
+  /** For text endpoints, where every call spends money: an exhausted key is refused at once. */
   readonly forText?: boolean;
 }
 
-/** Finds the owner of the API key in a request, and notes it in `state.caller`. @throws ServiceError 401 or 403 */
+/** Finds the owner of a request's API key and records it in `state.caller`. @throws ServiceError 401 or 403 */
 export type Authenticate = (context: Context) => Promise<Caller>;
 
 /** Requires an API key: contract 5. */
@@ -47,7 +47,7 @@ export function createAuthenticator({ findCaller, clock, places = {}, forText = 
   };
 }
 
-/** The credential that a request carries. @throws ServiceError 401 `missing_api_key` */
+/** The credential of a request. @throws ServiceError 401 `missing_api_key` */
 export function credentialOf(context: Context, { before = [], after = [], parameter }: CredentialPlaces = {}): string {
   const { headers } = context;
   const inHeaders = (names: readonly string[]): string | undefined =>
@@ -59,17 +59,17 @@ export function credentialOf(context: Context, { before = [], after = [], parame
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
 }
 
-/** Whether the key's allowlist, if it has one, holds the address. */
+/** Whether the key has no allowlist, or its allowlist contains the address. */
 function isAllowedAddress(key: ApiKey, address: string): boolean {
   return key.ipAllowlist === null || isAddressIn(address, key.ipAllowlist);
 }
 
-/** What is said of an address outside the key's allowlist, whatever the code. */
+/** The message for an address outside the key's allowlist, whatever the error code. */
 function addressRefusal(address: string): string {
   return `The API key may not be used from the address ${address}. Add it to the allowlist.`;
 }
 
-/** Whether an address is one of those listed, or in one of the listed CIDR ranges. */
+/** Whether an address is listed, or falls in a listed CIDR range. */
 export function isAddressIn(address: string, allowlist: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false;
   const caller = ipaddr.process(address);

@@ -6,7 +6,9 @@ import type { AppContext } from '../state.ts';
 
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
-/** The one place where errors become HTTP. What is not a {@link ServiceError} is a bug: logged, and told as 500. */
+/**
+ * The one place where errors become HTTP. Anything but a {@link ServiceError} is a bug: logged, and answered with 500.
+ */
 export function errors(log: Logger) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
     try {
@@ -24,12 +26,12 @@ export function errors(log: Logger) {
   };
 }
 
-/** The error as a client may see it, of a request that has not got further than the gateway itself, which depends on its database first of all. */
+/** The error to show to the client. A failure here is one of the gateway itself, usually of its database. */
 function toGateError(error: unknown): ServiceError {
   if (error instanceof ServiceError || !isUnavailable(error)) return toServiceError(error);
   return new ServiceError(
     'processing_unavailable',
-    'The service cannot reach a part of itself at the moment. Wait a little and try again.',
+    'The service cannot reach one of its own components at the moment. Wait a little and try again.',
     { retryAfterSeconds: UNAVAILABLE_RETRY_SECONDS, cause: error },
   );
 }

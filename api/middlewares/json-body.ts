@@ -9,18 +9,18 @@ export interface BodyLimits extends JsonLimits {
   readonly maxBytes: number;
 }
 
-/** A JSON body; an absent one is `undefined`, of no bytes. */
+/** A JSON body; when absent, `undefined` with 0 bytes. */
 export interface JsonBody {
   readonly value: unknown;
   readonly byteLength: number;
 }
 
 /**
- * Reads a JSON body; bounded in bytes, depth and values while it comes, and parsed after that.
+ * Reads a JSON body. Bytes, depth and values are limited while it arrives; it is parsed once it is complete.
  *
- * @param mayBeParsed is asked when all of the body has come; may throw to refuse it
- * @throws ServiceError 400 for a body that says it is compressed or that is no JSON or too large once it is parsed, and what
- *   {@link readBody} throws
+ * @param mayBeParsed called when the whole body has arrived; may throw to refuse it
+ * @throws ServiceError 400 for a body that is declared as compressed, is not JSON, or is too large once parsed; and the
+ *   errors of {@link readBody}
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -41,10 +41,10 @@ export async function readJsonBody(
 }
 
 /**
- * Reads a body as it is.
+ * Reads a raw body.
  *
- * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway; 408 or
- *   503 when it is too slow
+ * @throws ServiceError 413 once more than `maxBytes` are announced or have arrived; 400 when the client stops halfway;
+ *   408 or 503 when it is too slow
  */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { bytes, release } = await receiving.receive(request, maxBytes);
@@ -52,7 +52,10 @@ export async function readBody(request: IncomingMessage, maxBytes: number): Prom
   return bytes;
 }
 
-/** Parses a body that was read with {@link readBody}. @throws ServiceError 400 for what is no JSON, or too large as such */
+/**
+ * Parses a body that {@link readBody} has read. @throws ServiceError 400 for a body that is not JSON or exceeds the
+ * limits
+ */
 export async function readJson(bytes: Buffer, limits: JsonLimits): Promise<unknown> {
   new JsonSizer(limits).push(bytes);
   return parse(bytes);
@@ -72,7 +75,7 @@ function notJson(): Error {
 }
 
 function requirePlainJson({ headers }: IncomingMessage): void {
-  // Media types are written in any case: RFC 9110, section 8.3.1.
+  // Media types are case-insensitive: RFC 9110, section 8.3.1.
   const type = (headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
     throw badRequest('The body must be JSON, sent with "Content-Type: application/json".');

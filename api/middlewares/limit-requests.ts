@@ -13,23 +13,23 @@ import type { Context } from '../state.ts';
 const MAX_COUNTED_AT_ONCE = 500;
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** Requests that a key may make in a minute. */
+/** Requests that a key may make per minute. */
 export interface RequestLimits {
-  /** Unless the key has a limit of its own. */
+  /** Applies unless the key has its own limit. */
   readonly requestsPerMinute: number;
-  /** Of those that only read, which are counted apart: polling must not use up what creating needs. */
+  /** For reads, which are counted separately so that polling does not use up the allowance for creating. */
   readonly readsPerMinute: number;
 }
 
 /**
- * Counts a request of a key, and tells the client where the key stands.
+ * Counts a key's request and sets the rate limit headers.
  *
- * @returns the caller, when the request is within the limit
+ * @returns the caller, if the request is within the limit
  * @throws ServiceError 429
  */
 export type HoldToLimit = (context: Context, caller: Caller) => Promise<Caller>;
 
-/** Holds each key to its requests a minute, over all processes. */
+/** Limits each key's requests per minute, across all processes. */
 export function createRequestLimit(
   database: Database,
   { requestsPerMinute, readsPerMinute }: RequestLimits,
@@ -56,7 +56,7 @@ function headersOf(limit: number, { position, secondsLeft }: RequestWindow): Rec
     'RateLimit-Limit': String(limit),
     'RateLimit-Remaining': String(remaining),
     'RateLimit-Reset': String(secondsLeft),
-    // The names that clients of the chat-completions and responses formats look for, with the duration that goes with them.
+    // The header names, and the duration format, that clients of the chat-completions and responses formats expect.
     'x-ratelimit-limit-requests': String(limit),
     'x-ratelimit-remaining-requests': String(remaining),
     'x-ratelimit-reset-requests': `${secondsLeft}s`,

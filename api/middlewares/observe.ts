@@ -4,14 +4,14 @@ import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import type { AppContext } from '../state.ts';
 
-/** Asked every few seconds by machines; their lines would hide the others. */
+/** Machines call these every few seconds; logging them would bury the other lines. */
 const PROBES: ReadonlySet<string | undefined> = new Set(['/healthz', '/readyz', '/metrics']);
-/** The methods that clients use; any other shares a label. */
+/** The methods that clients use; all others share one label. */
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
- * Measures each request, and writes one line about it when it has ended: who asked, for what, and how it went. Bodies,
- * prompts, headers and query strings are left out, since any of them may hold a secret or a person's words.
+ * Measures each request and logs one line when it has ended: who asked, for what, and the outcome. Bodies, prompts,
+ * headers and query strings are never logged, because any of them may contain a secret or personal data.
  */
 export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: Tracing; log: Logger }) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {
@@ -38,7 +38,7 @@ export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: 
           route,
           status,
           duration_ms: Math.round(durationMs * 10) / 10,
-          // The client, or this process stopping, ended the connection before the answer.
+          // The client, or this process while stopping, closed the connection before the answer was complete.
           ...(!writableFinished && { cut_off: true }),
         },
         'request',
@@ -48,19 +48,19 @@ export function observe({ metrics, tracing, log }: { metrics: Metrics; tracing: 
   };
 }
 
-/** Whether the log needs a line. Text that was served is in the usage table, with all that is known of it. */
+/** Whether to log the request at info level. Text that was served has its own row in the usage table. */
 function isRemarkable({ state: { endpoint }, res }: AppContext): boolean {
   return endpoint?.tag === 'Text' ? res.statusCode >= 400 : !PROBES.has(endpoint?.path);
 }
 
-/** The path of the endpoint with its parameters unfilled: paths themselves hold ids, and anything a client may think of. */
+/** The endpoint's path template: actual paths contain ids and arbitrary client input. */
 function routeOf(context: AppContext): string {
   if (context.state.endpoint) return context.state.endpoint.path;
   if ('routerPath' in context && typeof context['routerPath'] === 'string') return context['routerPath'];
   return pathOf(context).startsWith('/files/') ? '/files/*' : 'unmatched';
 }
 
-/** The task that the path names, or that was created. */
+/** The task that the path names, or that the request created. */
 function taskIdOf(context: AppContext): string | undefined {
   const named = pathOf(context)
     .split('/')
@@ -68,7 +68,7 @@ function taskIdOf(context: AppContext): string | undefined {
   return named ?? context.state.createdTaskId;
 }
 
-/** As the client sent it: Koa's own `path` throws for a target that is no address, and nothing here would catch that. */
+/** The path as sent: Koa's own `path` throws for an invalid target, and nothing here would catch it. */
 function pathOf({ req }: AppContext): string {
   return (req.url ?? '').split('?', 1)[0] ?? '';
 }

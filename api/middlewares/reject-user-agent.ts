@@ -1,11 +1,11 @@
 import type { AppContext } from '../state.ts';
 
-/** What a rejected client gets, as from a network edge: plain text, no envelope (contract 5). */
+/** The answer to a rejected client, like a network edge's: plain text, no envelope (contract 5). */
 const REJECTION = 'error code: 1010';
 
 /**
- * Turns away clients whose `User-Agent` holds one of the given texts, in any case, before anything else is done for them. A
- * client that sends none, or one of its own, passes.
+ * Rejects clients whose `User-Agent` contains one of the given texts, ignoring case, before doing anything else. A
+ * client that sends none passes.
  */
 export function rejectUserAgent(rejected: readonly string[]) {
   const texts = rejected.map((text) => text.toLowerCase());

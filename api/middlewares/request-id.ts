@@ -1,7 +1,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { AppContext } from '../state.ts';
 
-/** Gives every request an id of its own; clients quote it to support. */
+/** Gives every request an id, which clients can quote to support. */
 export async function requestId(context: AppContext, next: () => Promise<unknown>): Promise<void> {
   context.state.requestId = newId('request');
   context.set('x-request-id', context.state.requestId);

@@ -3,7 +3,7 @@ import { createTokenCheck } from '../../net/bearer-token.ts';
 import type { Context } from '../state.ts';
 import { credentialOf } from './authenticate.ts';
 
-/** Requires a bearer token, compared in constant time. @param refusal says to anybody else which one */
+/** Requires a bearer token, compared in constant time. @param refusal the message for a wrong token */
 export function requireToken(token: string, refusal: string): (context: Context) => Promise<null> {
   const isToken = createTokenCheck(token);
   return async (context) => {

@@ -2,7 +2,10 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
-/** Answers what no route took: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
+/**
+ * Answers requests that no route matched: 404 for an unknown path, 405 with `Allow` for a known path with another
+ * method.
+ */
 export function unmatched(router: RouterInstance) {
   return async (context: AppContext): Promise<void> => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap((layer) => layer.methods));

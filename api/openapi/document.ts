@@ -1,6 +1,6 @@
 /**
- * The contract as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Requests are described by what checks them,
- * answers by schemas that the compiler holds against what writes them.
+ * The contract as an OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Requests are described by their own
+ * checks, answers by schemas that the compiler compares with the code that writes them.
  */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
@@ -18,19 +18,19 @@ export interface OpenApiDocument {
   readonly [section: string]: unknown;
 }
 
-const DESCRIPTION = `One gateway in front of image, video and text generation models, billed per use in USD.
+const DESCRIPTION = `One gateway to image, video and text models, billed per use in USD.
 
 **Media** is made by tasks: a create call answers at once with a task, and its price is reserved. The result appears on
-\`GET /v1/tasks/{task_id}\` and through webhooks; it settles the price, and a failure refunds it in full.
+\`GET /v1/tasks/{task_id}\` and through webhooks. Success settles the price; failure refunds it in full.
 
-**Text** is answered directly, whole or as a stream, in four formats. The same paths are served on the text address, where a
+**Text** is answered directly, whole or as a stream, in four formats. The text address serves the same paths; there, a
 request that does not stream is not cut off after 100 seconds.
 
 **Errors** have one envelope (the text formats have their own) with a \`code\` for programs, and say what to change. Retry only
 what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, a
 path that is none 404, both in the common envelope.`;
 
-/** Describes endpoints with the models of a catalogue. */
+/** Describes endpoints, with the models of a catalogue. */
 export function createOpenApiDocument(endpoints: readonly Operation[], catalogue: Catalogue): OpenApiDocument {
   const paths = pathsOf(endpoints.map(withModelsOf(catalogue)));
   return {
@@ -60,19 +60,17 @@ export function createOpenApiDocument(endpoints: readonly Operation[], catalogue
   };
 }
 
-/** The models of the catalogue in force, as a table. */
+/** A table of the catalogue's models. */
 function listOfModels({ version, videoModels, imageModels, textModels }: Catalogue): string {
   const rows = [
     ...Array.from(videoModels.keys(), (id) => `| \`${id}\` | video | \`POST /v1/videos/tasks\` |`),
     ...Array.from(imageModels.keys(), (id) => `| \`${id}\` | image | \`POST /v1/images/tasks\` |`),
     ...Array.from(textModels.values(), ({ id, formats }) => `| \`${id}\` | text | ${formats.join(', ')} |`),
   ];
-  return [`Those of the catalogue ${version}:`, '', '| model | kind | answers on |', '|---|---|---|', ...rows].join(
-    '\n',
-  );
+  return [`Catalogue ${version}:`, '', '| model | kind | endpoint or format |', '|---|---|---|', ...rows].join('\n');
 }
 
-/** An operation whose examples name only models that there are. */
+/** Removes the examples of an operation whose model is not in the catalogue. */
 function withModelsOf({ videoModels, imageModels, textModels }: Catalogue): (operation: Operation) => Operation {
   const isKnown = (id: unknown): boolean =>
     typeof id !== 'string' || videoModels.has(id) || imageModels.has(id) || textModels.has(id);

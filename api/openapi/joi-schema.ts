@@ -1,8 +1,8 @@
-/** Joi schemas as JSON Schema, so that what is documented is what is checked. */
+/** Converts Joi schemas to JSON Schema, so that the documentation is what is checked. */
 import type Joi from 'joi';
 import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 
-/** What Joi's `describe()` tells, as far as it is translated. */
+/** The parts of Joi's `describe()` that are converted. */
 interface Description {
   readonly type?: unknown;
   readonly flags?: {
@@ -33,9 +33,10 @@ interface Dependency {
 }
 
 /**
- * Translates a schema. What its rules cannot tell (those made with `custom`), its `meta` may add under `openapi`.
+ * Converts a schema. Rules that cannot be converted (those made with `custom`) can be described by its `meta`, under
+ * `openapi`.
  *
- * @throws Error for a kind of schema or a rule that has no translation yet, so that none is lost in silence
+ * @throws Error for a kind of schema or a rule without a conversion, so that none is silently lost
  */
 export function toJsonSchema(schema: Joi.Schema): JsonSchema {
   return translate(schema.describe());
@@ -66,7 +67,7 @@ function ofType(description: Description): JsonSchema {
     case 'array':
       return { type, ...(items?.[0] && { items: translate(items[0]) }), ...ofRules(ARRAY_RULES, rules) };
     case 'string':
-      // Unlike JSON Schema, Joi refuses the empty text where it is not allowed by name.
+      // Unlike JSON Schema, Joi rejects the empty string unless it is allowed explicitly.
       return { type, ...(!allow.includes('') && { minLength: 1 }), ...ofRules(STRING_RULES, rules) };
     case 'number':
       return { type, ...ofRules(NUMBER_RULES, rules) };
@@ -75,7 +76,7 @@ function ofType(description: Description): JsonSchema {
     case 'alternatives':
       return { oneOf: matches.map(({ schema = {} }) => translate(schema)) };
     default:
-      throw new Error(`there is no JSON Schema for the Joi type ${String(type)} yet`);
+      throw new Error(`the Joi type ${String(type)} has no conversion to JSON Schema yet`);
   }
 }
 
@@ -92,15 +93,15 @@ function ofObject({ keys = {}, dependencies = [] }: Description): JsonSchema {
   };
 }
 
-/** The pairs of fields that must not be sent together. */
+/** Pairs of fields that must not be sent together. */
 function exclusionsOf({ rel, key, peers = [] }: Dependency): JsonSchema[] {
-  if (rel !== 'without') throw new Error(`there is no JSON Schema for the Joi dependency ${String(rel)} yet`);
+  if (rel !== 'without') throw new Error(`the Joi dependency ${String(rel)} has no conversion to JSON Schema yet`);
   return peers.map((peer) => ({ required: [key, peer] }));
 }
 
 type RuleTable = Readonly<Record<string, (limit: unknown) => JsonSchema>>;
 
-/** Told by the schema's `meta`, if at all. */
+/** Described by the schema's `meta`, if at all. */
 const custom = (): JsonSchema => ({});
 
 const ARRAY_RULES: RuleTable = {
@@ -124,7 +125,7 @@ const STRING_RULES: RuleTable = {
 function ofRules(table: RuleTable, rules: readonly Rule[]): JsonSchema {
   const translated = rules.map(({ name, args }) => {
     const rule = table[String(name)];
-    if (rule === undefined) throw new Error(`there is no JSON Schema for the Joi rule ${String(name)} yet`);
+    if (rule === undefined) throw new Error(`the Joi rule ${String(name)} has no conversion to JSON Schema yet`);
     return rule(args?.['limit'] ?? args?.['regex']);
   });
   return Object.assign({}, ...translated);

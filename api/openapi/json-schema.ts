@@ -1,4 +1,4 @@
-/** JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1) as data, and what makes it short to write. */
+/** Short constructors for JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1). */
 import type { Catalogue } from '../../catalogue/types.ts';
 import { ID_PREFIX, type IdKind } from '../../domain/ids.ts';
 import { type JsonSchema, ref } from '../../domain/json-schema.ts';
@@ -10,7 +10,7 @@ export interface OptionalField {
 
 export type Fields = Readonly<Record<string, JsonSchema | OptionalField>>;
 
-/** A schema for each field of `Shape`, optional exactly where the field is: the compiler compares the two. */
+/** A schema for each field of `Shape`, optional exactly where the field is; the compiler compares the two. */
 export type FieldsOf<Shape> = {
   readonly [Field in keyof Shape]-?: Partial<Pick<Shape, Field>> extends Pick<Shape, Field>
     ? OptionalField
@@ -21,7 +21,7 @@ export function optional(schema: JsonSchema): OptionalField {
   return { optional: schema };
 }
 
-/** An object with these fields. It is open: clients have to bear fields that are not described. */
+/** An object with these fields. It is open: clients must accept fields that are not described. */
 export function object(fields: Fields, description?: string): JsonSchema {
   const entries = Object.entries(fields);
   const required = entries.filter(([, field]) => !isOptional(field)).map(([name]) => name);
@@ -33,7 +33,10 @@ export function object(fields: Fields, description?: string): JsonSchema {
   };
 }
 
-/** The fields of `Shape`, which is what the code that writes such objects gives back; one more or less does not compile. */
+/**
+ * The fields of `Shape`, the return type of the code that writes such objects; a missing or extra field does not
+ * compile.
+ */
 export function fieldsOf<Shape>(fields: FieldsOf<Shape>): FieldsOf<Shape> & Fields {
   return fields;
 }
@@ -42,26 +45,26 @@ function isOptional(field: JsonSchema | OptionalField): field is OptionalField {
   return 'optional' in field;
 }
 
-/** What a reference stands for; made for a catalogue where it depends on one. */
+/** The schema behind a reference; a function where it depends on the catalogue. */
 type SchemaDefinition = JsonSchema | ((catalogue: Catalogue) => JsonSchema);
 
 const DEFINITION = Symbol('definition');
 
-/** A schema that has a name of its own. */
+/** A named schema. */
 type Component = {
   readonly $ref: string;
   readonly [DEFINITION]: { readonly name: string; readonly schema: SchemaDefinition };
 };
 
 /**
- * A schema that stands under `components.schemas`. What is given back refers to it by its name, and carries it along: the
- * API description holds those that it comes across.
+ * Names a schema. Returns a reference that carries the schema along, so that the API description can collect the
+ * schemas it meets under `components.schemas`.
  */
 export function component(name: string, schema: SchemaDefinition): Component {
   return { ...ref(name), [DEFINITION]: { name, schema } };
 }
 
-/** Every component that something within `root` refers to, and those that they refer to, by name. */
+/** All components that `root` refers to, directly or through other components, by name. */
 export function componentsIn(root: unknown, catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
   const found: Record<string, JsonSchema> = {};
   const waiting: unknown[] = [root];
@@ -95,12 +98,12 @@ export function oneOfTexts(values: readonly string[], description?: string): Jso
   return text(description, { enum: values });
 }
 
-/** An identifier of that kind. */
+/** An id of a kind. */
 export function idOf(kind: IdKind, description?: string): JsonSchema {
   return text(description, { pattern: `^${ID_PREFIX[kind]}[0-9a-z]{32}$` });
 }
 
-/** A text that is always the same. */
+/** A constant string. */
 export function exactly(value: string): JsonSchema {
   return { type: 'string', const: value };
 }

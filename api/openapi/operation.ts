@@ -1,4 +1,7 @@
-/** What the API description says of an endpoint, and what follows from it: refusals, credentials and headers. */
+/**
+ * Operations of the API description, with the refusals, credentials and headers that follow from an endpoint's
+ * definition.
+ */
 import { ADMIN_ROLES, type AdminRole } from '../../domain/admin-role.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { type Access, ROLES } from '../endpoint/access.ts';
@@ -6,14 +9,14 @@ import type { Answers, Content, RefusalStatus } from '../endpoint/answers.ts';
 import { describePath } from '../endpoint/path.ts';
 
 export const TAGS = {
-  'Media tasks': 'Create images and videos, and ask what became of them.',
+  'Media tasks': 'Create images and videos, and poll for their results.',
   Files: 'Upload local inputs.',
-  Models: 'The models that a key may call, with their limits and prices.',
-  Text: 'Four formats in front of every text model. Answers come directly, whole or as a stream.',
-  Webhooks: 'Where events are sent, what became of each delivery, and sending it again.',
-  Account: 'What the account has and what it used.',
-  Administration: 'For operators: accounts, money, keys, tasks.',
-  Service: 'How the service is, and this description.',
+  Models: 'The models that a key may call, with limits and prices.',
+  Text: 'Four formats for every text model. Answers are direct: whole or streamed.',
+  Webhooks: 'Endpoints for events, the state of each delivery, and redelivery.',
+  Account: 'The balance and usage of the account.',
+  Administration: 'For operators: accounts, money, keys and tasks.',
+  Service: 'Health, metrics and this description.',
 } as const;
 
 export type Tag = keyof typeof TAGS;
@@ -34,17 +37,17 @@ export interface Operation {
   readonly summary: string;
   readonly description?: string;
   readonly access: Access;
-  /** Headers and query; those of the path follow from it. */
+  /** Headers and query parameters; path parameters follow from the path. */
   readonly parameters: readonly JsonSchema[];
   readonly body?: BodyDescription;
   readonly answers: Answers;
-  /** Refusals beside those that follow from `access` and `body`. */
+  /** Refusals besides those that follow from `access` and `body`. */
   readonly refusals: readonly RefusalStatus[];
-  /** The refusals, by status, that have another envelope than the common one; names under `components.responses`. */
+  /** Refusals that do not use the common envelope, by status; names under `components.responses`. */
   readonly refusalsInFormat?: Readonly<Partial<Record<RefusalStatus, string>>>;
 }
 
-/** The names of the common refusals under `components.responses`. */
+/** Names of the common refusals under `components.responses`. */
 export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -59,7 +62,7 @@ export const REFUSALS: Readonly<Record<RefusalStatus, string>> = {
   503: 'Unavailable',
 };
 
-/** On every answer to a key. */
+/** Sent with every answer to a key. */
 export const RATE_LIMIT_HEADERS = [
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -69,12 +72,12 @@ export const RATE_LIMIT_HEADERS = [
   'x-ratelimit-reset-requests',
 ] as const;
 
-/** What follows from a rule of access. */
+/** What an access rule implies. */
 interface AccessDescription {
-  /** Any of these credentials will do. */
+  /** Any one of these credentials is enough. */
   readonly security: readonly JsonSchema[];
   readonly refusals: readonly RefusalStatus[];
-  /** On every answer. */
+  /** Sent with every answer. */
   readonly headers: readonly string[];
 }
 
@@ -106,7 +109,7 @@ const ACCESS: Readonly<Record<Access, AccessDescription>> = {
   open: { security: [], refusals: [], headers: [] },
 };
 
-/** Of what is wrong, comes too slowly, is too large, or comes beside too much else. */
+/** For bodies that are wrong, too slow, too large, or one too many. */
 const REFUSALS_OF_BODIES: readonly RefusalStatus[] = [400, 408, 413, 503];
 
 /** The operation object of OpenAPI. */
@@ -148,7 +151,7 @@ function renderRefusals({ access, body, refusals, refusalsInFormat = {} }: Opera
   );
 }
 
-/** The headers object of a response: references by name. */
+/** The headers object of a response, as references. */
 export function headersNamed(names: readonly string[]): JsonSchema {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

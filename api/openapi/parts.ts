@@ -1,4 +1,4 @@
-/** The API description in two parts, for two kinds of readers: what clients call, and what those who run the service do. */
+/** Splits the API description for its two audiences: clients, and the people who run the service. */
 import { isObject } from '../../domain/json.ts';
 import type { OpenApiDocument } from './document.ts';
 import type { Tag } from './operation.ts';
@@ -7,7 +7,7 @@ export type DescriptionPart = 'client' | 'administration';
 
 const OF_ADMINISTRATION: ReadonlySet<unknown> = new Set<Tag>(['Administration', 'Service']);
 
-/** The operations of one part, with the components that they refer to. */
+/** The operations of one part, with the components that they use. */
 export function partOf(document: OpenApiDocument, part: DescriptionPart): OpenApiDocument {
   const isIn = (tag: unknown): boolean => OF_ADMINISTRATION.has(tag) === (part === 'administration');
   const paths = Object.entries(document.paths).flatMap(([path, methods]) => {
@@ -24,7 +24,7 @@ export function partOf(document: OpenApiDocument, part: DescriptionPart): OpenAp
   return { ...shown, components: componentsOf(shown, components) };
 }
 
-/** Those components that something refers to, or that are referred to by one of them. */
+/** The components that are referred to, directly or through each other. */
 function componentsOf(root: unknown, components: OpenApiDocument['components']): OpenApiDocument['components'] {
   const used = new Set<string>();
   const waiting: unknown[] = [root];

@@ -1,4 +1,4 @@
-/** What all operations share: credentials, parameters, headers, the error envelope and the shape of lists. */
+/** Parts that all operations share: credentials, parameters, headers, the error envelope and lists. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
 import { type JsonSchema, ref } from '../../domain/json-schema.ts';
@@ -16,19 +16,19 @@ export const SECURITY_SCHEMES = {
     type: 'apiKey',
     in: 'header',
     name: 'x-api-key',
-    description: 'An API key, on the messages format.',
+    description: 'An API key, in the messages format.',
   },
   nativeApiKey: {
     type: 'apiKey',
     in: 'header',
     name: 'x-native-api-key',
-    description: 'An API key, on the native format.',
+    description: 'An API key, in the native format.',
   },
   nativeApiKeyParameter: {
     type: 'apiKey',
     in: 'query',
     name: 'key',
-    description: 'An API key, on the native format, where no header carries one.',
+    description: 'An API key, in the native format, when no header carries one.',
   },
   adminToken: {
     type: 'http',
@@ -39,23 +39,23 @@ export const SECURITY_SCHEMES = {
   metricsToken: {
     type: 'http',
     scheme: 'bearer',
-    description: 'GENWAY_METRICS_TOKEN, or else the token of the operators.',
+    description: 'GENWAY_METRICS_TOKEN, or the operators’ token if it is not set.',
   },
 };
 
 export const HEADERS = {
-  'x-request-id': header('Names this request; quote it to support', text()),
+  'x-request-id': header('Identifies this request; quote it to support', text()),
   'RateLimit-Limit': header(
-    'Requests of this kind that the key may make in a minute: those that read (GET) are counted apart from the others',
+    'Requests per minute that the key may make; reads (GET) and other requests are counted separately',
     integer(),
   ),
-  'RateLimit-Remaining': header('Requests that are left of them', integer()),
-  'RateLimit-Reset': header('Seconds until the minute is over', integer()),
+  'RateLimit-Remaining': header('Requests left in this minute', integer()),
+  'RateLimit-Reset': header('Seconds until the limit resets', integer()),
   'x-ratelimit-limit-requests': header('The same as `RateLimit-Limit`', integer()),
   'x-ratelimit-remaining-requests': header('The same as `RateLimit-Remaining`', integer()),
-  'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, as `12s`', text()),
+  'x-ratelimit-reset-requests': header('The same as `RateLimit-Reset`, written as `12s`', text()),
   'Retry-After': header('Seconds to wait; the same as `retry_after_seconds`', integer()),
-  'Idempotent-Replayed': header('`true` on the answer to a repeated request: it is the first answer again', text()),
+  'Idempotent-Replayed': header('`true` when the first answer to this request is sent again', text()),
 };
 
 function header(description: string, schema: JsonSchema): JsonSchema {
@@ -68,7 +68,7 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       error: object(
         fieldsOf<ErrorEnvelope['error']>({
           code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
-          message: text('The cause, and what to change, for people; not to be parsed'),
+          message: text('The cause and the remedy, for people; do not parse it'),
           retryable: boolean('Whether the same request can succeed later'),
           request_id: text('Quote it to support'),
           retry_after_seconds: optional(integer('Seconds to wait, as in the header `Retry-After`')),
@@ -79,18 +79,18 @@ export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ),
 };
 
-/** What each status of a refusal says, and the codes it comes with. */
+/** The description of each refusal status, and the error codes that use it. */
 const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, codes: readonly ErrorCode[]]>> = {
-  400: ['The request is wrong, or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
+  400: ['The request is invalid or its content is refused. Change it.', ['bad_request', 'content_policy_violation']],
   401: [
     'The key is missing, wrong, disabled or expired, or, where money is spent, exhausted.',
     ['missing_api_key', 'invalid_api_key'],
   ],
-  402: ['The balance or what is left of the key’s limit does not pay for it.', ['insufficient_credits']],
+  402: ['The balance, or the rest of the key’s limit, does not cover the price.', ['insufficient_credits']],
   403: ['The account, the key or the address may not do this.', ['forbidden', 'access_denied']],
-  404: ['There is no such thing in this account.', ['not_found']],
-  408: ['The body came too slowly. Send it again.', ['read_request_body_failed']],
-  409: ['The key or reference was used for something else, or is in use.', ['idempotency_conflict']],
+  404: ['The account has no such resource.', ['not_found']],
+  408: ['The body arrived too slowly. Send it again.', ['read_request_body_failed']],
+  409: ['The idempotency key or reference was used for something else, or is in use.', ['idempotency_conflict']],
   413: ['The body is too large.', ['read_request_body_failed']],
   429: ['Too many requests, or too many tasks at once.', ['rate_limit_exceeded', 'user_concurrency_exceeded']],
   500: ['Something went wrong on our side. Retry once.', ['internal_error']],
@@ -100,7 +100,7 @@ const MEANINGS: Readonly<Record<RefusalStatus, readonly [description: string, co
   ],
 };
 
-/** Headers beside `x-request-id` that come with some refusals. */
+/** Headers besides `x-request-id` that some refusals carry. */
 const HEADERS_OF_REFUSALS: Readonly<Partial<Record<RefusalStatus, readonly string[]>>> = {
   429: ['Retry-After', ...RATE_LIMIT_HEADERS],
   503: ['Retry-After'],

@@ -1,4 +1,4 @@
-/** What the text formats answer: contract 4.8 and 7.1. Answers that are forwarded may hold more. */
+/** Answers of the text formats: contract 4.8 and 7.1. Forwarded answers may have more fields. */
 import { ERRORS } from '../../domain/errors.ts';
 import { type JsonSchema, nullable } from '../../domain/json-schema.ts';
 import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from '../../text/chat-completions/types.ts';
@@ -8,7 +8,7 @@ import type { ResponseUsage } from '../../text/responses/types.ts';
 import { arrayOf, exactly, fieldsOf, integer, object, oneOfTexts, optional, text, unixSeconds } from './json-schema.ts';
 
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
-const message = text('The cause, and what to change, with the request id at its end');
+const message = text('The cause and the remedy, ending with the request id');
 
 const chatFinishReasons: readonly ChatFinishReason[] = ['stop', 'length', 'tool_calls', 'function_call'];
 const stopReasons: readonly MessagesStopReason[] = ['end_turn', 'max_tokens', 'stop_sequence', 'tool_use'];
@@ -18,15 +18,15 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ChatCompletion: object({
     id: text(),
     object: exactly('chat.completion'),
-    created: unixSeconds('When it was asked for'),
+    created: unixSeconds('When the request was made'),
     model: text(),
     choices: arrayOf(
       object({
         index: integer(),
         message: object({
           role: exactly('assistant'),
-          content: nullable(text('Empty when reasoning took the whole budget')),
-          reasoning_content: optional(text('What the model thought; billed as output')),
+          content: nullable(text('Empty when reasoning used up the whole budget')),
+          reasoning_content: optional(text('The model’s reasoning; billed as output')),
           tool_calls: optional(
             arrayOf(
               object(
@@ -41,7 +41,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           function_call: optional(
             object(
               fieldsOf<ChatFunctionCall>({ name: text(), arguments: text('JSON') }),
-              'To requests with `functions`',
+              'In answers to requests with `functions`',
             ),
           ),
         }),
@@ -63,10 +63,10 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Response: object({
     id: text(),
     object: exactly('response'),
-    created_at: unixSeconds('When it was asked for'),
-    completed_at: optional(nullable(unixSeconds('When it was finished'))),
-    instructions: optional({ description: 'As they were sent; null without any' }),
-    metadata: optional(nullable({ type: 'object', description: 'As it was sent' })),
+    created_at: unixSeconds('When the request was made'),
+    completed_at: optional(nullable(unixSeconds('When the answer was complete'))),
+    instructions: optional({ description: 'As sent; null if there were none' }),
+    metadata: optional(nullable({ type: 'object', description: 'As sent' })),
     model: text(),
     status: oneOfTexts(['completed', 'incomplete']),
     incomplete_details: nullable(object({ reason: exactly('max_output_tokens') })),
@@ -118,10 +118,10 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       ],
     }),
     stop_reason: oneOfTexts(stopReasons),
-    stop_sequence: nullable(text('The one that ended the answer')),
+    stop_sequence: nullable(text('The stop sequence that ended the answer')),
     usage: object(
       fieldsOf<MessagesUsage>({
-        input_tokens: integer('Without what was read from the cache or written to it'),
+        input_tokens: integer('Without tokens read from or written to the cache'),
         cache_creation_input_tokens: optional(integer()),
         cache_read_input_tokens: optional(integer()),
         output_tokens: integer(),
@@ -144,7 +144,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
                 }),
               ],
             }),
-            description: 'May be absent when reasoning took the whole budget',
+            description: 'May be absent when reasoning used up the whole budget',
           }),
         }),
         finishReason: oneOfTexts(finishReasons),
@@ -158,7 +158,7 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         thoughtsTokenCount: optional(integer()),
         totalTokenCount: integer(),
       }),
-      // Genway always tells it, but forwards the answers of upstreams that leave it out when it is 0.
+      // Genway always sends it, but forwards the answers of upstreams that omit it when it is 0.
       candidatesTokenCount: optional(integer()),
     }),
     modelVersion: text(),
@@ -166,10 +166,10 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   }),
   SvcError: object(
     { error: object({ message, type: exactly('svc_error'), code }) },
-    'The envelope of errors on the chat-completions, responses and native formats.',
+    'The error envelope of the chat-completions, responses and native formats.',
   ),
   MessagesError: object(
     { type: exactly('error'), error: object({ type: code, message }) },
-    'The envelope of errors on the messages format.',
+    'The error envelope of the messages format.',
   ),
 };

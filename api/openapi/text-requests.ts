@@ -1,4 +1,4 @@
-/** What the text formats take: contract 4.8. The readers of requests say it themselves; the catalogue adds its models. */
+/** Requests of the text formats: contract 4.8. Their readers carry the schemas; the catalogue adds its models. */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
@@ -8,7 +8,7 @@ import { REQUEST_SCHEMAS as MESSAGES } from '../../text/messages/request-shape.t
 import { REQUEST_SCHEMAS as RESPONSES } from '../../text/responses/request-shape.ts';
 import { oneOfTexts, text } from './json-schema.ts';
 
-/** The schemas of the requests, with the models that answer on each format. */
+/** The request schemas, with the models of each format. */
 export function textRequestSchemas(catalogue: Catalogue): Readonly<Record<string, JsonSchema>> {
   return {
     ...CHAT,
@@ -25,8 +25,8 @@ function withModels(schema: JsonSchema, model: JsonSchema): JsonSchema {
   return { ...schema, properties: { ...Object(schema['properties']), model } };
 }
 
-/** The ids of the models that answer on a format. */
+/** The ids of the models that a format serves. */
 function modelOn(format: WireFormatName, { textModels }: Catalogue): JsonSchema {
   const ids = [...textModels.values()].filter(({ formats }) => formats.includes(format)).map(({ id }) => id);
-  return ids.length === 0 ? text('There is none') : oneOfTexts(ids, 'Exact and case-sensitive');
+  return ids.length === 0 ? text('No models') : oneOfTexts(ids, 'Exact and case-sensitive');
 }

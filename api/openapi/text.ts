@@ -1,4 +1,4 @@
-/** The objects and errors of the text formats: contract 4.8 and 7.1. */
+/** Objects and errors of the text formats: contract 4.8 and 7.1. */
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { ErrorCode } from '../../domain/errors.ts';
 import { type JsonSchema, ref } from '../../domain/json-schema.ts';
@@ -13,7 +13,7 @@ export function textSchemas(catalogue: Catalogue): Readonly<Record<string, JsonS
   return { ...textRequestSchemas(catalogue), ...TEXT_ANSWER_SCHEMAS };
 }
 
-/** What comes from the gate before the model is called has the common envelope; these also come from behind it. */
+/** Refused before the model is called, these have the common envelope; afterwards, that of the format. */
 const STATUSES_IN_BOTH: readonly RefusalStatus[] = [429, 500, 503];
 
 interface FormatEnvelope {
@@ -38,7 +38,7 @@ function responseName(schema: string, status: RefusalStatus): string {
   return `${schema}.${REFUSALS[status]}`;
 }
 
-/** The refusals that have, or can have, the envelope of a format: contract 7.1. */
+/** Refusals that have, or may have, the envelope of a format: contract 7.1. */
 export const TEXT_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
   ENVELOPES.flatMap(({ schema, exampleOf }) => [
     [responseName(schema, 400), refusalOf(400, ref(schema), exampleOf)],
@@ -49,7 +49,7 @@ export const TEXT_RESPONSES: Readonly<Record<string, JsonSchema>> = Object.fromE
   ]),
 );
 
-/** The refusals of a format that have, or can have, its own envelope, by status. */
+/** Refusals of a format that have, or may have, its own envelope, by status. */
 export function refusalsIn(format: WireFormatName): Partial<Record<RefusalStatus, string>> {
   const schema = format === 'messages' ? 'MessagesError' : 'SvcError';
   return Object.fromEntries(

@@ -2,16 +2,16 @@ import type { Database } from '../../db/database.ts';
 import { countRequests } from '../../db/queries/request-windows.ts';
 import { ServiceError } from '../../domain/errors.ts';
 
-/** So many actions of a kind that an account may take in a minute. */
+/** A limit on how often an account may perform an action per minute. */
 export interface ActionLimit {
-  /** The actions, in the plural: in what is counted and in the refusal. */
+  /** The actions, in the plural; used for counting and in the refusal. */
   readonly what: string;
   readonly perMinute: number;
 }
 
 /**
- * Counts one action of an account, over all processes and all its keys. Held to a limit are those actions that cost nothing, and
- * would hold up what others pay for.
+ * Counts an action of an account, across all processes and keys. Used for actions that cost nothing but could hold up
+ * what others pay for.
  *
  * @throws ServiceError `rate_limit_exceeded` beyond the limit
  */
@@ -24,7 +24,7 @@ export async function countAction(
   if (!window || window.position <= perMinute) return;
   throw new ServiceError(
     'rate_limit_exceeded',
-    `An account may ask for ${perMinute} ${what} a minute. Wait ${window.secondsLeft} s.`,
+    `An account may request ${perMinute} ${what} a minute. Wait ${window.secondsLeft} s.`,
     { retryAfterSeconds: window.secondsLeft },
   );
 }

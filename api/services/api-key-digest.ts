@@ -1,26 +1,26 @@
-/** API keys: how they look, and how they are kept (only as keyed digests). */
+/** The form of API keys and of the keyed digests that are stored in their place. */
 import { createHmac } from 'node:crypto';
 import { randomLetters } from '../../domain/ids.ts';
 
 const PREFIX = 'sk-';
 const SECRET_LENGTH = 48;
 
-/** A new key: `sk-` and 48 random letters and digits. Shown once, never stored. */
+/** A new key: `sk-` and 48 random letters and digits. Shown once and never stored. */
 export function newApiKey(): string {
   return PREFIX + randomLetters(SECRET_LENGTH);
 }
 
 /**
- * The HMAC-SHA-256 by which a key is looked up. The `sk-` prefix is optional on what a client sends.
+ * The HMAC-SHA-256 by which a key is looked up. The `sk-` prefix is optional in what a client sends.
  *
- * @param pepper the secret that makes a stolen table of digests useless
+ * @param pepper the secret without which a stolen table of digests is useless
  */
 export function digestApiKey(key: string, pepper: Buffer): Buffer {
   const secret = key.startsWith(PREFIX) ? key.slice(PREFIX.length) : key;
   return createHmac('sha256', pepper).update(secret).digest();
 }
 
-/** What of a key people may see again, to tell it from others. */
+/** The part of a key that may be shown again, to tell keys apart. */
 export function hintOf(key: string): string {
   return `${PREFIX}…${key.slice(-4)}`;
 }

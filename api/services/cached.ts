@@ -1,8 +1,8 @@
 /**
- * Remembers what a function said for a little while, by its one argument. Callers that come while it is being asked share
- * the answer; a failure is not remembered.
+ * Caches the results of a function for a short time, by its one argument. Concurrent calls share one result; failures
+ * are not cached.
  *
- * @param maxEntries the oldest entry is forgotten above this many
+ * @param maxEntries above this number the oldest entry is dropped
  */
 export function cached<Result>(
   ask: (argument: string) => Promise<Result>,

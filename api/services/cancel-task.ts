@@ -1,4 +1,4 @@
-/** Ends a task by an operator's word: the hold is given back, and the task fails with `processing_failed`. */
+/** Ends a task on an operator's order: the hold is returned, and the task fails with `processing_failed`. */
 import type { Database } from '../../db/database.ts';
 import { eventOf, finishTask } from '../../db/queries/finish-task.ts';
 import { findCancellation, type OperatorAction, recordOperatorAction } from '../../db/queries/operator-actions.ts';
@@ -31,7 +31,7 @@ export async function cancelTask(
   const { database, workflows, metrics } = cancelling;
   if (isFinal(task.status)) {
     const earlier = await findCancellation(database, task.id);
-    if (!earlier) throw badRequest(`The task has ${task.status} and is final. It cannot be cancelled any more.`);
+    if (!earlier) throw badRequest(`The task has ${task.status}, which is final. It can no longer be cancelled.`);
     await abandonJob(cancelling, task);
     return earlier;
   }

@@ -1,4 +1,4 @@
-/** The one transaction of a create call: reservation, task and stored response together. */
+/** The single transaction of a create call: it writes the reservation, the task and the stored response together. */
 import type { MediaModel } from '../../catalogue/types.ts';
 import { createBatcher } from '../../db/batcher.ts';
 import { OutcomeUnknownError } from '../../db/connections.ts';
@@ -22,9 +22,9 @@ import { OWN_START_MS, type TaskStarter } from '../../temporal/task-starter.ts';
 import { uploadsIn } from './uploads.ts';
 
 export interface TaskLimits {
-  /** Processing that takes longer fails with `processing_timeout`. */
+  /** After this long, processing fails with `processing_timeout`. */
   readonly deadlineMs: number;
-  /** Tasks of one account that may run at once, unless the account says otherwise. */
+  /** Default limit on the concurrent tasks of an account. */
   readonly concurrentTasks: number;
 }
 
@@ -43,9 +43,9 @@ const MAX_TASKS_PER_TRANSACTION = 50;
 const UNCONFIRMED_RETRY_SECONDS = 10;
 
 /**
- * Makes the create call. Calls that come in while a transaction is under way share the next one.
+ * Makes the create call. Calls that arrive while a transaction is running share the next one.
  *
- * @returns a function that answers 201 with the new task, or throws the ServiceError that tells why nothing was created
+ * @returns a function that answers 201 with the new task, or throws the ServiceError that says why nothing was created
  */
 export function createTaskCreator({
   database,
@@ -57,7 +57,7 @@ export function createTaskCreator({
   clock = MACHINE_CLOCK,
 }: {
   database: Database;
-  /** To whose objects links of requests may lead. */
+  /** Recognises links to stored objects. */
   storage: Pick<Storage, 'keyOf'>;
   starter: TaskStarter;
   metrics: Metrics;
@@ -100,17 +100,20 @@ export function createTaskCreator({
   };
 }
 
-/** If it does, the relay starts it. */
+/** If the task exists, the relay starts it. */
 function mayExist(taskId: string, cause: Error): ServiceError {
   return new ServiceError(
     'processing_unavailable',
-    `The database did not confirm the task ${taskId}; it may have been created all the same. ` +
-      'Look it up before you send the request again, or send an Idempotency-Key with each request.',
+    `The database did not confirm task ${taskId}, but it may have been created. ` +
+      'Look it up before sending the request again, or send an Idempotency-Key with each request.',
     { retryAfterSeconds: UNCONFIRMED_RETRY_SECONDS, cause },
   );
 }
 
-/** Tells what the transaction would tell, before anybody else is asked about the request. @throws ServiceError */
+/**
+ * Makes the checks of the transaction in advance, before any outside service learns of the request. @throws
+ * ServiceError
+ */
 export type AssertAffordable = (caller: Caller, request: Pick<CreateTaskRequest, 'model' | 'price'>) => Promise<void>;
 
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {
@@ -125,7 +128,7 @@ export function createAffordabilityCheck(database: Database, { concurrentTasks }
   };
 }
 
-/** Tells before inputs are fetched what the transaction would tell at last. @throws ServiceError 403 `forbidden` */
+/** Makes one check of the transaction in advance, before inputs are fetched. @throws ServiceError 403 `forbidden` */
 export function assertToppedUp({ account }: Caller, model: string): void {
   if (account.toppedUpAt === null) throw neverToppedUp(model);
 }
@@ -186,18 +189,18 @@ const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>
   key_limit: ({ price }) =>
     new ServiceError(
       'insufficient_credits',
-      `This request costs ${formatUsd(price)} USD, which is more than is left of the key's usage limit. Raise the limit.`,
+      `This request costs ${formatUsd(price)} USD, more than is left of the key's usage limit. Raise the limit.`,
     ),
   never_topped_up: ({ model }) => neverToppedUp(model),
   insufficient_credits: ({ price }) =>
     new ServiceError(
       'insufficient_credits',
-      `This request costs ${formatUsd(price)} USD, which is more than the balance. Top up.`,
+      `This request costs ${formatUsd(price)} USD, more than the balance. Top up.`,
     ),
   too_many_tasks: () =>
     new ServiceError(
       'user_concurrency_exceeded',
-      'Too many tasks of this account are being processed at once. Wait for running tasks to finish.',
+      'Too many tasks of this account are running at once. Wait for some of them to finish.',
       { retryAfterSeconds: 5 },
     ),
 };

@@ -4,9 +4,9 @@ import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 
 /**
- * Credits an account once for each reference.
+ * Credits an account, once per reference.
  *
- * @throws ServiceError `idempotency_conflict` when the reference has credited another amount or another account
+ * @throws ServiceError `idempotency_conflict` when the reference was credited with another amount or to another account
  */
 export async function creditOnce(
   database: Database,
@@ -14,12 +14,15 @@ export async function creditOnce(
 ): Promise<TopUp> {
   const credited = await topUp(database, credit).catch((error: unknown) => {
     if (!(error instanceof PaymentOfAnotherAccountError)) throw error;
-    throw new ServiceError('idempotency_conflict', `${credit.reference} has credited another account before.`);
+    throw new ServiceError(
+      'idempotency_conflict',
+      `The reference ${credit.reference} was already credited to another account. Use a new reference.`,
+    );
   });
   if (credited.amount !== credit.amount) {
     throw new ServiceError(
       'idempotency_conflict',
-      `The reference ${credit.reference} has credited ${formatUsd(credited.amount)} USD before. Use a new reference.`,
+      `The reference ${credit.reference} was already credited with ${formatUsd(credited.amount)} USD. Use a new reference.`,
     );
   }
   return credited;

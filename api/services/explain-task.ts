@@ -1,4 +1,6 @@
-/** The story of one task, told from every place that knows a part of it: its row, the ledger, deliveries, Temporal, operators. */
+/**
+ * The story of a task, collected from every source: its row, the ledger, deliveries, Temporal, and operator actions.
+ */
 import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';
@@ -11,15 +13,15 @@ import type { WorkflowAccess, WorkflowStory } from '../../temporal/workflow-acce
 
 export interface TaskExplanation {
   readonly task: Task;
-  /** How the task stands and what follows from it, in one or two sentences. */
+  /** The state of the task and its consequences, in one or two sentences. */
   readonly verdict: string;
   readonly transfers: readonly Transfer[];
   readonly submissions: readonly KeptSubmission[];
   readonly deliveries: readonly Delivery[];
   readonly actions: readonly OperatorAction[];
-  /** Null where Temporal knows no workflow of the task; undefined when Temporal does not answer. */
+  /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
   readonly workflow: WorkflowStory | null | undefined;
-  /** Everything that happened, oldest first. */
+  /** All events, oldest first. */
   readonly events: readonly TaskEvent[];
 }
 
@@ -51,10 +53,10 @@ export async function explainTask(
     actions,
     workflow,
   };
-  return { task, verdict: judge(task, workflow), ...parts, events: tell(task, parts) };
+  return { task, verdict: judge(task, workflow), ...parts, events: eventsOf(task, parts) };
 }
 
-/** The events as lines of text, under the verdict. */
+/** Renders the verdict, followed by the events as lines of text. */
 export function renderExplanation({ task, verdict, events, workflow }: TaskExplanation): readonly string[] {
   const width = Math.max(...events.map(({ source }) => source.length));
   return [
@@ -68,17 +70,17 @@ function judge(task: Task, workflow: WorkflowStory | null | undefined): string {
   const price = `${formatUsd(task.price)} USD`;
   if (task.status === 'succeeded') return `succeeded; ${price} were charged.`;
   if (task.status === 'failed') {
-    return `failed with ${task.failure?.code}: ${task.failure?.message} ${price} were held and given back in full.`;
+    return `failed with ${task.failure?.code}: ${task.failure?.message} ${price} were held and refunded in full.`;
   }
-  const refund = `It is refunded soon after its deadline, ${task.deadlineAt.toISOString()}; to refund it now, cancel it.`;
+  const refund = `It will be refunded soon after its deadline, ${task.deadlineAt.toISOString()}; cancel it to refund it now.`;
   if (workflow === undefined)
-    return `${task.status}; ${price} are held. Temporal does not answer, so no more is known.`;
-  if (workflow === null) return `${task.status}; ${price} are held, and Temporal has no workflow of it yet. ${refund}`;
+    return `${task.status}; ${price} are held. Temporal does not answer, so nothing more is known.`;
+  if (workflow === null) return `${task.status}; ${price} are held, and Temporal has no workflow for it yet. ${refund}`;
   if (workflow.state.closedAt === null) return `${task.status}; ${price} are held, and its workflow runs.`;
   return `${task.status}; ${price} are held, but its workflow is closed (${workflow.state.status}). ${refund}`;
 }
 
-function tell(
+function eventsOf(
   task: Task,
   {
     transfers,
@@ -97,7 +99,7 @@ function tell(
         text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}`,
       };
     }),
-    ...submissions.flatMap(tellSubmission),
+    ...submissions.flatMap(submissionEvents),
     ...(workflow?.steps ?? []).map(({ at, text }): TaskEvent => ({ at, source: 'workflow', text })),
     ...actions.map(({ createdAt, kind, author, reason }): TaskEvent => {
       return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
@@ -111,13 +113,13 @@ function tell(
   return events.toSorted((one, other) => one.at.getTime() - other.at.getTime());
 }
 
-/** When the task was handed over, and what became of that, as far as it is known. */
-function tellSubmission(submission: KeptSubmission): TaskEvent[] {
+/** The events of a submission to an upstream and its outcome, as far as known. */
+function submissionEvents(submission: KeptSubmission): TaskEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
   const sent = {
     at: submittedAt,
     source: 'upstream',
-    text: `Attempt ${attempt}: handed over to ${provider} as ${model}`,
+    text: `Attempt ${attempt}: submitted to ${provider} as ${model}`,
   } as const;
   if (settledAt === null) return [sent];
   return [sent, { at: settledAt, source: 'upstream', text: `Attempt ${attempt}: ${describeOutcome(submission)}` }];
@@ -126,7 +128,7 @@ function tellSubmission(submission: KeptSubmission): TaskEvent[] {
 function describeOutcome({ outcome, learntFrom, detail, jobId, possibleLoss, cost }: KeptSubmission): string {
   const words = [
     ...(outcome === 'unknown'
-      ? ['what became of it was given up to learn']
+      ? ['its outcome was never learnt']
       : [`${String(outcome).replace('_', ' ')}, learnt from ${learntFrom}`]),
     ...(jobId === null ? [] : [`job ${jobId}`]),
     ...(detail === null ? [] : [detail]),
@@ -149,7 +151,7 @@ function tellDelivery({
 }: Delivery): TaskEvent[] {
   const next = status === 'pending' && nextAttemptAt ? `, next attempt at ${nextAttemptAt.toISOString()}` : '';
   return [
-    { at: createdAt, source: 'delivery', text: `${eventType} to ${endpointId}: ${id}, by now ${status}${next}` },
+    { at: createdAt, source: 'delivery', text: `${eventType} to ${endpointId}: ${id}, now ${status}${next}` },
     ...attempts.map(({ number, startedAt, status, error, latencyMs }): TaskEvent => {
       const answer = error ?? `HTTP ${status}`;
       return { at: startedAt, source: 'delivery', text: `${id}, attempt ${number}: ${answer}, after ${latencyMs} ms` };

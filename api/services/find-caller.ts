@@ -6,16 +6,16 @@ import { pepperMark } from '../../db/queries/secrets.ts';
 import { digestApiKey } from './api-key-digest.ts';
 import { cached } from './cached.ts';
 
-/** The owner of an API key; null when nobody has it. */
+/** The owner of an API key; null for an unknown key. */
 export type FindCaller = (apiKey: string) => Promise<Caller | null>;
 
-/** Those under which API keys may be stored, that of today first. */
+/** The peppers under which keys may be stored, today's first. */
 export type KeyPeppers = readonly [Buffer, ...Buffer[]];
 
 const MAX_LOOKUPS_AT_ONCE = 100;
 const CACHE = { forMs: 1_000, maxEntries: 10_000 };
 
-/** Asks the database each time, so that a deleted or disabled key stops working at once in every process. */
+/** Asks the database every time, so that a deleted or disabled key stops working at once in every process. */
 export function createFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
   const callers = createBatcher<string, Caller | null>((apiKeys) => findOwners(database, apiKeys, peppers), {
     maxItems: MAX_LOOKUPS_AT_ONCE,
@@ -23,7 +23,7 @@ export function createFindCaller(database: Database, peppers: KeyPeppers): FindC
   return (apiKey) => callers.add(apiKey);
 }
 
-/** Remembers callers for a second, for calls of which holding the money checks the key again. */
+/** Caches callers for a second, for calls whose hold checks the key again. */
 export function createCachedFindCaller(database: Database, peppers: KeyPeppers): FindCaller {
   return cached(async (apiKey) => {
     const [caller] = await againIfLost(() => findOwners(database, [apiKey], peppers));
@@ -31,7 +31,7 @@ export function createCachedFindCaller(database: Database, peppers: KeyPeppers):
   }, CACHE);
 }
 
-/** In the order of the keys. One that is stored under a pepper of before is stored under that of today from now on. */
+/** Owners in the order of the keys. A key stored under an earlier pepper is moved to today's. */
 async function findOwners(
   database: Database,
   apiKeys: readonly string[],
@@ -42,7 +42,7 @@ async function findOwners(
   return apiKeys.map((_, index) => {
     const pepper = peppers.findIndex((_, which) => callers[which * apiKeys.length + index]);
     const [from, to] = [digests[pepper]?.[index], digests[0]?.[index]];
-    // Nobody waits for it: the next use of the key tries again.
+    // Not awaited: if it fails, the next use of the key tries again.
     if (pepper > 0 && from && to) {
       moveApiKey(database, { from, to, pepperMark: pepperMark(peppers[0]) }).catch(() => undefined);
     }

@@ -9,28 +9,28 @@ import { IDEMPOTENCY } from '../../domain/policy.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { Context } from '../state.ts';
 
-/** A claim that the create call must complete in the transaction that creates what it creates. */
+/** A claim on a key, which the create call must complete in the transaction that creates the resource. */
 export interface IdempotencyClaim {
   readonly key: string;
   readonly claimToken: string;
-  /** Makes the response that is stored with the claim. */
+  /** Encrypts the response to be stored with the claim. */
   seal(body: string): Buffer;
 }
 
 export interface CreatedResponse {
   readonly status: number;
-  /** The exact JSON text that a replay sends again. */
+  /** The exact JSON text, which a replay repeats. */
   readonly body: string;
 }
 
-/** Longer than any create call takes; a crashed one frees its key after this. */
+/** Longer than any create call takes; the key of a crashed call becomes free after this. */
 const LEASE_SECONDS = 60;
 
 /**
- * Runs a create call under its idempotency key, if it brings one: answers a repetition with the first response, and refuses
- * another body under the same key or a repetition that comes too early. A create call that fails gives the key back.
+ * Runs a create call under its idempotency key, if it has one. A repeated request gets the first response; a different
+ * body under the same key, or a repetition that comes too early, is refused. A create call that fails releases the key.
  *
- * @param request with its body as it was sent
+ * @param request with its body as sent
  * @param create must store the response with the claim in its own transaction, or fail
  */
 export async function idempotently(
@@ -66,7 +66,10 @@ export async function idempotently(
   }
 }
 
-/** Creates, and gives the key back when that fails; what was created although its answer was lost is answered all the same. */
+/**
+ * Creates the resource and releases the key on failure. If the resource was created but the database's answer was lost,
+ * the stored response is sent.
+ */
 async function createUnder(
   claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
   { database, sealer }: { database: Database; sealer: Sealer },
@@ -75,14 +78,14 @@ async function createUnder(
   try {
     return await create({ ...claim, seal: (body) => sealer.seal(body) });
   } catch (error) {
-    // Should that fail, too, the lease frees the key; what went wrong first is what the client is told.
+    // If this fails too, the lease frees the key; the client gets the first error.
     const stored = await againIfLost(() => releaseIdempotencyKey(database, claim)).catch(() => null);
     if (stored === null) throw error;
     return { status: stored.status, body: sealer.open(stored.sealedBody) };
   }
 }
 
-/** A claim outlived its lease and another request holds it now; that one decides. */
+/** For a claim that outlived its lease and was taken over by another request, which now decides. */
 export function claimLost(): ServiceError {
   return new ServiceError('idempotency_conflict', 'Another request with this Idempotency-Key has taken over.');
 }
@@ -97,7 +100,7 @@ function idempotencyKeyOf(context: Context): string | null {
   return key;
 }
 
-/** Two bodies are the same when they are the same JSON value, however they are written. */
+/** Two bodies are equal if they are the same JSON value, however they are written. */
 function digestRequest(method: string, path: string, body: unknown): Buffer {
   return createHash('sha256')
     .update(`${method} ${path}\n${canonicalJson(body)}`)

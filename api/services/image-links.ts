@@ -1,4 +1,4 @@
-/** The check of image links at creation: contract 4.3. */
+/** Checks image links at creation: contract 4.3. */
 import { createHash } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { badRequest } from '../../domain/errors.ts';
@@ -7,17 +7,17 @@ import { readImageHeader } from '../../storage/image-header.ts';
 import type { Storage } from '../../storage/storage.ts';
 import { BodyTooLargeError, type GuardedClient } from '../../net/address-guard.ts';
 
-/** Far more than a header needs, save for photographs that carry previews and editing history before their dimensions. */
+/** Far more than headers need, except for photographs with previews and editing history before their dimensions. */
 const MAX_HEADER_BYTES = 8 * 2 ** 20;
-/** Of all links of a request together. */
+/** For all links of a request together. */
 const MAX_BYTES = 32 * 2 ** 20;
-/** A link that was refused is not asked again for as long; sending the same request again changes nothing before. */
+/** A refused link is not fetched again for this long; repeating the same request would not change the result. */
 const REFUSED_FOR_MS = 60_000;
 const MAX_REMEMBERED = 10_000;
 
 const NOT_AN_IMAGE = 'must be a PNG, JPEG or WebP image';
 const NO_SUCH_FILE = 'could not be fetched: there is no such file, or it has expired';
-/** What the guarded client's errors say of a link, by name; any other is one of the network. */
+/** The problem behind each error of the guarded client, by error name; any other error is a network failure. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   AddressRefusedError: 'must be a public HTTPS URL',
   BodyTooLargeError: NOT_AN_IMAGE,
@@ -27,17 +27,17 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 
 export interface ImageLinkCheckOptions {
   readonly client: GuardedClient;
-  /** Links to its own objects are looked up there, wherever their address leads. */
+  /** Recognises links to its own objects, which are read directly, whatever host they name. */
   readonly storage: Pick<Storage, 'keyOf' | 'read'>;
-  /** For all links of a request together, 10 seconds when absent. */
+  /** For all links of a request together; 10 seconds by default. */
   readonly timeoutMs?: number;
 }
 
 /**
- * Makes the check that each link leads to a PNG, JPEG or WebP image, by its content, reading only its header. All distinct
- * links are asked at once (a request has at most 16); the first that fails ends the check of the others.
+ * Makes the check that each link leads to a PNG, JPEG or WebP image, judged by content; only headers are read. All
+ * distinct links (at most 16 per request) are checked at once, and the first failure ends the other checks.
  *
- * @returns a function that throws ServiceError `bad_request` that names the field `images[<i>]`
+ * @returns a function that throws ServiceError `bad_request` naming the field `images[<i>]`
  */
 export function createImageLinkCheck({
   client,
@@ -48,17 +48,17 @@ export function createImageLinkCheck({
 
   return async (urls) => {
     const links = distinct(urls);
-    // One that is known to be refused spares asking for the others.
+    // A link that is known to be bad makes fetching the others unnecessary.
     for (const [address, { index }] of links) refuse(index, refusals.recall(address));
     const failed = new AbortController();
-    // One listener a link, above the number that Node takes for a leak.
+    // Each link adds a listener; a request may have more than Node would take for a leak.
     setMaxListeners(0, failed.signal);
     const room: Room = { bytes: MAX_BYTES };
     const checks = [...links].map(async ([address, { url, index }]) => {
       const key = storage.keyOf(url);
       if (key !== null) return refuse(index, await findProblemOfObject(key, storage));
       const problem = await findProblemOfLink(url, { client, timeoutMs, room, signal: failed.signal });
-      // A check that was ended by another link's failure says nothing about its own.
+      // A check that another link's failure ended says nothing about its own link.
       if (problem !== null && !failed.signal.aborted) refusals.keep(address, problem);
       refuse(index, problem);
     });
@@ -70,17 +70,19 @@ export function createImageLinkCheck({
   };
 }
 
-/** @throws ServiceError `bad_request` unless nothing is wrong with the link at that place */
+/** @throws ServiceError `bad_request` if the link at this index has a problem */
 function refuse(index: number, problem: string | null): void {
   if (problem !== null) throw badRequest(`"images[${index}]" ${problem}`);
 }
 
-/** What may still be read. */
+/** The bytes that may still be read. */
 interface Room {
   bytes: number;
 }
 
-/** Each address once, with the link and the place where it stands first: what follows a `#` never reaches a server. */
+/**
+ * Each address once, with its link and the index of its first occurrence. The part after `#` never reaches a server.
+ */
 function distinct(urls: readonly string[]): Map<string, { readonly url: string; readonly index: number }> {
   const links = new Map<string, { readonly url: string; readonly index: number }>();
   for (const [index, url] of urls.entries()) {
@@ -96,7 +98,7 @@ async function findProblemOfObject(key: string, storage: Pick<Storage, 'read'>):
   return (await readImageHeader(body)) === null ? NOT_AN_IMAGE : null;
 }
 
-/** What is wrong with a link, as the end of a sentence, or null. */
+/** The problem with a link, as the end of a sentence, or null. */
 async function findProblemOfLink(
   url: string,
   {
@@ -136,7 +138,7 @@ async function* within(room: Room, body: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
-/** Remembers, for a while, what was wrong with links; by their digests, since links may be long. */
+/** Remembers the problems of links for a while, by digest, since links may be long. */
 function createMemory() {
   const known = new Map<string, { readonly problem: string; readonly until: number }>();
   return {

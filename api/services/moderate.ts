@@ -1,4 +1,4 @@
-/** Moderation of media requests at creation: before anything is created or charged. */
+/** Moderates media requests at creation, before anything is created or charged. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import { ProviderUnreachableError } from '../../providers/media/outcomes.ts';
@@ -11,8 +11,8 @@ const RETRY_AFTER_SECONDS = 5;
 /**
  * Makes the check of prompts and pictures.
  *
- * @returns a function that throws ServiceError `content_policy_violation` for what was flagged, and `processing_unavailable`
- *   when there is no verdict: what nobody has judged is not let through
+ * @returns a function that throws ServiceError `content_policy_violation` for flagged content, and
+ *   `processing_unavailable` when there is no verdict: content without a verdict is refused
  */
 export function createModeration(moderator: Moderator): Moderate {
   return async ({ prompt, images = [] }) => {
@@ -21,7 +21,7 @@ export function createModeration(moderator: Moderator): Moderate {
     const reason = categories.length > 0 ? ` for ${categories.join(', ')}` : '';
     throw new ServiceError(
       'content_policy_violation',
-      `The prompt or an image was refused by moderation${reason}. Change it and send the request again.`,
+      `Moderation refused the prompt or an image${reason}. Change it and send the request again.`,
     );
   };
 }
@@ -30,7 +30,7 @@ function noVerdict(error: unknown): never {
   if (!(error instanceof ProviderUnreachableError)) throw error;
   throw new ServiceError(
     'processing_unavailable',
-    'The request could not be moderated just now. Nothing was charged; send it again.',
+    'The request could not be moderated. Nothing was charged; send it again.',
     { retryAfterSeconds: RETRY_AFTER_SECONDS, cause: error },
   );
 }

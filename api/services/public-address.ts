@@ -1,4 +1,6 @@
-/** Whether a link that is given to us may be followed: by its syntax, and by where its name leads at that moment. */
+/**
+ * Decides whether a client's link may be followed: by its syntax, and by the addresses its host currently resolves to.
+ */
 import { badRequest } from '../../domain/errors.ts';
 import { AddressRefusedError, assertPublicHttpsUrl } from '../../net/address-guard.ts';
 import { permitsAddress, withoutBrackets } from '../../net/public-url.ts';
@@ -7,7 +9,7 @@ import { type Resolve, resolveWithSystem } from '../../net/guarded-connector.ts'
 const REFUSAL = '"url" must be a public HTTPS URL';
 const RESOLVE_TIMEOUT_MS = 3_000;
 
-/** Whether a text is a link that may be followed, by its syntax alone. */
+/** Whether a text is, by its syntax, a link that may be followed. */
 export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAddresses: boolean }): boolean {
   try {
     assertPublicHttpsUrl(text, policy);
@@ -19,10 +21,12 @@ export function isPublicHttpsUrl(text: string, policy: { readonly allowPrivateAd
 }
 
 /**
- * Makes the check of the names in webhook links. It spares people a mistake; what protects the network is the guarded client,
- * which checks every connection anew. A name that does not resolve yet passes: its owner may be about to set it up.
+ * Makes the check of host names in webhook links. It only catches mistakes early; the network is protected by the
+ * guarded client, which checks every connection. A host that does not resolve yet passes: its owner may be about to set
+ * it up.
  *
- * @returns a function that throws ServiceError `bad_request` for a link that is not public, or whose name leads elsewhere
+ * @returns a function that throws ServiceError `bad_request` for a link that is not public, or whose host resolves to a
+ *   private address
  */
 export function createAddressCheck({
   allowPrivateAddresses,
@@ -40,7 +44,7 @@ export function createAddressCheck({
   };
 }
 
-/** What was found in time; nothing when the name server failed or was slow. */
+/** The addresses found in time; none if the name server failed or was slow. */
 async function withinTimeout(resolved: Promise<readonly string[]>): Promise<readonly string[]> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<readonly string[]>((give) => {

@@ -1,4 +1,4 @@
-/** What the routes are made of. `createServices` in `api/app.ts` puts it together once for each process. */
+/** The dependencies of the routes. `createServices` in `api/app.ts` builds them once per process. */
 import type { CallbackReader } from '../../providers/media/upstream.ts';
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
@@ -27,21 +27,21 @@ import type { StartReconciliation } from '../../temporal/reconciliation-starter.
 
 export interface ApiServices {
   readonly database: Database;
-  /** The same database over connections for reports, whose statements may take long. */
+  /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
   readonly catalogue: Catalogue;
   readonly sealer: Sealer;
-  /** Where uploads go. */
+  /** The store for uploads. */
   readonly storage: Storage;
   readonly uploads: Uploads;
-  /** How long an upload is kept that no task uses. */
+  /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;
   readonly clock: Clock;
   readonly log: Logger;
   readonly keyPeppers: KeyPeppers;
-  /** What the payment provider signs its events with; null when none are taken. */
+  /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
-  /** Where operators look at histories. */
+  /** Where operators view workflow histories. */
   readonly temporal: HistoryLinks;
 
   readonly workflows: WorkflowAccess;
@@ -65,20 +65,20 @@ export interface ApiServices {
   /** @throws ServiceError `bad_request` naming the first link that is not a usable image */
   readonly checkImageLinks: (urls: readonly string[]) => Promise<void>;
   /**
-   * Null when the operator wants none.
+   * Null without moderation.
    *
-   * @throws ServiceError `content_policy_violation`, or `processing_unavailable` when nobody could judge
+   * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
    */
   readonly moderate: Moderate | null;
   readonly providerCallbacks: ProviderCallbacks;
   readonly startReconciliation: StartReconciliation;
-  /** How long recent tasks of a model took; null when too few are known. */
+  /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }
 
-/** How providers that announce the end of a job are known, and who is told. */
+/** The providers that announce the end of a job, and the receiver of their announcements. */
 export interface ProviderCallbacks {
-  /** Of each upstream that is listened to, by its name. */
+  /** By the upstream's name. */
   readonly readers: ReadonlyMap<string, CallbackReader>;
   readonly announce: AnnounceJobEnd;
 }

@@ -22,45 +22,46 @@ import type { Storage } from '../../storage/storage.ts';
 export interface UploadLimits {
   readonly neverToppedUp: UploadQuota;
   readonly toppedUp: UploadQuota;
-  /** An upload that no task used for as long is removed. */
+  /** An upload that no task uses is deleted after this long. */
   readonly expiryMs: number;
 }
 
-/** A file that arrives. */
+/** An incoming file. */
 export interface ArrivingFile {
   readonly type: FileType;
-  /** As the client called it, without a path. */
+  /** The client's file name, without a path. */
   readonly filename: string | null;
   readonly body: AsyncIterable<Uint8Array>;
-  /** The most bytes that it can have, if the client said so. */
+  /** The most bytes that it can have, if the client announced a length. */
   readonly announcedBytes: number | null;
 }
 
 export interface Uploads {
   /**
-   * Streams a file into storage. What it may take is counted before it arrives, so that many at once keep to the quota too.
+   * Streams a file into storage. Its space is reserved before it arrives, so that concurrent uploads respect the quota
+   * too.
    *
-   * @throws ServiceError 403 `forbidden` when the account keeps as much as it may
-   * @throws ObjectTooLargeError when more bytes arrive than its type may have
+   * @throws ServiceError 403 `forbidden` when the account has reached its quota
+   * @throws ObjectTooLargeError when more bytes arrive than the file's type allows
    */
   store(caller: Caller, file: ArrivingFile): Promise<Upload>;
-  /** @returns false when the account has no such upload */
+  /** @returns false if the account has no such upload */
   remove(accountId: string, id: string): Promise<boolean>;
 }
 
-/** A file of unknown length is given room for as much at first, and then twice what it had. */
+/** A file of unknown length gets this much space at first, which is doubled as needed. */
 const FIRST_ROOM_BYTES = 2 ** 20;
 const BYTES_PER_MB = 2 ** 20;
 const KEY_PATTERN = /^uploads\/(file_[0-9a-z]+)\.[a-z0-9]+$/;
 
 export function createUploads(database: Database, storage: Storage, limits: UploadLimits): Uploads {
-  /** What cannot be undone now is left to the sweep, which finds it by its row. */
+  /** If this fails, the sweep finds the upload by its row and removes it. */
   async function giveUp({ id, accountId, storageKey }: NewUpload): Promise<void> {
     try {
       await storage.delete(storageKey);
       await forgetUpload(database, accountId, id);
     } catch {
-      // The first failure is the one to tell.
+      // The original failure is reported.
     }
   }
 
@@ -127,12 +128,12 @@ function newUpload(accountId: string, type: FileType, filename: string | null): 
   };
 }
 
-/** PostgreSQL takes no NUL and no half of a character, which cutting may leave. */
+/** PostgreSQL cannot store NUL, or half a surrogate pair that cutting may leave. */
 function storableName(filename: string): string {
   return filename.slice(0, UPLOADS.maxFilenameLength).replace(/[\0\p{Cs}]/gu, '');
 }
 
-/** Asks for more room as soon as the file needs it, before that part of it is stored. */
+/** Reserves more space as soon as the file needs it, before that part is stored. */
 async function* withRoom(
   body: AsyncIterable<Uint8Array>,
   granted: number,
@@ -155,7 +156,7 @@ function quotaExceeded(
   const remedy = isToppedUp ? '' : ', or top up the account once for more room';
   return new ServiceError(
     'forbidden',
-    `The account keeps ${keptFiles} uploads of ${megabytes(keptBytes)} MB in all, and may keep ${quota.files} of ` +
+    `The account keeps ${keptFiles} uploads of ${megabytes(keptBytes)} MB in total; the limit is ${quota.files} of ` +
       `${megabytes(quota.bytes)} MB. Delete some with DELETE /v1/files/{id}${remedy}.`,
   );
 }

@@ -1,4 +1,6 @@
-/** Lets operators see upstreams, take them out of service and back: in all processes, by way of the database. */
+/**
+ * Lets operators list upstreams, take them out of service and put them back, in all processes, through the database.
+ */
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
@@ -7,11 +9,11 @@ import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { WayState } from '../../providers/text/way-state.ts';
 
 export interface UpstreamControl {
-  /** Each way to a model of the catalogue, as this process knows it. */
+  /** The state of each way to a model of the catalogue, as this process sees it. */
   list(): readonly WayState[];
-  /** Does what operators ordered, now rather than in a while. */
+  /** Applies new orders of operators now instead of at the next interval. */
   obey(): Promise<void>;
-  /** Leaves the orders that come to others. */
+  /** Stops applying orders. */
   stop(): void;
 }
 
@@ -25,7 +27,7 @@ interface UpstreamControlOptions {
 
 const PAUSE_MS = 2_000;
 
-/** Looks for orders from time to time. Without the database the last ones stay in force. */
+/** Starts polling for orders. While the database is unavailable, the last ones stay in force. */
 export function startUpstreamControl(options: UpstreamControlOptions): UpstreamControl {
   const { database, catalogue, upstreams, log, pauseMs = PAUSE_MS } = options;
   const routes = [...catalogue.textModels.values()].flatMap((model) => model.routes);
@@ -34,7 +36,7 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   let isStopped = false;
 
   async function look(): Promise<void> {
-    await obey().catch((error: unknown) => log.debug({ err: error }, 'cannot look for orders to upstreams'));
+    await obey().catch((error: unknown) => log.debug({ err: error }, 'cannot read orders for upstreams'));
     if (!isStopped) timer = setTimeout(() => void look(), pauseMs).unref();
   }
 

@@ -1,4 +1,4 @@
-/** What a text request goes through before its model is called: contract 4.8, 5 and 8. */
+/** Admits a text request: everything before its model is called. Contract 4.8, 5 and 8. */
 import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';
@@ -14,26 +14,26 @@ import { inputTokenEstimate } from './estimate-tokens.ts';
 import type { ReadRequest } from './exchange.ts';
 import type { TextServices } from './services.ts';
 
-/** What a caller asks of a text endpoint. */
+/** A request to a text endpoint. */
 export interface TextAsk {
   readonly context: Context;
   readonly caller: Caller;
   readonly format: WireFormat;
-  /** What the path says of the request, where it says something. */
+  /** The parts of the request that the path contains, if any. */
   readonly parseContext: ParseContext;
-  /** Whether a stream is sent as the items of a JSON array instead of as server-sent events. */
+  /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
 }
 
 /** One call of a text endpoint. */
 export interface TextCall extends TextAsk {
-  /** By the clock of the database, in milliseconds since 1970: decides about prices. */
+  /** By the database's clock, in milliseconds since 1970; determines the price. */
   readonly startedAtMs: number;
-  /** When it came, by `performance.now()`, for how long things take. */
+  /** When the request arrived, by `performance.now()`; measures durations. */
   readonly timedFromMs: number;
 }
 
-/** A call whose model may be called. */
+/** A call that has passed every check. */
 export interface AdmittedCall extends TextCall {
   readonly requestId: string;
   readonly read: ReadRequest;

@@ -1,4 +1,7 @@
-/** The most tokens that the input of a request may turn out to have: what is held for, so that no prompt costs more. */
+/**
+ * An upper bound on the input tokens of a request. The bound is what is held, so that no prompt costs more than its
+ * hold.
+ */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
@@ -6,20 +9,20 @@ import { mediaTypeOfLink } from '../../text/generate-content/media.ts';
 import { permittedGrowth, withoutReferences } from '../../text/generate-content/schema.ts';
 import { partsOf } from '../../text/turns.ts';
 
-/** Separators and what upstreams write around tools. */
+/** Separators, and what upstreams add around tools. */
 const TOKENS_PER_REQUEST = 64;
 const TOKENS_FOR_TOOLS = 512;
-/** Punctuation, and the roles and names that upstreams put in place of those of their format. */
+/** Punctuation, and the roles and names that upstreams substitute for those of their format. */
 const TOKENS_PER_VALUE = 4;
 
-/** What no upstream shows to its model. */
-const FIELDS_BESIDE_THE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels']);
+/** Fields that no upstream shows to its model. */
+const FIELDS_OUTSIDE_PROMPT: ReadonlySet<string> = new Set(['metadata', 'labels']);
 
 /**
- * Counts all the text of the body, whether or not it is understood: most of it is passed on where the upstream speaks the
- * format, and vendors read fields that the format does not have.
+ * Counts all text of the body, whether or not it is understood: most of it is passed on if the upstream speaks the
+ * format, and vendors read fields that the format does not define.
  *
- * @returns at most as many as the model takes: an upstream refuses more
+ * @returns at most the model's limit, since an upstream refuses more
  */
 export function mostInputTokens(request: TextRequest, body: JsonObject, model: TextModel): number {
   const limit = model.mostInputTokens;
@@ -41,7 +44,7 @@ export function mostInputTokens(request: TextRequest, body: JsonObject, model: T
       }
     } else tokens += mostTokensOf(String(value));
   };
-  for (const [name, value] of Object.entries(body)) if (!FIELDS_BESIDE_THE_PROMPT.has(name)) take(value);
+  for (const [name, value] of Object.entries(body)) if (!FIELDS_OUTSIDE_PROMPT.has(name)) take(value);
   return Math.min(Math.ceil(tokens), limit);
 }
 
@@ -50,8 +53,8 @@ function mediaOf({ turns }: TextRequest): readonly (ImagePart | FilePart)[] {
 }
 
 /**
- * Tells the data of media in a body from its text, by the length: comparing the bytes would take longer than counting them.
- * Text of the same length as a medium does not go for nothing, since the data is then counted in its place.
+ * Recognises the data of media in a body by its length, which is cheaper than comparing bytes. Text of the same length
+ * does not get away for free, since the data is counted in its place.
  */
 function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string) => boolean {
   const counts = new Map<number, number>();
@@ -66,7 +69,10 @@ function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string
   };
 }
 
-/** What schemas grow by where their references are replaced, which upstreams of the native format do not follow. */
+/**
+ * The growth of schemas whose references are replaced for upstreams of the native format, which do not follow
+ * references.
+ */
 function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: TextModel): number {
   if (!routes.some(({ format }) => format === 'generate-content')) return 0;
   const growth = permittedGrowth();
@@ -78,19 +84,19 @@ function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: Te
   try {
     for (const schema of schemas) if (schema !== undefined) withoutReferences(schema, growth);
   } catch {
-    // Refused where they are replaced; elsewhere they are sent as they are.
+    // Refused where references are replaced; sent unchanged elsewhere.
     return permitted;
   }
   return permitted - growth.characters;
 }
 
-/** Links to it are read as videos, whatever type they are said to be of. */
+/** Links to this site are read as videos, whatever type is declared. */
 const VIDEO_SITE = /(?:^|\.)(?:youtube|youtube-nocookie|youtu)\.[a-z]+\.?$/;
-/** What is read as pages or as text. Other types may turn out to be anything. */
+/** Types that are read as pages or as text. Any other type may turn out to be anything. */
 const DOCUMENT_TYPE =
   /^(?:text\/|application\/(?:pdf|json|xml|rtf|msword|csv|javascript|vnd\.(?:openxmlformats|ms-|oasis)))/;
 
-/** What a part may turn out to be; the dearest, where nobody says. */
+/** The kind of a part; the most expensive kind if its type is unknown. */
 function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
   if (source.kind === 'url' && VIDEO_SITE.test(hostOf(source.url))) return 'video';
   const mediaType = source.mediaType ?? (source.kind === 'url' ? mediaTypeOfLink(source.url) : undefined);
@@ -101,15 +107,15 @@ function kindOf({ type, source }: ImagePart | FilePart): MediaKind {
 }
 
 /** Longer addresses lead nowhere. */
-const MOST_READ_OF_ADDRESS = 8_192;
+const MAX_ADDRESS_LENGTH = 8_192;
 
 function hostOf(url: string): string {
-  const address = url.slice(0, MOST_READ_OF_ADDRESS);
+  const address = url.slice(0, MAX_ADDRESS_LENGTH);
   return URL.canParse(address) ? new URL(address).hostname : '';
 }
 
 const ASCII = 0x80;
-/** The most tokens for a UTF-16 unit below each, as random text of the range has in the vocabularies of the day. */
+/** The most tokens per UTF-16 unit below each end, measured with random text of the range in current vocabularies. */
 const RANGES: readonly (readonly [end: number, tokens: number])[] = [
   [0x400, 2], // Latin with marks, phonetic letters, Greek
   [0x800, 1.5], // Cyrillic to Arabic
@@ -121,14 +127,14 @@ const RANGES: readonly (readonly [end: number, tokens: number])[] = [
   [0xa000, 2.4], // Chinese characters
   [0xac00, 3],
   [0xd800, 2.7], // Hangul
-  [0xe000, 2], // halves of characters beyond
+  [0xe000, 2], // surrogates of characters beyond
   [0x10000, 3],
 ];
 const TOKENS_BY_UNIT = Float32Array.from({ length: 0x10000 }, (_, unit) =>
   unit < ASCII ? tokensOfAscii(String.fromCharCode(unit)) : (RANGES.find(([end]) => unit < end)?.[1] ?? 3),
 );
 
-/** Some vocabularies have single digits only. Control characters are escaped where text is told within JSON. */
+/** Some vocabularies have only single digits. Control characters are escaped where text is sent within JSON. */
 function tokensOfAscii(character: string): number {
   if (character < ' ' && !'\t\r\n'.includes(character)) return 4;
   if (/[a-z ]/.test(character)) return 0.6;
@@ -136,9 +142,9 @@ function tokensOfAscii(character: string): number {
 }
 
 /**
- * The most tokens that a text may have: about twice as many as English has, and no fewer than random letters have.
+ * An upper bound on the tokens of a text: about twice what English needs, and no less than random letters need.
  *
- * @param enough where it may stop
+ * @param enough the bound at which counting may stop
  */
 export function mostTokensOf(text: string, enough = Number.POSITIVE_INFINITY): number {
   let tokens = 0;

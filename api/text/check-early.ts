@@ -1,16 +1,16 @@
-/** What can be refused of a large request before it is parsed: its model, and an account that can pay for nothing. */
+/** Early refusals of a large request, before it is parsed: for its model, or for an account without credit. */
 import type { Caller } from '../../db/queries/api-keys.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import type { WireFormat } from '../../text/wire-format.ts';
 import { findModel } from './choose-model.ts';
 import type { TextServices } from './services.ts';
 
-/** Below this, parsing is as cheap as asking. */
+/** Below this size, parsing is as cheap as checking. */
 const LARGE_BYTES = 128 * 1024;
 
 /**
- * @param modelId as far as it can be told without parsing; null when it cannot
- * @throws ServiceError what the same request would be refused with later, in general terms
+ * @param modelId null if it cannot be determined without parsing
+ * @throws ServiceError the refusal that the request would get later, in general terms
  */
 export async function checkEarly(
   { name }: WireFormat,

@@ -1,4 +1,4 @@
-/** Which model a request is for, and whether it may be asked what it is asked. */
+/** Chooses the model of a request and checks that the model supports what is asked. */
 import { answersFormat, isClaudeStyle, type Catalogue, type TextModel } from '../../catalogue/types.ts';
 import type { ApiKey } from '../../db/queries/api-keys.ts';
 import { badRequest, ServiceError } from '../../domain/errors.ts';
@@ -7,23 +7,23 @@ import { isAllowedModel, modelRefusal } from '../../domain/api-key.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 
-/** Fields that only some families take on the responses format: contract 4.8.2. */
-const FIELDS_OF_SOME = ['reasoning', 'text'];
-/** How each format calls the effort of reasoning. */
+/** Fields of the responses format that only some families support: contract 4.8.2. */
+const FIELDS_OF_SOME_FAMILIES = ['reasoning', 'text'];
+/** The name of the reasoning effort in each format. */
 const EFFORT_FIELD: Readonly<Record<WireFormatName, string>> = {
   'chat-completions': 'reasoning_effort',
   responses: 'reasoning.effort',
   messages: 'output_config.effort',
   'generate-content': 'generationConfig.thinkingConfig',
 };
-/** Longer ones are none of ours, and not worth repeating in whole. */
+/** A longer id cannot be one of ours and is not repeated in full. */
 const MAX_SHOWN_ID = 100;
 
 /**
  * The model of a request.
  *
- * @param body the request as it was sent
- * @throws ServiceError what {@link findModel} throws; 400 `bad_request` for what the model does not take
+ * @param body the request as sent
+ * @throws ServiceError the errors of {@link findModel}; 400 `bad_request` for options that the model does not support
  */
 export function chooseModel(
   format: WireFormatName,
@@ -39,25 +39,25 @@ export function chooseModel(
 }
 
 /**
- * The model that an id names.
+ * The model with this id.
  *
- * @throws ServiceError 404 `not_found` for an id that is unknown, or not on that format; 403 `access_denied` for one outside
- *   the key's group; 400 `bad_request` for a family that the format does not serve
+ * @throws ServiceError 404 `not_found` for an id that is unknown or not served in this format; 403 `access_denied` for
+ *   one outside the key's group; 400 `bad_request` for a family that the format does not serve
  */
 export function findModel(format: WireFormatName, modelId: string, key: ApiKey, catalogue: Catalogue): TextModel {
   const id = modelId.slice(0, MAX_SHOWN_ID);
   if (format === 'responses' && isClaudeStyle(catalogue, id)) {
-    throw badRequest(`"model": ${id} is not answered on /v1/responses; use /v1/messages or /v1/chat/completions`);
+    throw badRequest(`"model": ${id} is not served on /v1/responses; use /v1/messages or /v1/chat/completions`);
   }
   const model = catalogue.textModels.get(modelId);
   if (model === undefined) throw notFound(`There is no text model "${id}". Ids are exact and case-sensitive.`);
-  if (!answersFormat(model, format)) throw notFound(`The model ${id} is not answered in the ${format} format.`);
+  if (!answersFormat(model, format)) throw notFound(`The model ${id} is not served in the ${format} format.`);
   if (!isAllowedModel(key, model.id)) throw new ServiceError('access_denied', modelRefusal(model.id));
   return model;
 }
 
 function checkFieldsOfSome(body: JsonObject, model: TextModel): void {
-  for (const field of FIELDS_OF_SOME) {
+  for (const field of FIELDS_OF_SOME_FAMILIES) {
     const isSent = body[field] !== undefined && body[field] !== null;
     if (isSent && !model.responsesFields.includes(field)) {
       throw badRequest(`field "${field}" is not supported by model ${model.id}`);

@@ -1,28 +1,28 @@
-/** A streamed answer on its way to the client, at the client's pace. */
+/** Streams an answer to the client, at the client's pace. */
 import type { ServerResponse } from 'node:http';
 
-/** A whole event as text, or as the bytes of the upstream, which may also be a comment. */
+/** A whole event, as text or as the upstream's bytes; it may be a comment. */
 export type Piece = string | Uint8Array;
 
 const COLON = 0x3a;
 
 export interface ClientStreamOptions {
   readonly contentType: string;
-  /** What clients skip, sent when there was nothing to send for `keepAliveMs`; null when there is no such thing. */
+  /** An event that clients ignore, sent after `keepAliveMs` of silence; null if the format has none. */
   readonly keepAliveFrame: string | null;
   readonly keepAliveMs: number;
-  /** A client that takes nothing for this long loses its connection. */
+  /** A client that accepts no data for this long is disconnected. */
   readonly stallMs: number;
 }
 
 const STREAM_HEADERS = {
   'cache-control': 'no-cache',
-  // Tells nginx in front not to collect the answer.
+  // Makes nginx in front pass the answer on without buffering.
   'x-accel-buffering': 'no',
 };
 
 export class ClientStream {
-  /** How many events were sent; comments are none. */
+  /** The number of events sent, not counting comments. */
   eventCount = 0;
   readonly #response: ServerResponse;
   readonly #options: ClientStreamOptions;
@@ -36,17 +36,17 @@ export class ClientStream {
       keepAliveFrame === null ? null : setTimeout(() => this.#breakSilence(keepAliveFrame), keepAliveMs);
   }
 
-  /** Whether the client was sent anything, after which no other status can follow. */
+  /** Whether anything was sent, after which the status is fixed. */
   get hasBegun(): boolean {
     return this.#response.headersSent;
   }
 
-  /** Whether the client is there no more; what is sent to it is dropped. */
+  /** Whether the client has disconnected; everything sent to it is dropped. */
   get isGone(): boolean {
     return this.#response.destroyed || this.#response.req.socket.destroyed;
   }
 
-  /** Sends events. Resolves when the client has room for more, or is gone. */
+  /** Sends events. Resolves when the client can take more, or is gone. */
   async send(pieces: readonly Piece[]): Promise<void> {
     if (this.isGone) return;
     this.#begin();
@@ -59,20 +59,20 @@ export class ClientStream {
     if (!hasRoom && !this.isGone) await this.#drained();
   }
 
-  /** Ends the stream in order, after a last event if there is one. */
+  /** Ends the stream properly, after a last event if there is one. */
   end(lastPiece?: Piece): void {
     this.stop();
     this.#begin();
     this.#response.end(lastPiece);
   }
 
-  /** Breaks the connection off after what was sent, by which the client learns that the answer is not whole. */
+  /** Breaks the connection, so that the client notices that the answer is incomplete. */
   breakOff(): void {
     this.stop();
     this.#response.socket?.destroySoon();
   }
 
-  /** Sends nothing more by itself. */
+  /** Stops keep-alives. */
   stop(): void {
     if (this.#keepAlive !== null) clearTimeout(this.#keepAlive);
   }
@@ -89,7 +89,10 @@ export class ClientStream {
     this.#keepAlive?.refresh();
   }
 
-  /** A response that waits behind another on its connection is not told when that is closed, so the connection is watched. */
+  /**
+   * A response that waits behind another on its connection gets no event when that closes, so the connection itself is
+   * watched.
+   */
   #drained(): Promise<void> {
     const response = this.#response;
     const { socket } = response.req;

@@ -1,4 +1,4 @@
-/** Calls the model of an admitted request, delivers its answer and settles the bill, whatever happens on the way. */
+/** Calls the model of an admitted request, delivers the answer and settles the bill, whatever happens on the way. */
 import type { Logger } from 'pino';
 import type { TextRoute } from '../../catalogue/types.ts';
 import { ServiceError, toServiceError } from '../../domain/errors.ts';
@@ -15,18 +15,18 @@ import { planExchange, withBound, type Exchange, type ReadRequest } from './exch
 import { createReply, type Reply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
-/** How far a call has come. */
+/** The progress of a call. */
 interface Progress {
   meter: Meter;
-  /** The route over which the model was called last, if it was. */
+  /** The route of the last attempt, if there was one. */
   route: TextRoute | null;
-  /** Whether an upstream has begun to answer. */
+  /** Whether an upstream has started to answer. */
   answered: boolean;
-  /** Whether the client left before the answer was whole. */
+  /** Whether the client left before the answer was complete. */
   leftEarly: boolean;
 }
 
-/** Never throws: what goes wrong is told to the client, where there still is one. */
+/** Never throws: errors go to the client, if it is still there. */
 export async function deliver(call: AdmittedCall, services: TextServices, departures: Departures): Promise<void> {
   const progress: Progress = { meter: new Meter(), route: null, answered: false, leftEarly: false };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
@@ -46,7 +46,7 @@ export async function deliver(call: AdmittedCall, services: TextServices, depart
 }
 
 interface Watch {
-  /** Aborted when the answer is not to be read any further. */
+  /** Aborted when the answer should not be read further. */
   readonly signal: AbortSignal;
   /** Aborted when the client leaves. */
   readonly left: AbortSignal;
@@ -54,10 +54,10 @@ interface Watch {
   stop(): void;
 }
 
-/** Ends what takes too long, and what clients left behind that nobody pays for or waits for any more. */
+/** Aborts calls that take too long, and calls of departed clients that are no longer worth waiting for. */
 function watchCall(call: AdmittedCall, cutoffMs: number | null, departures: Departures, progress: Progress): Watch {
   const { context, caller, read, timedFromMs, model } = call;
-  // Not the response: one that waits behind another on its connection is not told that it is closed.
+  // Watch the socket, not the response: one that waits behind another on its connection gets no event when it closes.
   const { socket } = context.req;
   const controller = new AbortController();
   const left = new AbortController();
@@ -114,7 +114,7 @@ function callModel(
     left: watch.left,
     prepare: (route, apiKey) => {
       progress.answered = false;
-      // Nobody is tried after an upstream that failed the request of a client that is gone.
+      // No further upstream is tried for a client that is gone.
       if (watch.isClientGone()) throw new ClientGoneError('nothing-due');
       const meter = new Meter();
       const exchange = planExchange(bounded, route, apiKey, context, meter);
@@ -129,21 +129,21 @@ function callModel(
   });
 }
 
-/** Why it failed: the reason of the abort, if there was one, whatever came of it. */
+/** The cause of the failure: the reason for the abort, if there was one. */
 function reasonOf(error: unknown, signal: AbortSignal, call: AdmittedCall, progress: Progress): Error {
   const { read } = call;
   const reason: unknown = signal.aborted ? signal.reason : error;
   if (reason instanceof ClientGoneError) {
     return reason.ending === 'unfinished' && isUpstreamSilent(call, progress) ? new UpstreamError(SILENT) : reason;
   }
-  return reason instanceof AnswerTooLongError && asksForLongAnswer(read)
-    ? new AskedTooMuchError()
+  return reason instanceof AnswerTooLongError && mayCauseLongAnswer(read)
+    ? new OverlongAnswerError()
     : toServiceError(reason);
 }
 
 /**
- * Whether an upstream has made nothing of a stream, of which it said nothing in all the time that was waited for. A model that
- * may think first could have done so in secret, unless its upstream would have announced the answer before.
+ * Whether an upstream generated nothing in a stream on which it stayed silent all the time. A model that may reason
+ * first could have done so unseen, unless its upstream would have announced the answer beforehand.
  */
 function isUpstreamSilent({ read, model }: AdmittedCall, { route, meter }: Progress): boolean {
   const announces = route !== null && FORMATS[route.format].upstream.announcesStreams === true;
@@ -151,20 +151,20 @@ function isUpstreamSilent({ read, model }: AdmittedCall, { route, meter }: Progr
 }
 
 /**
- * More was asked for than can be told. It is charged, because the upstream has made all of it: otherwise whoever asks for such
- * an answer again and again would have the operator pay for them.
+ * The answer is too long to deliver because the request asked for too much. It is charged, because the upstream has
+ * generated all of it: otherwise clients could have the operator pay for such answers again and again.
  */
-class AskedTooMuchError extends ServiceError {
+class OverlongAnswerError extends ServiceError {
   constructor() {
     super(
       'bad_request',
-      'The answer is too long to be told, and is charged: ask for fewer answers, fewer tokens or no log probabilities.',
+      'The answer is too long to deliver, and is charged. Ask for fewer answers, fewer tokens or no log probabilities.',
     );
   }
 }
 
-/** Whether an answer that is too long may be the doing of its request: one answer without anything beside it is not so long. */
-function asksForLongAnswer({ request, body }: ReadRequest): boolean {
+/** Whether the request may be the cause of an overlong answer: a single answer without extras is never that long. */
+function mayCauseLongAnswer({ request, body }: ReadRequest): boolean {
   const { choiceCount = 1 } = request.sampling;
   const included = Array.isArray(body['include']) ? body['include'] : [];
   return choiceCount > 1 || body['logprobs'] === true || Boolean(body['top_logprobs']) || included.length > 0;
@@ -190,19 +190,19 @@ function outcomeOf(
 
 /** Why the answer was not read to its end, unless it failed. */
 function endOf(failure: Error | null, { finished }: Meter): Ending | null {
-  if (failure instanceof AskedTooMuchError) return 'unfinished';
+  if (failure instanceof OverlongAnswerError) return 'unfinished';
   if (!(failure instanceof ClientGoneError) || finished) return null;
   return failure.ending === 'crowded-out' ? 'unfinished' : failure.ending;
 }
 
-/** Whether an upstream is to be named: one that failed even when it gave no answer, and any whose work is charged. */
+/** Whether to attribute the call to an upstream: one that failed even without an answer, or whose work is charged. */
 function isAttributed(
   { answered }: Progress,
   failure: Error | null,
   ending: Ending | null,
   firstByteAtMs: number | null,
 ): boolean {
-  // Of an answer that the service cut nothing is due before it was delivered.
+  // If the service cut the answer, it is charged only if delivery had started.
   if (ending === 'cut') return firstByteAtMs !== null;
   return answered || failure instanceof ServiceError || ending === 'unfinished';
 }
@@ -211,21 +211,21 @@ function endingOf(
   { meter, route, leftEarly }: Progress,
   failure: Error | null,
 ): Pick<TextOutcome, 'status' | 'errorCode'> {
-  if (failure instanceof AskedTooMuchError) return { status: 'disconnected', errorCode: null };
+  if (failure instanceof OverlongAnswerError) return { status: 'disconnected', errorCode: null };
   if (failure instanceof ServiceError) return { status: 'failed', errorCode: failure.code };
   if (leftEarly && route === null) return { status: 'failed', errorCode: null };
-  // A client may leave with the last byte of a whole answer.
+  // A client may leave right after the last byte of a complete answer.
   const isWhole = failure === null || meter.finished;
   return { status: leftEarly || !isWhole ? 'disconnected' : 'succeeded', errorCode: null };
 }
 
-/** More than any request may have: what is held for bounds it. */
-const ALL_THAT_IS_HELD_FOR = Number.MAX_SAFE_INTEGER;
+/** More than any request may use: the hold limits it. */
+const MORE_THAN_ANY_HOLD = Number.MAX_SAFE_INTEGER;
 
 function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage' | 'countedOutputTokens'> {
   const usage = usageOf(meter);
-  // Nobody knows what an upstream has made by now that has not come to its end; what is hidden may be most of it.
-  if (ending === 'unfinished') return { usage, countedOutputTokens: ALL_THAT_IS_HELD_FOR };
+  // An upstream that has not finished may have generated anything by now, most of it hidden.
+  if (ending === 'unfinished') return { usage, countedOutputTokens: MORE_THAN_ANY_HOLD };
   if (ending === 'cut') {
     return { usage: usage && { ...usage, outputTotal: null }, countedOutputTokens: meter.countSeenTokens() };
   }
@@ -234,8 +234,8 @@ function countsOf(meter: Meter, ending: Ending | null): Pick<TextOutcome, 'usage
 }
 
 /**
- * What was reported, without an output count that more output has overtaken since. No prompt has 0 tokens and no text either:
- * some upstreams fill the fields with it that they do not count.
+ * The reported usage, without an output count that later output has overtaken. No prompt and no text has 0 tokens: some
+ * upstreams put 0 in fields that they do not count.
  */
 function usageOf({ usage, hasUnreportedOutput, finished, outputLength }: Meter): ReportedUsage | null {
   const isOutputCounted = (finished || !hasUnreportedOutput) && (usage.outputTotal !== 0 || outputLength === 0);
@@ -244,7 +244,7 @@ function usageOf({ usage, hasUnreportedOutput, finished, outputLength }: Meter):
   return inputTotal === null && outputTotal === null ? null : { ...usage, inputTotal, outputTotal };
 }
 
-/** What upstreams do wrong is in the log already: a line for each attempt. */
+/** Failures of upstreams are already in the log, one line per attempt. */
 function explain(failure: Error, { requestId, model }: AdmittedCall, log: Logger): ServiceError {
   const shown = toServiceError(failure);
   if (shown.code === 'internal_error') {

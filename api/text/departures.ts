@@ -1,17 +1,17 @@
 /**
- * Clients that left before their answer was whole. Their calls of upstreams go on for a while, because the usage that they pay
- * comes at the end; how many go on at once is bounded.
+ * Clients that left before their answer was complete. Their calls continue for a while, because the usage to charge
+ * comes at the end; the number of such calls is limited.
  */
 
-/** Why the answer to a client that is gone is read no further. */
+/** Why the answer to a departed client is no longer read. */
 export type Ending = 'nothing-due' | 'unfinished' | 'crowded-out' | 'cut';
 
-/** The client has closed the connection, or lost it, so there is nobody to tell. */
+/** The client closed or lost the connection, so there is nobody to answer. */
 export class ClientGoneError extends Error {
   override readonly name = 'ClientGoneError';
   /**
-   * `nothing-due`: what is still to come costs nothing; `unfinished`: the upstream went on for longer than is waited for;
-   * `crowded-out`: too many others are waited for; `cut`: it was the service that ended the connection.
+   * `nothing-due`: the rest of the answer costs nothing; `unfinished`: the upstream took longer than the time allowed;
+   * `crowded-out`: too many others are continuing; `cut`: the service itself closed the connection.
    */
   readonly ending: Ending;
 
@@ -22,24 +22,24 @@ export class ClientGoneError extends Error {
 }
 
 export interface Departures {
-  /** Whether the service ends all connections itself. */
+  /** Whether the service is closing all connections itself. */
   readonly isCutting: boolean;
   /**
-   * Lets the call of a client that left go on.
+   * Lets the call of a departed client continue.
    *
-   * @param end ends it, in a while at the latest
-   * @returns forgets it; to be called when it has ended
+   * @param end ends the call, after a while at the latest
+   * @returns a function to call when the call has ended
    */
   begin(accountId: string, end: (ending: Ending) => void): () => void;
-  /** Ends what is left in a while; all connections that are closed from then on are closed by the service. */
+  /** Ends the remaining calls after a while; connections that close from now on count as closed by the service. */
   stop(graceMs: number): void;
 }
 
-/** Of one account and of all, in one process: each holds a connection to an upstream. */
-const MOST_OF_ONE_ACCOUNT = 1_000;
-const MOST_OF_ALL = 4_000;
+/** For one account and for all, per process: each call holds a connection to an upstream. */
+const MAX_PER_ACCOUNT = 1_000;
+const MAX_IN_ALL = 4_000;
 
-/** @param readOnMs how long a call goes on without its client */
+/** @param readOnMs how long a call continues without its client */
 export function watchDepartures(readOnMs: number): Departures {
   const left = new Set<{ readonly end: (ending: Ending) => void }>();
   const counts = new Map<string, number>();
@@ -52,7 +52,7 @@ export function watchDepartures(readOnMs: number): Departures {
 
     begin(accountId, end) {
       const count = counts.get(accountId) ?? 0;
-      if (count >= MOST_OF_ONE_ACCOUNT || left.size >= MOST_OF_ALL) {
+      if (count >= MAX_PER_ACCOUNT || left.size >= MAX_IN_ALL) {
         end('crowded-out');
         return () => {};
       }

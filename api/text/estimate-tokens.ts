@@ -1,16 +1,16 @@
-/** How many tokens a request's input may have: a guess, for where the upstream does not say it. */
+/** Estimates the input tokens of a request, for upstreams that do not report them. */
 import type { AnswerPart, InputPart, TextRequest } from '../../text/canonical.ts';
 import { estimateTokens } from '../../text/token-estimate.ts';
 import { partsOf } from '../../text/turns.ts';
 
 /** Roles and separators. */
 const TOKENS_PER_TURN = 4;
-/** What the largest image costs on the models that charge most for one. */
+/** The cost of the largest image on the most expensive models. */
 const TOKENS_PER_IMAGE = 1_600;
-/** Documents, sound and video cost by what is in them, of which their size is all that is known here. */
+/** Documents, audio and video cost by their content, of which only the size is known here. */
 const FILE_BYTES_PER_TOKEN = 100;
 
-/** The estimate for a request, made when it is first asked for: few are. */
+/** Returns a lazy estimate for a request: few are needed. */
 export function inputTokenEstimate(request: TextRequest): () => number {
   let tokens: number | undefined;
   return () => (tokens ??= estimateInputTokens(request));

@@ -1,4 +1,4 @@
-/** How a request goes over one route and its answer comes back: passed on as it is, or converted. */
+/** One request over one route, and its answer: passed through, or converted. */
 import type { TextRoute } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { PreparedRequest } from '../../providers/text/attempt.ts';
@@ -16,32 +16,32 @@ import type { RenderContext, WireFormat } from '../../text/wire-format.ts';
 import type { Piece } from './client-stream.ts';
 
 export interface Exchange extends PreparedRequest {
-  /** Whether there is anything of the answer itself yet. */
+  /** Whether any of the answer itself has arrived. */
   hasBegun(): boolean;
-  /** The client's body for the bytes of a whole answer. Throws a ServiceError when they hold none. */
+  /** Converts the bytes of a whole answer to the client's body. Throws a ServiceError if they contain no answer. */
   readonly readResult: (bytes: Uint8Array) => Promise<WrittenJson>;
-  /** The stage from the frames of a stream to events for the client. To be made once. */
+  /** Converts the frames of a stream to events for the client. To be called once. */
   readonly readStream: () => Stage<Frame, Piece>;
 }
 
-/** A request as it was sent and as it was understood. */
+/** A request as sent and as understood. */
 export interface ReadRequest {
   readonly format: WireFormat;
   readonly body: JsonObject;
   readonly request: TextRequest;
 }
 
-/** The request with the bound of its output that is held for. */
+/** The request, limited to the output tokens that are held for. */
 export function withBound(read: ReadRequest, maxOutputTokens: number | null): ReadRequest {
   if (maxOutputTokens === null || maxOutputTokens === read.request.sampling.maxOutputTokens) return read;
   return { ...read, request: { ...read.request, sampling: { ...read.request.sampling, maxOutputTokens } } };
 }
 
 /**
- * Plans one request over one route.
+ * Plans a request over a route.
  *
  * @param meter measures the answer
- * @throws ServiceError `bad_request` when the upstream's format cannot say what the request asks
+ * @throws ServiceError `bad_request` if the upstream's format cannot express the request
  */
 export function planExchange(
   { format, body, request }: ReadRequest,
@@ -76,10 +76,10 @@ export function planExchange(
 }
 
 /**
- * Whether request and answer are passed on as they are. An answer names the model, so it is converted where the upstream
- * calls the model otherwise than the client does, and a request where the upstream would refuse ids of tool calls that
- * another one minted; upstreams of the native format refuse none. Functions are told to all upstreams as tools. On the
- * responses format all else is passed on, as specified, but for an answer that is to be cut.
+ * Whether request and answer are passed through unchanged. An answer names the model, so it is converted if the
+ * upstream calls the model by another name; a request is converted if the upstream would refuse tool call ids that
+ * another upstream issued (upstreams of the native format accept any). Functions are always sent to upstreams as tools.
+ * On the responses format everything else is passed through, as specified, except answers that are to be cut.
  */
 function isPassedOn({ name }: WireFormat, request: TextRequest, route: TextRoute): boolean {
   const { model, turns, functions } = request;

@@ -10,7 +10,7 @@ export interface UpstreamWatch {
   readonly tracing: Tracing;
 }
 
-/** Has every attempt to have a text request answered measured, traced and written down. */
+/** Measures, traces and logs every attempt to call an upstream for text. */
 export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): TextUpstreamObserver {
   return {
     traced: (name, dispatcher) => tracing.provider(name, dispatcher),
@@ -24,7 +24,7 @@ export function observeUpstreams({ log, metrics, tracing }: UpstreamWatch): Text
   };
 }
 
-/** What upstreams do wrong is for operators to see; what went well is in the usage table. */
+/** Failures of upstreams concern operators; successes are in the usage table. */
 function levelOf({ decision, fault }: AttemptReport): 'debug' | 'info' | 'warn' {
   if (decision === 'answered') return 'debug';
   return fault === null ? 'info' : 'warn';

@@ -1,4 +1,4 @@
-/** The two ways in which a client is answered: with a whole body, or with a stream. */
+/** The two kinds of answers to a client: a whole body, or a stream. */
 import { errorHeaders } from '../../domain/error-envelope.ts';
 import type { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
@@ -11,24 +11,24 @@ import type { TextSettings } from './services.ts';
 import { StreamReading } from './stream-reading.ts';
 
 export interface Reply {
-  /** When the answer began to reach the client, by `performance.now()`; null before. */
+  /** When the client got the first byte, by `performance.now()`; null before. */
   readonly firstByteAtMs: number | null;
   /**
-   * Reads an upstream's answer until there is some of it for the client, which gets nothing of it yet. To be called again for
-   * the answer of another upstream when it throws.
+   * Reads an upstream's answer until there is something for the client, without sending it yet. If it throws, it may be
+   * called again with another upstream's answer.
    */
   begin(answer: Answer, exchange: Exchange): Promise<void>;
-  /** Reads that answer to its end, also when the client is gone, and passes on what can go before it is settled. */
+  /** Reads the answer to its end, even if the client is gone, and sends what may go out before the bill is settled. */
   readOn(answer: Answer): Promise<void>;
-  /** Ends the reply in order. */
+  /** Ends the reply properly. */
   finish(): void;
-  /** Ends it with an error, in the way that is left. */
+  /** Ends the reply with an error, by whatever means are left. */
   fail(error: ServiceError): void;
-  /** Ends it for a client that is not there any more. */
+  /** Ends the reply to a client that is gone. */
   giveUp(): void;
 }
 
-/** The most bytes of a whole answer. */
+/** The limit for a whole answer. */
 const MAX_RESULT_BYTES = 32 * 2 ** 20;
 
 export function createReply(call: AdmittedCall, settings: TextSettings): Reply {
@@ -56,7 +56,7 @@ class WholeReply implements Reply {
     context.type = 'application/json';
     context.length = byteLengthOf(this.#body);
     context.respond = false;
-    // Koa would make a stream of the pieces, which costs more than all the rest of a short answer.
+    // Koa would wrap the pieces in a stream, which costs more than everything else about a short answer.
     for (const piece of typeof this.#body === 'string' ? [this.#body] : this.#body) context.res.write(piece);
     context.res.end();
   }
@@ -70,8 +70,11 @@ class WholeReply implements Reply {
   }
 }
 
-/** So much is held of an upstream that only announces its answer, in bytes or characters: it may repeat the whole request. */
-const MOST_HELD_LENGTH = 2 ** 20;
+/**
+ * How much is held, in bytes or characters, of a stream that has only announced its answer; it may echo the whole
+ * request.
+ */
+const MAX_HELD_LENGTH = 2 ** 20;
 
 class StreamedReply implements Reply {
   firstByteAtMs: number | null = null;
@@ -86,16 +89,16 @@ class StreamedReply implements Reply {
   }
 
   async begin(answer: Answer, exchange: Exchange): Promise<void> {
-    // From the first answer on the connection is kept open, whoever answers in the end.
+    // The connection is kept alive from the first answer on, whichever upstream answers in the end.
     this.#stream ??= this.#open();
     const stage = exchange.readStream();
     const reading = new StreamReading(this.#call.streamsArray ? inArray(stage) : stage);
     this.#reading = reading;
     const hasBegun = (): boolean => exchange.hasBegun() && reading.heldLength > 0;
-    while (!hasBegun() && !reading.hasEnded && reading.heldLength < MOST_HELD_LENGTH) {
+    while (!hasBegun() && !reading.hasEnded && reading.heldLength < MAX_HELD_LENGTH) {
       await reading.read(answer);
       if (reading.failure !== null && !hasBegun()) throw reading.failure.error;
-      // What only keeps the connection open is no beginning.
+      // Keep-alives are not the start of an answer.
       if (!exchange.hasHeard()) reading.takeHeld();
     }
   }
@@ -144,7 +147,7 @@ class StreamedReply implements Reply {
   }
 }
 
-/** An error as JSON, in the envelope of the format: contract 7.1. */
+/** An error as JSON, in the format's envelope: contract 7.1. */
 function failInFormat({ context, format, requestId }: AdmittedCall, error: ServiceError): void {
   context.respond = true;
   context.status = error.status;

@@ -1,4 +1,4 @@
-/** What serving text is made of. */
+/** The dependencies of serving text. */
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Clock } from '../../db/database-clock.ts';
@@ -9,21 +9,21 @@ export interface TextServices {
   readonly catalogue: Catalogue;
   readonly upstreams: TextUpstreams;
   readonly billing: TextBilling;
-  /** Whether an account has anything left at all. */
+  /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;
-  /** By which requests are dated. */
+  /** Dates requests. */
   readonly clock: Clock;
   readonly log: Logger;
   readonly settings: TextSettings;
 }
 
 export interface TextSettings {
-  /** After this long a request that does not stream is cut off; null: never (contract 8). */
+  /** A request that does not stream is cut off after this long; null for never (contract 8). */
   readonly cutoffMs: number | null;
-  /** A stream that is silent for this long is sent something that clients skip, where the format has such a thing. */
+  /** After this much silence a stream gets an event that clients ignore, if the format has one. */
   readonly keepAliveMs: number;
-  /** A client that takes nothing for this long is given up. */
+  /** A client that accepts no data for this long is disconnected. */
   readonly stallMs: number;
-  /** How long an answer is read to its end after its client left, for the usage that comes there. */
+  /** How long an answer is read without its client, to get the usage at its end. */
   readonly readOnMs: number;
 }

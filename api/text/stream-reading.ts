@@ -1,4 +1,4 @@
-/** The stream of an upstream on its way to being the client's: what was made of it and not yet sent. */
+/** An upstream's stream, converted for the client but not yet sent. */
 import type { Answer } from '../../providers/text/answer.ts';
 import { type Frame, isLong, readFrame, splitFrames } from '../../text/frames.ts';
 import { inSteps } from '../../text/json/steps.ts';
@@ -13,27 +13,27 @@ export class StreamReading {
   #hasEnded = false;
   #failure: { readonly error: unknown } | null = null;
 
-  /** @param stage turns the frames of the stream into events for the client */
+  /** @param stage converts the frames of the stream to events for the client */
   constructor(stage: Stage<Frame, Piece>) {
     this.#stage = stage;
   }
 
-  /** How much is held, in bytes or characters. */
+  /** The amount held, in bytes or characters. */
   get heldLength(): number {
     return this.#heldLength;
   }
 
-  /** Whether nothing more can be read, because of the end or of a failure. */
+  /** Whether reading is over, at the end or by a failure. */
   get hasEnded(): boolean {
     return this.#hasEnded || this.#failure !== null;
   }
 
-  /** What went wrong after what is held, if anything did. */
+  /** The error that followed the held events, if any. */
   get failure(): { readonly error: unknown } | null {
     return this.#failure;
   }
 
-  /** Waits for more of the stream, or its end, and holds what follows from it. Never throws: see {@link failure}. */
+  /** Reads more of the stream, or its end, and holds the resulting events. Never throws: see {@link failure}. */
   async read(answer: Answer): Promise<void> {
     const hold = (piece: Piece): void => {
       this.#held.push(piece);
@@ -54,7 +54,7 @@ export class StreamReading {
     }
   }
 
-  /** Gives out what is held. */
+  /** Hands over the held events. */
   takeHeld(): readonly Piece[] {
     const held = this.#held;
     this.#held = [];

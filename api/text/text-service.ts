@@ -1,4 +1,4 @@
-/** Serves text: admits calls, delivers their answers, and knows what is under way. */
+/** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
 import { admit, type TextAsk } from './admit.ts';
 import { deliver } from './deliver.ts';
 import { watchDepartures } from './departures.ts';
@@ -6,16 +6,16 @@ import type { TextServices } from './services.ts';
 
 export interface TextService {
   /**
-   * Answers a call whose caller may make it.
+   * Answers an authenticated call.
    *
-   * @throws ServiceError for every reason not to call the model; what goes wrong from there on is answered here
+   * @throws ServiceError for every reason not to call the model; later failures are answered here
    */
   serve(ask: TextAsk): Promise<void>;
-  /** Waits for a call in `idle`, from before it was let in. */
+  /** Includes a call in `idle` even before it is admitted. */
   track(call: Promise<void>): Promise<void>;
-  /** Resolves when no call is under way, nor any that its client left behind. */
+  /** Resolves when no call is running, including those whose client has left. */
   idle(): Promise<void>;
-  /** To be called before all connections are closed in `graceMs`: who loses its connection then has not left. */
+  /** To be called before all connections are closed in `graceMs`: clients that are disconnected then have not left. */
   stop(graceMs: number): void;
 }
 

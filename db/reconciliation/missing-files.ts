@@ -40,21 +40,21 @@ export function tasksWithFiles(database: Database, since: Date): AsyncIterable<T
 /**
  * The files that are gone of those that these tasks name. Links to elsewhere are not looked at.
  *
- * @param onLooked told of each file that was looked for
+ * @param onLookedUp told of each file that was looked for
  */
 export async function* findMissingResults(
   tasks: AsyncIterable<TaskWithFiles>,
   files: FileLookup,
-  onLooked: () => void = () => {},
+  onLookedUp: () => void = () => {},
 ): AsyncIterable<Discrepancy> {
-  yield* findMissing(resultsOf(tasks, files), files, onLooked);
+  yield* findMissing(resultsOf(tasks, files), files, onLookedUp);
 }
 
-/** The uploads whose files are gone, oldest first. @param onLooked told of each file that was looked for */
+/** The uploads whose files are gone, oldest first. @param onLookedUp told of each file that was looked for */
 export async function* findMissingUploads(
   database: Database,
   files: FileLookup,
-  onLooked: () => void = () => {},
+  onLookedUp: () => void = () => {},
 ): AsyncIterable<Discrepancy> {
   const uploads = streamPages<StoredUpload>((after, limit) =>
     database<StoredUpload & { stored_at: Date; deleted_at: Date }>('uploads')
@@ -65,7 +65,7 @@ export async function* findMissingUploads(
       .limit(limit)
       .select('id', 'storage_key'),
   );
-  yield* findMissing(filesOf(uploads), files, onLooked);
+  yield* findMissing(filesOf(uploads), files, onLookedUp);
 }
 
 async function* resultsOf(tasks: AsyncIterable<TaskWithFiles>, files: FileLookup): AsyncIterable<NamedFile> {
@@ -85,12 +85,12 @@ async function* filesOf(uploads: AsyncIterable<StoredUpload>): AsyncIterable<Nam
 async function* findMissing(
   named: AsyncIterable<NamedFile>,
   files: FileLookup,
-  onLooked: () => void,
+  onLookedUp: () => void,
 ): AsyncIterable<Discrepancy> {
   for await (const some of inPages(named, AT_ONCE)) {
     const found = await Promise.all(some.map(({ key }) => files.has(key)));
     for (const [index, { id, detail }] of some.entries()) {
-      onLooked();
+      onLookedUp();
       if (!found[index]) yield { subject: id, detail };
     }
   }

@@ -1,4 +1,4 @@
-/** Accounts, and the money that comes and goes by hand. */
+/** Accounts, and manual credits and adjustments. */
 import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../../db/database.ts';
 import { insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
 import { adjust as insertAdjustment, grantSignupCredit } from '../../../db/queries/credits.ts';
@@ -20,10 +20,10 @@ const TopUpSchema = object({
   id: idOf('transfer'),
   object: exactly('topup'),
   account_id: idOf('account'),
-  amount_usd: usd('What was credited'),
+  amount_usd: usd('The amount credited'),
   reference: text(),
   created_at: unixSeconds('When it was credited'),
-  applied: boolean('False when the reference had credited it before'),
+  applied: boolean('False if the reference was credited before'),
 });
 
 export const createAccount = endpoint({
@@ -64,9 +64,10 @@ export const topUp = endpoint({
   path: '/admin/v1/accounts/{account_id}/topups',
   access: 'admin-finance',
   summary: 'Credit a payment',
-  description: 'A reference credits once: the same again answers 200 and changes nothing, with another amount 409.',
+  description:
+    'Each reference is credited once. Repeating it answers 200 and changes nothing; with another amount it answers 409.',
   body: jsonBody('TopUp', topUpSchema),
-  answers: { 200: dataOf(TopUpSchema, 'It was credited before'), 201: dataOf(TopUpSchema, 'It is credited') },
+  answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
   refusals: ['idempotency_conflict'],
   handle: async ({ params, body: { amount_usd, reference }, context }, { database }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
@@ -92,12 +93,12 @@ export const adjust = endpoint({
   method: 'post',
   path: '/admin/v1/accounts/{account_id}/adjustments',
   access: 'admin-finance',
-  summary: 'Add or take money by hand',
+  summary: 'Adjust a balance by hand',
   body: jsonBody('Adjustment', adjustmentSchema),
   answers: {
     201: dataOf(
       object({ id: idOf('transfer'), object: exactly('adjustment'), account: AccountSchema }),
-      'The ledger has it',
+      'The adjustment',
     ),
   },
   refusals: ['insufficient_credits'],
@@ -107,7 +108,7 @@ export const adjust = endpoint({
     const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
     const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
       if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-      throw new ServiceError('insufficient_credits', 'The account has less funded credit than is to be taken.');
+      throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');
     });
     return { data: { id, object: 'adjustment', account: await show(accountId, services) } };
   },

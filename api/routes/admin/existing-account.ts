@@ -2,7 +2,7 @@ import type { Database } from '../../../db/database.ts';
 import { type Account, findAccount } from '../../../db/queries/accounts.ts';
 import { noSuch } from '../../endpoint/path.ts';
 
-/** The account with that id. @throws ServiceError `not_found` */
+/** The account with this id. @throws ServiceError `not_found` */
 export async function existingAccount(database: Database, accountId: string): Promise<Account> {
   const account = await findAccount(database, accountId);
   if (!account) throw noSuch('account');

@@ -1,4 +1,4 @@
-/** What finance reads: the ledger of an account, its daily statements and its usage, and every refund. */
+/** Finance: the ledger of an account, its daily statements and usage, and all refunds. */
 import {
   listRefunds as findRefunds,
   type Refund,
@@ -43,7 +43,7 @@ export const listTransfers = endpoint({
   path: '/admin/v1/accounts/{account_id}/ledger',
   access: 'admin-read',
   summary: 'List the transfers of an account',
-  description: `As JSON a page, newest first; all rows together are sent oldest first. ${EXPORTS}`,
+  description: `JSON pages start with the newest; exports with the oldest. ${EXPORTS}`,
   query: { ...PERIOD, ...page(readLedgerPosition) },
   answers: { 200: orAllRows(pageOf(TransferSchema, 'Transfers')) },
   handle: async ({ params, query: { cursor: before, limit, ...period }, context }, { reports }) => {
@@ -56,7 +56,7 @@ export const listTransfers = endpoint({
   },
 });
 
-/** The last transfer of a page. */
+/** The position after the last transfer of a page. */
 function readLedgerPosition([time = '', id = '', ...others]: readonly string[]): {
   createdAt: Date;
   id: string;
@@ -71,7 +71,7 @@ export const getStatement = endpoint({
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/statements',
   access: 'admin-read',
-  summary: 'Get the statement of a day',
+  summary: 'Get a daily statement',
   description: EXPORTS,
   query: { date: aDay('The day, in UTC') },
   answers: { 200: orAllRows(dataOf(StatementSchema, 'The statement')) },
@@ -91,7 +91,7 @@ export const sumUsageOfAccount = endpoint({
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/usage',
   access: 'admin-read',
-  summary: 'Sum up what an account used, by day, model and key',
+  summary: 'Sum up an account’s usage by day, model and key',
   description: `${USAGE_DAYS} ${EXPORTS}`,
   query: PERIOD,
   answers: { 200: orAllRows(DAILY_USAGE) },
@@ -110,7 +110,7 @@ export const listTextRequestsOfAccount = endpoint({
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/usage/requests',
   access: 'admin-read',
-  summary: 'List the text requests of an account with their routes, tokens and charges, newest first',
+  summary: 'List an account’s text requests with routes, tokens and charges, newest first',
   description: EXPORTS,
   query: TEXT_REQUESTS,
   answers: { 200: orAllRows(pageOf(AdminTextRequestSchema, 'A page of text requests')) },
@@ -131,7 +131,7 @@ export const listRefunds = endpoint({
   method: 'get',
   path: '/admin/v1/refunds',
   access: 'admin-read',
-  summary: 'List refunds with what they were for and why, newest first',
+  summary: 'List refunds with their tasks and reasons, newest first',
   description: EXPORTS,
   query: { account_id: anId('account', 'Only refunds to that account'), ...PERIOD, ...pageById('transfer') },
   answers: { 200: orAllRows(pageOf(RefundSchema, 'A page of refunds')) },

@@ -19,7 +19,7 @@ export const createKey = endpoint({
   path: '/admin/v1/accounts/{account_id}/keys',
   access: 'admin',
   summary: 'Create an API key',
-  description: 'The answer is the only one that shows the key.',
+  description: 'Only this answer shows the key itself.',
   body: optionalJsonBody('CreateKey', createKeySchema),
   answers: { 201: dataOf(ApiKeySchema, 'The key') },
   handle: async ({ params, body }, { database, keyPeppers: [pepper] }) => {
@@ -43,10 +43,10 @@ export const updateKey = endpoint({
   method: 'patch',
   path: '/admin/v1/keys/{key_id}',
   access: 'admin',
-  summary: 'Change the limits of a key, or disable it',
-  description: 'What is not sent stays as it is.',
+  summary: 'Change a key’s limits, or disable it',
+  description: 'Fields that are not sent stay unchanged.',
   body: optionalJsonBody('UpdateKey', updateKeySchema),
-  answers: { 200: dataOf(ApiKeySchema, 'The key as it is now') },
+  answers: { 200: dataOf(ApiKeySchema, 'The changed key') },
   handle: async ({ params, body }, { database }) => {
     const key = await updateApiKey(database, params.key_id, toSettings(body));
     if (!key) throw noSuch('apiKey');
@@ -61,7 +61,7 @@ export const deleteKey = endpoint({
   path: '/admin/v1/keys/{key_id}',
   access: 'admin',
   summary: 'Delete a key; it stops working at once',
-  answers: { 200: dataOf(DeletedKeySchema, 'It is gone') },
+  answers: { 200: dataOf(DeletedKeySchema, 'Deleted') },
   handle: async ({ params: { key_id: id } }, { database }) => {
     if (!(await deleteApiKey(database, id))) throw noSuch('apiKey');
     return { data: { id, object: 'api_key', deleted: true } };

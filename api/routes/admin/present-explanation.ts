@@ -1,4 +1,4 @@
-/** How operators see the story of a task, and what operators did to it. */
+/** A task's story, and the actions of operators on it, as operators see them. */
 import type { OperatorAction } from '../../../db/queries/operator-actions.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
@@ -48,8 +48,8 @@ export const ExplanationSchema = component(
   'TaskExplanation',
   object({
     object: exactly('task_explanation'),
-    verdict: text('How the task stands and what follows from it'),
-    lines: arrayOf(text(), 'The whole story for people'),
+    verdict: text('The state of the task and its consequences'),
+    lines: arrayOf(text(), 'The whole story as text'),
     task: AdminTaskSchema,
     transfers: arrayOf(TransferSchema),
     deliveries: arrayOf(AdminDeliverySchema),
@@ -61,7 +61,7 @@ export const ExplanationSchema = component(
         started_at: isoTime('When it started'),
         closed_at: nullable(isoTime('When it ended')),
         history_events: integer(),
-        pending: arrayOf(text(), 'What it is at now'),
+        pending: arrayOf(text(), 'Its current step'),
       }),
     ),
     events: arrayOf(object({ at: isoTime('When'), source: text(), text: text() }), 'Oldest first'),

@@ -1,4 +1,4 @@
-/** How finance sees the ledger, statements, usage and refunds: as objects, and as the columns of exports. */
+/** The ledger, statements, usage and refunds as finance sees them: as objects, and as export columns. */
 import type { Activity, BooksOfAccount, Refund, Statement } from '../../../db/queries/statements.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
@@ -40,7 +40,7 @@ export const TRANSFER_COLUMNS: readonly Column<Transfer>[] = [
   ['reason', ({ reason }) => reason],
 ];
 
-/** A line of a statement: the opening, what each kind of transfer changed, and the closing. */
+/** A line of a statement: the opening balance, the changes by one kind of transfer, or the closing balance. */
 export interface StatementLine extends BooksOfAccount {
   readonly line: string;
   readonly transfers: number | null;
@@ -65,9 +65,9 @@ export const STATEMENT_COLUMNS: readonly Column<StatementLine>[] = [
 type StatementObject = ReturnType<typeof presentStatement>;
 
 const BOOKS = fieldsOf<StatementObject['opening']>({
-  available_usd: exactUsd('What can be spent'),
-  reserved_usd: exactUsd('What is held for what is under way'),
-  total_usd: exactUsd('Both together'),
+  available_usd: exactUsd('Available to spend'),
+  reserved_usd: exactUsd('Held for running tasks and requests'),
+  total_usd: exactUsd('The sum of both'),
 });
 
 export const StatementSchema = component(
@@ -82,19 +82,19 @@ export const StatementSchema = component(
         object(
           fieldsOf<StatementObject['activity'][number]>({
             kind: text('`topup`, `reservation`, `settlement`, …'),
-            transfers: count('How many'),
+            transfers: count('Number of transfers'),
             ...BOOKS,
           }),
         ),
-        'What the transfers of each kind changed',
+        'Changes by kind of transfer',
       ),
       closing: object(BOOKS),
     }),
-    'Opening and activity make closing, of each book.',
+    'In each book, opening plus activity equals closing.',
   ),
 );
 
-/** Amounts are decimals in texts, so that opening and activity add up to closing for whoever adds them. */
+/** Amounts are decimal strings, so that opening plus activity equals closing exactly. */
 export function presentStatement(statement: Statement, { accountId, date }: { accountId: string; date: string }) {
   return {
     object: 'statement',
@@ -128,18 +128,18 @@ export const RefundSchema = component(
     fieldsOf<ReturnType<typeof presentRefund>>({
       id: idOf('transfer'),
       object: exactly('refund'),
-      created_at: isoTime('When it was given'),
+      created_at: isoTime('When it was refunded'),
       account_id: idOf('account'),
       api_key_id: nullable(idOf('apiKey')),
-      amount_usd: usd('What was given back'),
+      amount_usd: usd('The amount refunded'),
       reservation_id: nullable(idOf('transfer', 'The reservation that it resolves')),
       task_id: nullable(idOf('task')),
       text_request_id: nullable(idOf('textRequest')),
       model: nullable(text('The model')),
-      cause: nullable(text('The code of the failure')),
-      message: nullable(text('What the client was told')),
-      request_id: nullable(text('Correlates it with the logs')),
-      history_url: nullable(text('The history of the task in Temporal', { format: 'uri' })),
+      cause: nullable(text('The error code')),
+      message: nullable(text('The error message that the client got')),
+      request_id: nullable(text('The request id in the logs')),
+      history_url: nullable(text('The task’s history in Temporal', { format: 'uri' })),
     }),
   ),
 );
@@ -163,7 +163,7 @@ export function presentRefund(refund: Refund, temporal: HistoryLinks) {
   };
 }
 
-/** Text requests have no history. */
+/** Text requests have no workflow history. */
 function historyOf({ taskId }: Refund, temporal: HistoryLinks): string | null {
   return taskId && historyUrl(temporal, taskId);
 }
@@ -206,18 +206,21 @@ export const AdminTextRequestSchema = component(
       ...TEXT_REQUEST_FIELDS,
       ...fieldsOf<Omit<ReturnType<typeof presentAdminTextUsage>, keyof ReturnType<typeof presentTextUsage>>>({
         account_id: idOf('account'),
-        upstream: nullable(text('The provider that it was sent to')),
-        upstream_format: nullable(text('The wire format that the provider speaks')),
-        upstream_model: nullable(text('Its name for the model')),
-        held_usd: usd('What was held before the model was called'),
-        absorbed_usd: usd('What it cost beyond what the account had'),
+        upstream: nullable(text('The provider that answered')),
+        upstream_format: nullable(text('The provider’s wire format')),
+        upstream_model: nullable(text('The provider’s name for the model')),
+        held_usd: usd('The amount held before the model was called'),
+        absorbed_usd: usd('The part of the cost that the account could not cover'),
       }),
     },
-    'A text request that ended, as operators see it.',
+    'A finished text request, as operators see it.',
   ),
 );
 
-/** A text request as its account sees it, and what only operators see: the route, what was held and who bore what. */
+/**
+ * A text request as its account sees it, with what only operators see: the route, the hold, and the cost that the
+ * operator bore.
+ */
 export function presentAdminTextUsage(usage: TextUsage) {
   return {
     ...presentTextUsage(usage),

@@ -1,4 +1,4 @@
-/** How operators see accounts, keys, transfers and tasks. */
+/** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
@@ -33,15 +33,15 @@ export const AccountSchema = component(
     fieldsOf<AccountObject>({
       id: idOf('account'),
       object: exactly('account'),
-      name: text('For people'),
+      name: text('A label'),
       created_at: unixSeconds('When it was created'),
-      topped_up: boolean('Whether it ever topped up, which unlocks all models'),
+      topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
       balances: object(
         fieldsOf<AccountObject['balances']>({
-          available_usd: usd('What can be spent'),
-          funded_usd: usd('The part of it that was paid for'),
-          signup_usd: usd('The part of it that was given'),
-          reserved_usd: usd('Held for what is under way'),
+          available_usd: usd('Available to spend'),
+          funded_usd: usd('The part that was paid for'),
+          signup_usd: usd('The part that was granted'),
+          reserved_usd: usd('Held for running tasks and requests'),
         }),
       ),
       totals: object(
@@ -50,7 +50,7 @@ export const AccountSchema = component(
           signup_granted_usd: usd('Given'),
           charged_usd: usd('Charged'),
           refunded_usd: usd('Refunded'),
-          adjusted_usd: usd('Added by hand, less what was taken'),
+          adjusted_usd: usd('Added by hand, net of deductions'),
         }),
       ),
     }),
@@ -89,16 +89,16 @@ export const ApiKeySchema = component(
       id: idOf('apiKey'),
       object: exactly('api_key'),
       account_id: idOf('account'),
-      name: text('For people'),
-      api_key: optional(text('The key itself; shown only when it was just made')),
+      name: text('A label'),
+      api_key: optional(text('The key itself; shown only at creation')),
       hint: text('Enough of the key to recognise it'),
-      usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
-      used_usd: usd('What it was charged and holds'),
+      usage_limit_usd: nullable(usd('Total that it may spend; null for no limit')),
+      used_usd: usd('Charged or held so far'),
       models: nullable(arrayOf(text(), 'The models it may call; null for all')),
-      ip_allowlist: nullable(arrayOf(text(), 'Addresses and ranges it may be used from; null for all')),
-      rate_limit_rpm: nullable(integer('Requests a minute; null for the default')),
-      expires_at: nullable(unixSeconds('When it stops working')),
-      disabled: boolean('Whether it is refused for now'),
+      ip_allowlist: nullable(arrayOf(text(), 'Addresses and CIDR ranges that may use it; null for all')),
+      rate_limit_rpm: nullable(integer('Requests per minute; null for the default')),
+      expires_at: nullable(unixSeconds('When it expires')),
+      disabled: boolean('Whether it is disabled'),
       created_at: unixSeconds('When it was created'),
     }),
   ),
@@ -106,7 +106,7 @@ export const ApiKeySchema = component(
 
 export const DeletedKeySchema = object({ id: idOf('apiKey'), object: exactly('api_key'), deleted: boolean() });
 
-/** @param secret the key itself, only in the answer to its creation */
+/** @param secret the key itself, only in the answer that creates it */
 export function presentKey(key: ApiKey, secret?: string) {
   return {
     id: key.id,
@@ -134,12 +134,12 @@ export const TransferSchema = component(
       object: exactly('transfer'),
       created_at: isoTime('When the money moved'),
       kind: text('`topup`, `reservation`, `settlement`, …'),
-      debit: text('The book that it left'),
-      credit: text('The book that it entered'),
+      debit: text('The book that was debited'),
+      credit: text('The book that was credited'),
       amount_usd: usd('The amount, above 0'),
-      signup_usd: usd('The part of it that is signup credit'),
-      released_usd: usd('Given back of the reservation, in a settlement of less'),
-      pending_id: nullable(idOf('transfer', 'The reservation that this resolves')),
+      signup_usd: usd('The part that is signup credit'),
+      released_usd: usd('The part of the reservation that a smaller settlement returned'),
+      pending_id: nullable(idOf('transfer', 'The reservation that it resolves')),
       account_id: idOf('account'),
       api_key_id: nullable(idOf('apiKey')),
       task_id: nullable(idOf('task')),
@@ -148,7 +148,7 @@ export const TransferSchema = component(
       author: nullable(text('Of an adjustment')),
       reason: nullable(text('Of an adjustment')),
     }),
-    'One row of the ledger, with both of its legs.',
+    'One row of the ledger, with both legs.',
   ),
 );
 
@@ -181,18 +181,18 @@ export const AdminTaskSchema = component(
     ...fieldsOf<Omit<ReturnType<typeof presentAdminTask>, keyof TaskObject>>({
       account_id: idOf('account'),
       api_key_id: idOf('apiKey'),
-      provider: text('Who renders it'),
-      provider_job_id: nullable(text('What the provider calls it')),
-      reservation_id: idOf('transfer', 'The transfer that holds the price'),
+      provider: text('The provider that renders it'),
+      provider_job_id: nullable(text('The provider’s id for the job')),
+      reservation_id: idOf('transfer', 'The transfer that reserved the price'),
       resolution_id: nullable(idOf('transfer', 'The transfer that charged or refunded it')),
-      deadline_at: unixSeconds('When it is given up'),
-      workflow_id: text('Its workflow'),
-      history_url: text('The history of the workflow', { format: 'uri' }),
+      deadline_at: unixSeconds('The deadline for processing'),
+      workflow_id: text('The id of its workflow'),
+      history_url: text('The workflow’s history in Temporal', { format: 'uri' }),
     }),
   }),
 );
 
-/** The task as its owner sees it, and what only operators see. */
+/** The task as its owner sees it, with what only operators see. */
 export function presentAdminTask(task: Task, temporal: HistoryLinks) {
   return {
     ...presentTask(task),

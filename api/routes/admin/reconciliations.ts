@@ -1,4 +1,4 @@
-/** Reconciliations: run one now, read its report, see the earlier ones. */
+/** Reconciliations: run one now, read its report, list earlier ones. */
 import type { Database } from '../../../db/database.ts';
 import {
   findReconciliation,
@@ -30,16 +30,16 @@ import {
 const RECONCILIATION_FIELDS = fieldsOf<ReturnType<typeof presentReconciliation>>({
   id: idOf('reconciliation'),
   object: exactly('reconciliation'),
-  status: oneOfTexts(['running', 'clean', 'findings'], 'What came of it'),
+  status: oneOfTexts(['running', 'clean', 'findings'], 'The result'),
   requested_by: oneOfTexts(['schedule', 'operator']),
-  created_at: isoTime('When it was asked for'),
+  created_at: isoTime('When it was requested'),
   finished_at: nullable(isoTime('When it ended')),
-  findings_total: count('How many rows do not agree with the others'),
+  findings_total: count('Number of rows that disagree with others'),
   checks: arrayOf(
     object({
-      check: text('Its name'),
+      check: text('The name of the check'),
       question: text(),
-      findings: count('How many there are'),
+      findings: count('Number of findings'),
       duration_ms: count('Ms'),
     }),
     'Empty while it runs',
@@ -55,7 +55,7 @@ const ReportSchema = component(
     ...fieldsOf<Pick<ReturnType<typeof presentReport>, 'findings'>>({
       findings: arrayOf(
         object({
-          check: text('Which check found it'),
+          check: text('The check that found it'),
           subject: text('The id of the row'),
           detail: text('What is wrong; amounts are in pico-USD'),
           remedy: text('What to do about it'),
@@ -72,14 +72,14 @@ export const reconcile = endpoint({
   method: 'post',
   path: '/admin/v1/reconciliations',
   access: 'admin-finance',
-  summary: 'Compare the books with each other and with Temporal, now',
-  description: 'Answers at once; the report is read when it is ready. It is also made every hour.',
-  answers: { 201: dataOf(ReconciliationSchema, 'It runs') },
+  summary: 'Compare the books with each other and with Temporal now',
+  description: 'Answers at once; fetch the report when it is ready. A reconciliation also runs every hour.',
+  answers: { 201: dataOf(ReconciliationSchema, 'Started') },
   refusals: ['processing_unavailable'],
   handle: async (_, { database, startReconciliation }) => {
     const id = newId('reconciliation');
     await startReconciliation(id);
-    // Its workflow notes it as well; whoever is first.
+    // The workflow inserts this row as well; whichever comes first wins.
     await insertReconciliation(database, { id, requestedBy: 'operator' });
     return { data: presentReconciliation(await existing(database, id)) };
   },
@@ -107,7 +107,7 @@ export const getReconciliation = endpoint({
   path: '/admin/v1/reconciliations/{reconciliation_id}',
   access: 'admin-read',
   summary: 'Get the report of a reconciliation',
-  description: 'By `Accept: text/csv` or `application/x-ndjson` its findings, a line each.',
+  description: 'With `Accept: text/csv` or `application/x-ndjson`, its findings, one per line.',
   answers: { 200: orAllRows(dataOf(ReportSchema, 'The report')) },
   handle: async ({ params, context }, { database }) => {
     const reconciliation = await existing(database, params.reconciliation_id);

@@ -1,4 +1,4 @@
-/** Bodies of the admin calls. */
+/** Request bodies of the admin calls. */
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
@@ -8,18 +8,18 @@ import { choice, freeText } from '../../validation.ts';
 const AUTHOR =
   'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.';
 
-/** More than anybody tops up, and small enough for every column. */
+/** More than anybody will top up, and small enough for every column. */
 const MAX_AMOUNT_USD = 10 ** 12;
 const MAX_AMOUNT = parseUsd(MAX_AMOUNT_USD);
 
 interface UsdRule {
   readonly isAllowed: (amount: bigint) => boolean;
   readonly sentence: string;
-  /** What JSON Schema can say of the rule. */
+  /** The parts of the rule that JSON Schema can express. */
   readonly openapi: { readonly number: object; readonly pattern: string };
 }
 
-/** Amounts may be numbers or decimal texts; either way they are read exactly. */
+/** Amounts may be numbers or decimal strings; both are read exactly. */
 function usd({ isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
   return Joi.alternatives(Joi.string(), Joi.number().unsafe())
     .custom((value: string | number, helpers) => {
@@ -67,10 +67,8 @@ export interface CreateAccountBody {
 }
 
 export const createAccountSchema = Joi.object<CreateAccountBody>({
-  name: freeText({ min: 1, max: 200 }).required().description('For people').example('Acme'),
-  signup_credit_usd: nonNegativeUsd.description(
-    'Credit given at the start; pays for the free list only until a top-up',
-  ),
+  name: freeText({ min: 1, max: 200 }).required().description('A label').example('Acme'),
+  signup_credit_usd: nonNegativeUsd.description('Signup credit; until a top-up it pays only for free-list models'),
 });
 
 export interface TopUpBody {
@@ -82,7 +80,7 @@ export const topUpSchema = Joi.object<TopUpBody>({
   amount_usd: positiveUsd.required().description('Amount to credit').example(25),
   reference: freeText({ min: 1, max: 255 })
     .required()
-    .description('Names the payment; the same reference credits once')
+    .description('Identifies the payment; each reference is credited once')
     .example('invoice-2031'),
 });
 
@@ -93,8 +91,8 @@ export interface AdjustmentBody {
 }
 
 export const adjustmentSchema = Joi.object<AdjustmentBody>({
-  amount_usd: signedUsd.required().description('Amount to add, or to take when negative').example(-1.5),
-  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the ledger'),
+  amount_usd: signedUsd.required().description('Amount to add, or to take if negative').example(-1.5),
+  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept in the ledger'),
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
@@ -104,7 +102,7 @@ export interface OperatorActionBody {
 }
 
 export const operatorActionSchema = Joi.object<OperatorActionBody>({
-  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept in the log of operator actions'),
+  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept in the log of operator actions'),
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
@@ -120,13 +118,18 @@ export interface RestUpstreamBody extends OperatorActionBody {
 const A_MONTH_SECONDS = 30 * 86_400;
 
 export const restUpstreamSchema = Joi.object<RestUpstreamBody>({
-  seconds: Joi.number().integer().min(1).max(A_MONTH_SECONDS).required().description('For how long'),
-  reason: freeText({ min: 1, max: 1000 }).required().description('Why; kept with the order'),
+  seconds: Joi.number()
+    .integer()
+    .min(1)
+    .max(A_MONTH_SECONDS)
+    .required()
+    .description('How long the upstream stays out of service'),
+  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept with the order'),
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export const resumeUpstreamSchema = Joi.object<ResumeUpstreamBody>({
-  reason: freeText({ min: 1, max: 1000 }).description('Why; kept with the order'),
+  reason: freeText({ min: 1, max: 1000 }).description('The reason; kept with the order'),
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
@@ -164,8 +167,8 @@ export const createAdminTokenSchema = Joi.object<CreateAdminTokenBody>({
 });
 
 const keyFields = {
-  name: freeText({ min: 0, max: 200 }).allow('').description('For people'),
-  usage_limit_usd: nonNegativeUsd.allow(null).description('What the key may spend in all; null for no limit'),
+  name: freeText({ min: 0, max: 200 }).allow('').description('A label'),
+  usage_limit_usd: nonNegativeUsd.allow(null).description('Total that the key may spend; null for no limit'),
   models: Joi.array()
     .items(freeText({ min: 1, max: 200 }))
     .max(500)
@@ -181,17 +184,17 @@ const keyFields = {
     )
     .max(500)
     .allow(null)
-    .description('Addresses and CIDR ranges the key may be used from; null for all'),
-  expires_at: expiresAt.description('When the key stops working; null for never'),
+    .description('Addresses and CIDR ranges that may use the key; null for all'),
+  expires_at: expiresAt.description('When the key expires; null for never'),
   rate_limit_rpm: Joi.number()
     .integer()
     .min(1)
     .max(1_000_000)
     .allow(null)
-    .description('Requests a minute; null for the default'),
+    .description('Requests per minute; null for the default'),
 };
 
-/** Times are shown in Unix seconds; years beyond 9999 may be more than the database can keep. */
+/** Times are shown in Unix seconds, and years beyond 9999 may exceed what the database can store. */
 function isInUnixTime(text: string): boolean {
   return /^\d/.test(text) && new Date(text).getTime() >= 0;
 }
@@ -199,5 +202,5 @@ function isInUnixTime(text: string): boolean {
 export const createKeySchema = Joi.object<KeyBody>(keyFields);
 export const updateKeySchema = Joi.object<UpdateKeyBody>({
   ...keyFields,
-  disabled: Joi.boolean().description('Whether the key is refused for now'),
+  disabled: Joi.boolean().description('Whether the key is disabled'),
 });

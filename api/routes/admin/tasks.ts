@@ -1,4 +1,4 @@
-/** Tasks of all accounts, their stories, and what operators do to single ones. */
+/** Tasks of all accounts: their stories, and the actions of operators on them. */
 import type { Database } from '../../../db/database.ts';
 import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
 import { recordOperatorAction } from '../../../db/queries/operator-actions.ts';
@@ -72,7 +72,7 @@ export const cancelTask = endpoint({
   access: 'admin',
   summary: 'End a running task and refund it',
   body: actionBody,
-  answers: { 202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, task: AdminTaskSchema }), 'The task is being ended') },
+  answers: { 202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, task: AdminTaskSchema }), 'The task as it ends') },
   refusals: ['processing_unavailable'],
   handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const { database, temporal } = services;
@@ -89,10 +89,10 @@ export const redeliverTask = endpoint({
   method: 'post',
   path: '/admin/v1/tasks/{task_id}/redeliver',
   access: 'admin',
-  summary: 'Send the events of a task again',
+  summary: 'Redeliver the events of a task',
   body: actionBody,
   answers: {
-    202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, count: integer() }), 'How many deliveries are on their way again'),
+    202: dataOf(object({ ...OPERATOR_ACTION_FIELDS, count: integer() }), 'Number of deliveries that are pending again'),
   },
   handle: async ({ params, caller, body: { reason, author: given } }, { database }) => {
     const author = authorOf(caller, given);
@@ -112,9 +112,9 @@ export const explainTask = endpoint({
   method: 'get',
   path: '/admin/v1/tasks/{task_id}/explanation',
   access: 'admin-read',
-  summary: 'Tell the story of a task',
+  summary: 'Explain a task',
   description:
-    'What its row, the ledger, its workflow, its deliveries and operators know of it. As plain text by `Accept`.',
+    'Its story from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
   answers: { 200: asTextToo(dataOf(ExplanationSchema, 'The story')) },
   handle: async ({ params, context }, services) => {
     const explanation = await explain(services, await existingTask(services.database, params.task_id));
@@ -135,7 +135,7 @@ async function existingTask(database: Database, id: string): Promise<Task> {
 
 function nothingToSend() {
   return badRequest(
-    'The task has no delivery that can be sent again: no endpoint wanted its event, they are disabled or deleted by now, ' +
-      `or each delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
+    'The task has no delivery that can be sent again: no endpoint subscribed to its event, all are disabled or deleted, ' +
+      `or every delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
   );
 }

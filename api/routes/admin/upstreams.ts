@@ -1,4 +1,4 @@
-/** Upstreams: how they stand, and taking them out of service and back. */
+/** Upstreams: their health, taking them out of service and putting them back. */
 import type { Database } from '../../../db/database.ts';
 import { recordUpstreamOrder, type UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -27,17 +27,20 @@ const UpstreamSchema = component(
   'Upstream',
   object(
     fieldsOf<ReturnType<typeof presentWay>>({
-      name: text('As routes of the catalogue call it'),
+      name: text('The name that catalogue routes use'),
       kind: exactly('text'),
-      format: oneOfTexts(WIRE_FORMAT_NAMES, 'The wire format that it is spoken to in'),
+      format: oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format'),
       model: text('Its name for the model'),
       key: nullable(text('The last four characters of the key')),
-      state: oneOfTexts(['ok', 'resting', 'probing'], '`probing`: its rest is over, and one request finds out'),
-      cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it rests')),
-      since: nullable(isoTime('Since when it rests')),
-      until: nullable(isoTime('Until when it rests')),
+      state: oneOfTexts(
+        ['ok', 'resting', 'probing'],
+        '`probing`: its pause is over, and one request tests whether it works again',
+      ),
+      cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it is out of service')),
+      since: nullable(isoTime('When it went out of service')),
+      until: nullable(isoTime('When it may be tried again')),
       requests: count('Requests since the process started'),
-      failures: count('Those among them that the upstream failed'),
+      failures: count('How many of them the upstream failed'),
     }),
   ),
 );
@@ -49,10 +52,10 @@ const UpstreamOrderSchema = component(
       object: exactly('upstream_order'),
       upstream: text('The name of the upstream'),
       kind: oneOfTexts(['rest', 'resume']),
-      until: nullable(isoTime('Until when it rests')),
+      until: nullable(isoTime('When it returns to service')),
       author: text('Who'),
       reason: text('Why'),
-      created_at: isoTime('When it was ordered'),
+      created_at: isoTime('When the order was given'),
     }),
   ),
 );
@@ -63,8 +66,8 @@ export const listUpstreams = endpoint({
   method: 'get',
   path: '/admin/v1/upstreams',
   access: 'admin-read',
-  summary: 'See how upstreams stand',
-  description: 'One line for each model of an upstream and each of its keys, as the process knows them that answers.',
+  summary: 'List upstreams with their health',
+  description: 'One row for each model and key of an upstream, as seen by the process that answers.',
   answers: { 200: dataOf(arrayOf(UpstreamSchema), 'The upstreams') },
   handle: async (_call, { upstreams }) => ({ data: upstreams.list().map(presentWay) }),
 });
@@ -77,9 +80,9 @@ export const restUpstream = endpoint({
   access: 'admin',
   summary: 'Take an upstream out of service for a while',
   description:
-    'In all processes, within seconds. Requests under way go on. It is not asked at all, even when no other is left.',
+    'Takes effect in all processes within seconds. Running requests continue. New ones never use it, even if no other upstream is left.',
   body: jsonBody('RestUpstream', restUpstreamSchema),
-  answers: { 200: dataOf(UpstreamOrderSchema, 'It rests') },
+  answers: { 200: dataOf(UpstreamOrderSchema, 'Out of service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body: { seconds, ...why } }, services) =>
     order(services, params.upstream, seconds, { ...why, by: caller }),
@@ -91,10 +94,10 @@ export const resumeUpstream = endpoint({
   method: 'post',
   path: '/admin/v1/upstreams/{upstream}/resume',
   access: 'admin',
-  summary: 'Take an upstream back into service',
-  description: 'In all processes, within seconds. What was wrong with it is forgotten, too.',
+  summary: 'Put an upstream back into service',
+  description: 'Takes effect in all processes within seconds and clears its record of failures.',
   body: optionalJsonBody('ResumeUpstream', resumeUpstreamSchema),
-  answers: { 200: dataOf(UpstreamOrderSchema, 'It is asked again') },
+  answers: { 200: dataOf(UpstreamOrderSchema, 'Back in service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) => order(services, params.upstream, null, { ...body, by: caller }),
 });
@@ -113,7 +116,7 @@ async function order(
 ) {
   const author = authorOf(by, given);
   if (!upstreams.list().some(({ name }) => name === upstream)) {
-    throw new ServiceError('not_found', 'There is no such upstream of a model. GET /admin/v1/upstreams lists them.');
+    throw new ServiceError('not_found', 'There is no such text upstream. GET /admin/v1/upstreams lists them.');
   }
   const recorded = await recordUpstreamOrder(database, { upstream, restSeconds, author, reason });
   await upstreams.obey();

@@ -11,16 +11,16 @@ export const BalanceSchema = component(
   object(
     fieldsOf<BalanceObject>({
       object: exactly('balance'),
-      available_usd: usd('What can be spent'),
-      funded_usd: usd('The part of it that was paid for'),
-      signup_usd: usd('The part of it that was given'),
-      reserved_usd: usd('Held for what is under way'),
-      topped_up: boolean('Whether the account ever topped up, which unlocks all models'),
+      available_usd: usd('Available to spend'),
+      funded_usd: usd('The part that was paid for'),
+      signup_usd: usd('The part that was granted'),
+      reserved_usd: usd('Held for running tasks and requests'),
+      topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
       key: object(
         fieldsOf<BalanceObject['key']>({
           id: idOf('apiKey'),
-          used_usd: usd('What the calling key was charged and holds'),
-          usage_limit_usd: nullable(usd('What it may spend in all; null for no limit')),
+          used_usd: usd('Charged to or held for the calling key so far'),
+          usage_limit_usd: nullable(usd('Total that the key may spend; null for no limit')),
         }),
       ),
     }),

@@ -1,4 +1,4 @@
-/** What the calling account has. */
+/** The balance of the calling account. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -11,7 +11,7 @@ export const getBalance = endpoint({
   method: 'get',
   path: '/v1/balance',
   access: 'key',
-  summary: 'Get what the account has',
+  summary: 'Get the balance',
   answers: { 200: dataOf(BalanceSchema, 'The balance') },
   handle: async ({ caller: { account, key } }, { database }) => {
     const found = await againIfLost(() => findAccount(database, account.id));

@@ -1,12 +1,12 @@
-/** The reference pages: Swagger UI over a part of the API description each, all of it from this host. */
+/** The reference pages: Swagger UI for each part of the API description, served entirely from this host. */
 
 import type { DescriptionPart } from '../../openapi/parts.ts';
 
-/** Where the page and what it loads stand. */
+/** Where the pages and their assets are served. */
 export const DOCS_PATH = '/docs';
 export const DESCRIPTION_PATH = '/openapi.json';
 
-/** What the page may load. Swagger UI carries small pictures in its style sheet and sets a few styles on elements. */
+/** What the pages may load. Swagger UI embeds small images in its style sheet and sets a few inline styles. */
 export const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -18,10 +18,10 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Where each page stands, the name of what it shows, and where the other one is. */
+/** The path and title of each page, and its link to the other. */
 const PAGES = {
   client: { title: 'Genway API', other: `${DOCS_PATH}/administration`, link: 'Administration' },
-  administration: { title: 'Genway administration', other: DOCS_PATH, link: 'Calls of clients' },
+  administration: { title: 'Genway administration', other: DOCS_PATH, link: 'Client API' },
 } as const;
 
 export const pageOf = (part: DescriptionPart): string => `<!doctype html>
@@ -44,7 +44,7 @@ export const pageOf = (part: DescriptionPart): string => `<!doctype html>
 </html>
 `;
 
-/** Keys that are entered stay in the page, and nobody else is asked whether the description is valid. */
+/** Keys that are entered stay in the page, and no outside service validates the description. */
 export const scriptOf = (part: DescriptionPart): string => `SwaggerUIBundle({
   url: '${DOCS_PATH}/${part}.json',
   dom_id: '#reference',

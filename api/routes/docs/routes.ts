@@ -1,4 +1,4 @@
-/** The API description, and a page to read and try it. */
+/** The API description, and pages to read and try it. */
 import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import type Router from '@koa/router';
@@ -12,7 +12,7 @@ import { CONTENT_SECURITY_POLICY, DESCRIPTION_PATH, DOCS_PATH, PAGE_STYLE, pageO
 
 const ONE_DAY = 'public, max-age=86400';
 
-/** All that the pages load beside the description; of Swagger UI nothing else is served. */
+/** The assets of the pages; nothing else of Swagger UI is served. */
 const ASSETS: ReadonlyMap<string, { readonly type: string; readonly content: string | { readonly module: string } }> =
   new Map([
     ['client.js', { type: 'text/javascript', content: scriptOf('client') }],
@@ -34,14 +34,14 @@ export const getDescription = endpoint({
   summary: 'This description',
   answers: { 200: { description: 'An OpenAPI 3.1 document', content: json({ type: 'object' }) } },
   handle: ({ context }, { descriptions }) => {
-    // Tools in browsers read it from anywhere.
+    // Tools in browsers may read it from any origin.
     context.set('Access-Control-Allow-Origin', '*');
     context.type = 'application/json';
     return descriptions.whole();
   },
 });
 
-/** The pages for people, and what they load: they are no part of the API that they describe. */
+/** The pages for people and their assets, which are not part of the API that they describe. */
 export function docsPages(router: Router<RequestState>, { parts }: Descriptions): void {
   router.get(DOCS_PATH, showPage('client'));
   router.get(`${DOCS_PATH}/administration`, showPage('administration'));

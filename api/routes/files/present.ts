@@ -19,13 +19,13 @@ export const FileSchema = component(
     fieldsOf<ReturnType<typeof presentFile>>({
       id: idOf('file'),
       object: exactly('file'),
-      url: text('Pass it in media requests', { format: 'uri' }),
-      mime_type: text('Told by the content'),
+      url: text('The link to pass in media requests', { format: 'uri' }),
+      mime_type: text('Detected from the content'),
       bytes: integer(),
       created_at: unixSeconds('When it was uploaded'),
-      filename: nullable(text('As the client called it')),
-      used_at: nullable(unixSeconds('When the first task was created with it')),
-      expires_at: nullable(unixSeconds('When it is removed if no task uses it; null once one has')),
+      filename: nullable(text('The client’s file name')),
+      used_at: nullable(unixSeconds('When a task first used it')),
+      expires_at: nullable(unixSeconds('When it is deleted unless a task uses it; null once one has')),
     }),
   ),
 );
@@ -35,7 +35,7 @@ export const DeletedFileSchema = component(
   object({ id: idOf('file'), object: exactly('file'), deleted: boolean() }),
 );
 
-/** @param settings the link of the file, and how long it is kept while no task uses it */
+/** @param settings the file's link, and how long it is kept without a task that uses it */
 export function presentFile(upload: Upload, { url, expiryMs }: { readonly url: string; readonly expiryMs: number }) {
   const { id, mimeType, bytes, createdAt, filename, usedAt } = upload;
   return {

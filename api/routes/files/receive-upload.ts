@@ -1,4 +1,4 @@
-/** Reads the one file of a multipart form (RFC 7578) and streams it into storage, never holding it whole in memory. */
+/** Reads the one file of a multipart form (RFC 7578) and streams it into storage, without holding it in memory. */
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
@@ -15,18 +15,18 @@ import type { ArrivingFile } from '../../services/uploads.ts';
 
 /** The name of the part that holds the file. */
 const FILE_PART = 'file';
-/** What may stand around the file: boundaries, headers of parts, and small fields that some clients send beside it. */
+/** Limits everything but the file: boundaries, part headers, and small extra fields that some clients send. */
 const MAX_BYTES_AROUND_FILE = 2 ** 20;
 const MAX_FORM_BYTES = UPLOADS.maxVideoBytes + MAX_BYTES_AROUND_FILE;
 const BYTES_PER_MB = 2 ** 20;
 
 const NO_FILE = 'Send the file as the part "file" of a form, with a filename.';
-const ONE_FILE_ONLY = 'Send one file in a request, as the part "file".';
+const ONE_FILE_ONLY = 'Send one file per request, as the part "file".';
 
-/** Stores the file that a request holds, and gives back what `store` does. */
+/** Stores a request's file and returns the result of `store`. */
 type ReceiveUpload = <Stored>(store: (file: ArrivingFile) => Promise<Stored>) => Promise<Stored>;
 
-/** A form with one file, which is read while it is stored. */
+/** A form with one file, which is stored while it is read. */
 export const uploadBody: RequestBody<ReceiveUpload> = {
   description: {
     required: true,
@@ -38,11 +38,11 @@ export const uploadBody: RequestBody<ReceiveUpload> = {
 };
 
 /**
- * Hands the file of a form over to be stored. Its type is told by its content; other fields of the form are ignored. The
- * file ends when the whole form has arrived and was well-formed, and fails otherwise, so that an upload that stops or is
- * refused leaves nothing behind.
+ * Streams the file of a form to `store`. Its type is detected from its content; other fields are ignored. The stream
+ * ends only when the whole form has arrived and was well formed, and fails otherwise, so that an upload that stops or
+ * is refused leaves nothing behind.
  *
- * @returns what `store` returns
+ * @returns the result of `store`
  * @throws ServiceError 400 `bad_request` when the form is not one file of a known type; 413 when the file is too large
  */
 async function receiveUpload<Stored>(
@@ -58,7 +58,7 @@ async function receiveUpload<Stored>(
     const { head, body } = await peek(untilFormEnds(content, form.ended), FILE_TYPE_BYTES);
     if (head.byteLength === 0) throw badRequest('The file is empty.');
     const type = detectFileType(head);
-    if (type === null) throw badRequest(`The file is of none of these types: ${ACCEPTED_TYPES}.`);
+    if (type === null) throw badRequest(`The file must be of one of these types: ${ACCEPTED_TYPES}.`);
     return await store({ type, filename, body, announcedBytes }).catch((error: unknown) => {
       throw error instanceof ObjectTooLargeError ? tooLarge(type.maxBytes) : error;
     });
@@ -75,11 +75,11 @@ interface FilePart {
 }
 
 interface Form {
-  /** Rejects like `ended`, and when the form ends without a file. */
+  /** Rejects like `ended`, or when the form ends without a file. */
   readonly file: Promise<FilePart>;
-  /** Resolves when all of a good form has been read; rejects with the ServiceError that tells what is wrong with it. */
+  /** Resolves when a well-formed form has been read completely; rejects with the ServiceError for a bad one. */
   readonly ended: Promise<void>;
-  /** Stops reading the request, at whatever point. */
+  /** Stops reading the request, at any point. */
   close(): void;
 }
 
@@ -88,7 +88,7 @@ function openForm(request: IncomingMessage): Form {
   const part = new Promise<FilePart>((resolve) => {
     let files = 0;
     parser.on('file', (name: string | undefined, content, { filename = null }) => {
-      // Whoever reads the content hears of its failure; nobody else needs to.
+      // Whoever reads the content handles its failure.
       content.on('error', () => {});
       files += 1;
       if (name !== FILE_PART || files > 1) parser.destroy(badRequest(ONE_FILE_ONLY));
@@ -98,7 +98,7 @@ function openForm(request: IncomingMessage): Form {
       if (name === FILE_PART) parser.destroy(badRequest(NO_FILE));
     });
   });
-  // The parser may report more than one fault, also after the first has been dealt with.
+  // The parser may report several errors, even after the first was handled.
   parser.on('error', () => {});
   const ended = finished(parser, { readable: false }).catch(toRefusal);
   const file = Promise.race([part, ended.then(() => Promise.reject(badRequest(NO_FILE)))]);
@@ -122,13 +122,13 @@ function createParser({ headers }: IncomingMessage): busboy.Busboy {
     try {
       return busboy({ headers, defParamCharset: 'utf8' });
     } catch {
-      // It names no boundary.
+      // Without a boundary.
     }
   }
   throw badRequest('Send a form with "Content-Type: multipart/form-data; boundary=…".');
 }
 
-/** Leaves the request itself open, so that it can still be answered. */
+/** Leaves the request open, so that it can still be answered. */
 async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
   const pace = receiving.watch(request);
   const chunks: AsyncIterator<unknown> = request.iterator({ destroyOnReturn: false })[Symbol.asyncIterator]();
@@ -137,7 +137,7 @@ async function* boundedBody(request: IncomingMessage): AsyncGenerator<Buffer> {
     for (;;) {
       const { done, value: chunk } = await Promise.race([chunks.next(), pace.tooSlow]);
       if (done === true) return;
-      if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without encoding gives buffers');
+      if (!Buffer.isBuffer(chunk)) throw new TypeError('a request without an encoding yields buffers');
       bytes += chunk.byteLength;
       if (bytes > MAX_FORM_BYTES) throw tooLarge(UPLOADS.maxVideoBytes);
       yield chunk;
@@ -152,12 +152,12 @@ function toRefusal(error: unknown): never {
   throw badRequest('The form is malformed, or ended before it was complete.');
 }
 
-/** The file's bytes, which end when the form around them has ended well. */
+/** The file's bytes; the stream ends only when the surrounding form has ended well. */
 async function* untilFormEnds(content: Readable, ended: Promise<void>): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of content) yield chunk;
   } catch {
-    // The content fails with its form, which tells why.
+    // The content fails together with its form, whose error says why.
   }
   await ended;
 }
@@ -165,6 +165,6 @@ async function* untilFormEnds(content: Readable, ended: Promise<void>): AsyncGen
 function tooLarge(maxBytes: number): ServiceError {
   return new ServiceError(
     'read_request_body_failed',
-    `The file is larger than ${maxBytes / BYTES_PER_MB} MB, which is the most for its type. Make it smaller.`,
+    `The file is larger than ${maxBytes / BYTES_PER_MB} MB, the limit for its type. Make it smaller.`,
   );
 }

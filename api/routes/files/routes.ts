@@ -1,4 +1,4 @@
-/** Uploads of local inputs (contract 4.5), and what an account has uploaded. */
+/** Uploads of local inputs (contract 4.5), and the list of an account's uploads. */
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { FILE_TYPES } from '../../../storage/file-type.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -19,8 +19,8 @@ export const uploadFile = endpoint({
   access: 'key',
   summary: 'Upload a local input',
   description:
-    `Up to 50 MB, videos up to 100 MB. The type is told by the content: ${FILE_EXTENSIONS}. An account may keep so many ` +
-    'files and bytes, more once it has topped up; beyond that it is 403. A file that no task uses expires.',
+    `Up to 50 MB, videos up to 100 MB. The type is detected from the content: ${FILE_EXTENSIONS}. An account may keep a ` +
+    'limited number of files and bytes, more after a top-up; beyond that, uploads answer 403. A file that no task uses expires.',
   body: uploadBody,
   answers: { 201: dataOf(FileSchema, 'The stored file') },
   handle: async ({ caller, body: receive }, services) => {
@@ -51,7 +51,7 @@ export const getFile = endpoint({
   method: 'get',
   path: '/v1/files/{file_id}',
   access: 'key',
-  summary: 'Get what is known of an uploaded file',
+  summary: 'Get an uploaded file',
   answers: { 200: dataOf(FileSchema, 'The file') },
   handle: async ({ caller, params }, services) => {
     const upload = await findUpload(services.database, caller.account.id, params.file_id);
@@ -67,8 +67,8 @@ export const deleteFile = endpoint({
   path: '/v1/files/{file_id}',
   access: 'key',
   summary: 'Delete an uploaded file',
-  description: 'Its link leads nowhere from then on, also for tasks under way.',
-  answers: { 200: dataOf(DeletedFileSchema, 'It is gone') },
+  description: 'Its link stops working at once, even for running tasks.',
+  answers: { 200: dataOf(DeletedFileSchema, 'Deleted') },
   handle: async ({ caller, params: { file_id: id } }, { uploads }) => {
     if (!(await uploads.remove(caller.account.id, id))) throw noSuch('file', caller);
     return { data: { id, object: 'file', deleted: true } };

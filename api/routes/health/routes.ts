@@ -4,15 +4,15 @@ import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { exactly, fieldsOf, object, oneOfTexts } from '../../openapi/json-schema.ts';
 
-/** The process runs and answers. Depends on nothing else: what is wrong elsewhere is not healed by a restart. */
+/** Whether the process runs. Depends on nothing else: a restart would not heal what is wrong elsewhere. */
 export const isAlive = endpoint({
   id: 'isAlive',
   tag: 'Service',
   method: 'get',
   path: '/healthz',
   access: 'open',
-  summary: 'Whether the process runs',
-  answers: { 200: { description: 'It does', content: json(object({ status: exactly('ok') })) } },
+  summary: 'Check that the process runs',
+  answers: { 200: { description: 'It runs', content: json(object({ status: exactly('ok') })) } },
   handle: ({ context }) => {
     context.set('Cache-Control', 'no-store');
     return { status: 'ok' };
@@ -22,7 +22,7 @@ export const isAlive = endpoint({
 const READINESS = json(
   object(
     fieldsOf<Readiness>({
-      status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are created, and start later'),
+      status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are accepted but start later'),
       database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
       temporal: oneOfTexts(['ok', 'unreachable']),
     }),
@@ -35,10 +35,10 @@ export const isReady = endpoint({
   method: 'get',
   path: '/readyz',
   access: 'open',
-  summary: 'Whether the process should get requests',
+  summary: 'Check that the process can take requests',
   answers: {
-    200: { description: 'It should', content: READINESS },
-    503: { description: 'It should not', content: READINESS },
+    200: { description: 'Ready', content: READINESS },
+    503: { description: 'Not ready', content: READINESS },
   },
   handle: async ({ context }, { checkHealth }) => {
     const health = await checkHealth();

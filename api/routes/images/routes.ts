@@ -11,7 +11,7 @@ export const createImageTask = idempotentEndpoint({
   path: '/v1/images/tasks',
   summary: 'Create an image',
   description:
-    'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Each link in `images` is looked at: one that does ' +
+    'Reserves the price and answers at once, like `POST /v1/videos/tasks`. Each link in `images` is checked: one that does ' +
     'not lead to a PNG, JPEG or WebP picture is refused.',
   body: jsonBodyOf(
     describeByModel('CreateImageTask', ({ imageModels }) => imageModels, imageRequestSchema),

@@ -16,7 +16,7 @@ import { priceImage } from '../../../domain/pricing.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
-/** The fields as clients send them, but for `size`, which has been read. */
+/** The fields as sent, but with `size` parsed. */
 export interface ImageRequestBody {
   readonly model: string;
   readonly prompt: string;
@@ -28,7 +28,7 @@ export interface ImageRequestBody {
 }
 
 export interface ValidatedImageRequest extends ValidatedMediaRequest<ImageModel> {
-  /** What the price is based on. */
+  /** The tier that determines the price. */
   readonly tier: ImageTier;
 }
 
@@ -39,8 +39,8 @@ const SIZE_SENTENCE =
   `and a long edge of at most ${IMAGE_SIZE_LIMITS.longestToShortest} times the short edge`;
 
 /**
- * The fields of one model, in the order in which their faults are told. Defaults are only described here: the model's own are
- * filled in afterwards, when what was sent together has been judged.
+ * The fields of one model. Errors are reported in this order. Defaults are only documented here: the model's own are
+ * filled in later, once the combination of fields has been checked.
  */
 export function imageRequestSchema(
   model: ImageModel,
@@ -61,8 +61,8 @@ export function imageRequestSchema(
       .example('A lighthouse at dusk, in watercolour'),
     images: model.images.required ? images.required() : images,
     aspect_ratio: choice(model.aspectRatios).default(model.defaultAspectRatio).description('Width to height'),
-    resolution: choice(tiersOf(model)).default(model.defaultResolution).description('Tier of the number of pixels'),
-    size: size.description('Exact pixels, instead of resolution and aspect_ratio').example('1536x1024'),
+    resolution: choice(tiersOf(model)).default(model.defaultResolution).description('The pixel tier'),
+    size: size.description('Exact size in pixels, instead of resolution and aspect_ratio').example('1536x1024'),
     background: choice(model.backgrounds)
       .default(model.defaultBackground)
       .description('`transparent` gives a PNG with alpha'),
@@ -72,10 +72,11 @@ export function imageRequestSchema(
 }
 
 /**
- * Makes the check of create calls for images. The links in `render.images` have been judged by their syntax only; what they
- * lead to is still to be looked at.
+ * Makes the check of create calls for images. The links in `render.images` are checked by syntax only; their content is
+ * checked later.
  *
- * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError `bad_request`
+ * @returns a function from a parsed JSON body to the request with its defaults and price; throws ServiceError
+ *   `bad_request`
  */
 export function createImageRequestParser(
   catalogue: Catalogue,
@@ -94,7 +95,7 @@ export function createImageRequestParser(
   };
 }
 
-/** The tiers that the model is sold in. */
+/** The tiers in which the model is sold. */
 function tiersOf({ pricePerTier }: ImageModel): readonly ImageTier[] {
   return IMAGE_TIERS.filter((tier) => pricePerTier[tier] !== undefined);
 }
@@ -102,7 +103,7 @@ function tiersOf({ pricePerTier }: ImageModel): readonly ImageTier[] {
 function complete(model: ImageModel, body: ImageRequestBody): ValidatedImageRequest {
   const tier = body.size ? imageTierOf(body.size) : (body.resolution ?? model.defaultResolution);
   if (model.pricePerTier[tier] === undefined) {
-    throw badRequest(`"size" is a size of ${tier}, and ${model.id} renders [${tiersOf(model).join(' ')}]`);
+    throw badRequest(`"size" falls in tier ${tier}, but ${model.id} renders [${tiersOf(model).join(' ')}]`);
   }
   const { width, height } = body.size ?? imageSizeFor(tier, body.aspect_ratio ?? model.defaultAspectRatio);
   return {

@@ -2,14 +2,14 @@ import { METRICS_CONTENT_TYPE } from '../../../telemetry/metrics.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { text } from '../../openapi/json-schema.ts';
 
-/** For Prometheus, which sends the token: what it reads is nothing for the clients of a public address. */
+/** For Prometheus, which sends the token: clients on a public address must not read it. */
 export const getMetrics = endpoint({
   id: 'getMetrics',
   tag: 'Service',
   method: 'get',
   path: '/metrics',
   access: 'metrics',
-  summary: 'For Prometheus: what the process counts and measures',
+  summary: 'Get the metrics of the process',
   answers: { 200: { description: 'Prometheus text format', content: { 'text/plain': { schema: text() } } } },
   handle: ({ context }, { metrics }) => {
     context.set('Content-Type', METRICS_CONTENT_TYPE);

@@ -1,4 +1,4 @@
-/** How models are described: as `present.ts` shows them. */
+/** The schema of models, as `present.ts` shows them. */
 import { nullable } from '../../../domain/json-schema.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import {
@@ -24,7 +24,7 @@ type ImageModelObject = Extract<PresentedModel, { kind: 'image' }>;
 type TextModelObject = Extract<PresentedModel, { kind: 'text' }>;
 
 const modelHead = {
-  id: text('What requests send as `model`; exact and case-sensitive'),
+  id: text('The value for `model` in requests; exact and case-sensitive'),
   object: exactly('model'),
   created: unixSeconds('The edition of the catalogue'),
   owned_by: text(),
@@ -48,9 +48,7 @@ const VideoModelSchema = component(
             min: integer(),
             max: integer(),
             default: integer(),
-            values: optional(
-              arrayOf(integer(), 'The only durations on sale, where not every one between the bounds is'),
-            ),
+            values: optional(arrayOf(integer(), 'The only durations available, if not every one within the bounds is')),
           }),
           images: itemCount,
           reference_videos: itemCount,
@@ -94,9 +92,9 @@ const TextModelSchema = component(
       ...modelHead,
       kind: exactly('text'),
       family: text(),
-      formats: arrayOf(oneOfTexts(WIRE_FORMAT_NAMES), 'The formats that answer for the model'),
+      formats: arrayOf(oneOfTexts(WIRE_FORMAT_NAMES), 'The formats that serve the model'),
       reasoning: boolean('Whether the model may think before it answers'),
-      free: boolean('No cost per token'),
+      free: boolean('Tokens are free of charge'),
       legacy: boolean('An older id that still works'),
       limits: object(
         fieldsOf<TextModelObject['limits']>({
@@ -109,24 +107,27 @@ const TextModelSchema = component(
           unit: exactly('1M tokens'),
           input: usd('Input tokens'),
           output: usd('Output tokens, reasoning included'),
-          cached_input: usd('Input tokens that were read from the cache'),
-          cache_write: usd('Input tokens that were written to the cache'),
+          cached_input: usd('Input tokens read from the cache'),
+          cache_write: usd('Input tokens written to the cache'),
           tiers: arrayOf(
             object(
               fieldsOf<TextModelObject['prices']['tiers'][number]>({
                 threshold_tokens: integer('Input tokens'),
-                applies: oneOfTexts(['over', 'at_or_over'], 'Beyond the threshold, or from it on'),
-                factor: number('Times the price, for the whole request'),
+                applies: oneOfTexts(
+                  ['over', 'at_or_over'],
+                  'Whether the price applies above the threshold, or from it on',
+                ),
+                factor: number('Multiplies the price of the whole request'),
               }),
             ),
           ),
           peaks: arrayOf(
             object(
               fieldsOf<TextModelObject['prices']['peaks'][number]>({
-                utc_offset_minutes: integer('Of the clock that the windows are told by'),
+                utc_offset_minutes: integer('The time zone of the windows'),
                 days: arrayOf(text()),
                 windows: arrayOf(object({ from: text('HH:MM'), to: text('HH:MM') })),
-                factor: number('Times the price'),
+                factor: number('Multiplies the price'),
               }),
             ),
           ),

@@ -1,6 +1,6 @@
 /**
- * Models as clients see them: the list shape of the widely used SDKs, with kind, limits and prices beside their fields. Prices
- * are USD numbers.
+ * Models as clients see them: the list shape of widely used SDKs, with kind, limits and prices added. Prices are
+ * numbers in USD.
  */
 import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
@@ -9,7 +9,7 @@ import type { PricePeak, PriceTier, TokenRates } from '../../../domain/pricing.t
 
 const TOKENS_PER_PRICE = 1_000_000n;
 
-/** Shows a model of the catalogue, whose edition tells when it was created: SDKs want a date and nobody publishes one. */
+/** Presents a model. SDKs expect a creation date, which nobody publishes, so the catalogue's edition provides it. */
 export function presentModel(model: MediaModel | TextModel, { version }: Pick<Catalogue, 'version'>) {
   const common = { id: model.id, object: 'model', created: secondsOf(version), owned_by: 'genway' } as const;
   if (!('kind' in model)) return { ...common, ...presentTextModel(model) };
@@ -34,7 +34,7 @@ function presentVideoModel(model: VideoModel) {
   } as const;
 }
 
-/** With the seconds that are on sale, where they are not all between the bounds. */
+/** Includes the list of durations if not every one within the bounds is available. */
 function presentDurations({ values, ...bounds }: VideoModel['durationSeconds']) {
   return { ...bounds, ...(values !== null && { values }) };
 }
@@ -107,7 +107,7 @@ function clockTime(minute: number): string {
   return [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0')).join(':');
 }
 
-/** Unix seconds of an edition that is called by its date, 0 for any other. */
+/** Unix seconds of an edition that is named after its date, 0 for any other. */
 function secondsOf(version: string): number {
   const milliseconds = /^\d{4}-\d{2}-\d{2}$/.test(version) ? Date.parse(version) : Number.NaN;
   return Number.isNaN(milliseconds) ? 0 : milliseconds / 1000;

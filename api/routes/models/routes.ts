@@ -15,10 +15,10 @@ export const listModels = endpoint({
   path: '/v1/models',
   access: 'any-key',
   summary: 'List the models that the key may call',
-  description: 'Answered on the text address as well, and with the key in the header of any format.',
+  description: 'Also served on the text address. The key may be sent in the header of any format.',
   answers: {
     200: {
-      description: 'All of them, in the list shape of the widely used SDKs',
+      description: 'All models, in the list shape of widely used SDKs',
       content: json(object({ object: exactly('list'), data: arrayOf(ModelSchema) })),
     },
   },
@@ -39,7 +39,7 @@ export const getModel = endpoint({
   handle: ({ caller, params }, { catalogue }) => {
     const model = allModels(catalogue).find(({ id }) => id === params.model_id);
     if (!model || !isAllowedModel(caller.key, model.id)) {
-      throw new ServiceError('not_found', 'The API key has no such model. GET /v1/models lists those it has.');
+      throw new ServiceError('not_found', 'There is no such model for this API key. GET /v1/models lists its models.');
     }
     return presentModel(model, catalogue);
   },

@@ -5,7 +5,7 @@ export const PaymentEventSchema = object({
   object: exactly('payment_event'),
   outcome: oneOfTexts(['credited', 'credited_before', 'ignored']),
   transfer_id: optional(idOf('transfer', 'The top-up')),
-  reason: optional(text('Why it was ignored')),
+  reason: optional(text('Why the event was ignored')),
 });
 
 export function presentCreditedPayment({ transferId, applied }: TopUp) {

@@ -1,4 +1,6 @@
-/** Where a payment provider announces payments (docs/finance.md, "Payments"). Not part of the public contract. */
+/**
+ * Receives payment announcements of a payment provider (docs/finance.md, "Payments"). Not part of the public contract.
+ */
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
@@ -19,20 +21,20 @@ import { creditOnce } from '../../services/credit-once.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { PaymentEventSchema, presentCreditedPayment, presentIgnoredEvent } from './present.ts';
 
-/** Events are far smaller. */
+/** Generous: events are far smaller. */
 const BODY_LIMITS = { maxBytes: 256 * 1024, maxDepth: 32, maxValues: 20_000 };
 
-/** Served where the secret of the payment provider is configured. */
+/** Served only where the payment provider's secret is configured. */
 export const announcePayment = endpoint({
   id: 'announcePayment',
   tag: 'Service',
   method: 'post',
   path: '/v1/payment-events',
   access: 'open',
-  summary: 'For the payment provider: announce that something was paid',
+  summary: 'For the payment provider: announce a payment',
   description:
-    'Signed and shaped as Stripe’s events. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
-    'account that `metadata.account_id` names, once for each payment; other events are ignored.',
+    'Signed and shaped like Stripe’s events. `payment_intent.succeeded` and `checkout.session.completed` in USD credit the ' +
+    'account in `metadata.account_id`, once for each payment; other events are ignored.',
   headers: [
     {
       name: 'stripe-signature',
@@ -58,7 +60,7 @@ export const announcePayment = endpoint({
 async function credit({ id, accountId, amount }: Payment, { database, log }: ApiServices) {
   try {
     if (!isId('account', accountId) || !(await findAccount(database, accountId))) {
-      throw new ServiceError('not_found', 'There is no such account. Check the account_id in the metadata.');
+      throw new ServiceError('not_found', 'There is no such account. Check account_id in the metadata.');
     }
     // An operator who credits a payment by hand uses the same reference.
     return presentCreditedPayment(await creditOnce(database, { accountId, amount, reference: `payment:${id}` }));
@@ -78,7 +80,7 @@ function verify(
     verifyPaymentEvent({ signatureHeader, rawBody }, secret, nowMs);
   } catch (error) {
     if (!(error instanceof UnsignedPaymentEventError)) throw error;
-    throw new ServiceError('invalid_signature', `The event is refused: ${error.message}.`, { status: 400 });
+    throw new ServiceError('invalid_signature', `The event was refused: ${error.message}.`, { status: 400 });
   }
 }
 
@@ -88,6 +90,6 @@ function read(document: unknown): PaymentEvent {
     return readPaymentEvent(document);
   } catch (error) {
     if (!(error instanceof UnusablePaymentEventError)) throw error;
-    throw badRequest(`The event is refused: ${error.message}.`);
+    throw badRequest(`The event was refused: ${error.message}.`);
   }
 }

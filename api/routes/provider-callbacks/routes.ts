@@ -1,4 +1,7 @@
-/** Where upstreams announce that a job has ended (docs/provider-protocol.md, "Callbacks"). Not part of the public contract. */
+/**
+ * Receives upstreams' announcements of finished jobs (docs/provider-protocol.md, "Callbacks"). Not part of the public
+ * contract.
+ */
 import { findOpenSubmission, settleSubmission } from '../../../db/queries/submissions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -8,7 +11,7 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services/services.ts';
 
-/** A job with its results is far smaller. */
+/** Generous: a job with its results is far smaller. */
 const MAX_BODY_BYTES = 256 * 1024;
 
 export const announceJobEnd = endpoint({
@@ -17,8 +20,9 @@ export const announceJobEnd = endpoint({
   method: 'post',
   path: '/v1/provider-callbacks/{provider}/{task_id}',
   access: 'open',
-  summary: 'For providers: announce that a job has ended',
-  description: 'Signed as the protocol of the upstream has it, or at an address that only the upstream was told.',
+  summary: 'For providers: announce the end of a job',
+  description:
+    'Authenticated by the signature of the upstream’s protocol, or by an address that only the upstream knows.',
   body: signedBody(MAX_BODY_BYTES),
   answers: { 204: { description: 'Noted' } },
   refusals: ['invalid_signature', 'internal_error'],
@@ -31,14 +35,14 @@ export const announceJobEnd = endpoint({
     const announcement = await reader.readCallback(callback, taskId, context.URL.searchParams).catch(refuse);
     const isAboutIt = announcement.taskId === undefined || announcement.taskId === taskId;
     const task = isAboutIt ? await findTask(database, taskId) : null;
-    // An upstream speaks about its own jobs only.
+    // An upstream may announce only its own jobs.
     if (task?.provider !== provider) throw noSuchTask();
     if (announcement.jobId !== null) await adopt(services, task, announcement.jobId);
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
   },
 });
 
-/** Where the answer to the submission was lost, the announcement tells what became of it. */
+/** If the answer to the submission was lost, the announcement reveals its outcome. */
 async function adopt({ database, metrics }: ApiServices, task: Task, jobId: string): Promise<void> {
   if (isFinal(task.status) || task.providerJobId !== null) return;
   const submission = await findOpenSubmission(database, task.id, task.provider);
@@ -50,7 +54,7 @@ async function adopt({ database, metrics }: ApiServices, task: Task, jobId: stri
 
 function refuse(error: unknown): never {
   if (!(error instanceof InvalidCallbackError)) throw error;
-  throw new ServiceError('invalid_signature', `The announcement is refused: ${error.message}.`, { status: 401 });
+  throw new ServiceError('invalid_signature', `The announcement was refused: ${error.message}.`, { status: 401 });
 }
 
 function noSuchTask(): ServiceError {

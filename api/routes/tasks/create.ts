@@ -1,4 +1,4 @@
-/** What creating a video and creating an image have in common: contract 4.1 to 4.3. */
+/** Shared parts of creating videos and images: contract 4.1 to 4.3. */
 import { assertAllowedModel, assertNotExhausted } from '../../../domain/api-key.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import type { CreateRequest } from '../../endpoint/idempotent.ts';
@@ -41,7 +41,7 @@ export const CREATED_TASK = dataOf(TaskSchema, 'The task, queued. Its price is r
   queued: { value: QUEUED_TASK },
 });
 
-/** Creates a task for a request that has been checked. @param checkLinks looks at what the links in it lead to */
+/** Creates a task for a valid request. @param checkLinks checks the content behind its links */
 export async function createTask(
   { caller, body: request, claim, context }: CreateRequest<CreateTaskRequest>,
   services: ApiServices,
@@ -51,7 +51,7 @@ export async function createTask(
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
   const links = request.render.images ?? [];
-  // Nobody else hears of a request that would not be paid for.
+  // Without the money for it, no outside service learns of the request.
   if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
   await checkLinks?.(links);
   await services.moderate?.(request.render);

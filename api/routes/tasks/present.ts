@@ -1,4 +1,4 @@
-/** How tasks are described. What shows them is `domain/task-object.ts`, because events show them too. */
+/** The schema of tasks. They are presented by `domain/task-object.ts`, because events contain them too. */
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import type { TaskObject, TypicalSeconds } from '../../../domain/task-object.ts';
@@ -37,7 +37,7 @@ const OutputSchema = component(
           }),
         ),
       ),
-      r2_url: nullable(text('The first file again, for older clients; read `media`', { format: 'uri' })),
+      r2_url: nullable(text('The first file again, for older clients; use `media`', { format: 'uri' })),
     }),
   ),
 );
@@ -47,40 +47,40 @@ export const TASK_FIELDS = fieldsOf<TaskObject>({
   id: idOf('task'),
   object: exactly('task'),
   task_kind: oneOfTexts(TASK_KINDS),
-  capability_id: text('The model ID that was sent'),
-  capability_version: nullable(integer('Contract version of the model')),
+  capability_id: text('The model id as sent'),
+  capability_version: nullable(integer('The contract version of the model')),
   media_type: oneOfTexts(TASK_KINDS),
-  model: text('The model ID that was sent'),
+  model: text('The model id as sent'),
   status: oneOfTexts(TASK_STATUSES, 'Only `succeeded` and `failed` are final'),
   stage: oneOfTexts(TASK_STATUSES, 'Repeats `status`, for older clients'),
   created_at: unixSeconds('When the task was created'),
   updated_at: unixSeconds('When it last changed'),
   completed_at: nullable(unixSeconds('When it ended; null while running')),
-  poll_after_seconds: optional(integer('Wait so long before the next poll; while running')),
+  poll_after_seconds: optional(integer('Seconds to wait before the next poll; only while running')),
   typical_seconds: optional(
     object(
       fieldsOf<TypicalSeconds>({
-        p50: number('Half of the recent tasks took no longer; seconds'),
-        p90: number('Nine of ten took no longer; seconds'),
-        samples: integer('How many tasks that is about'),
+        p50: number('Half of recent tasks took at most this long; seconds'),
+        p90: number('Nine in ten took at most this long; seconds'),
+        samples: integer('Number of tasks in the sample'),
       }),
-      'How long recent tasks of the model took; while running, and when enough of them are known',
+      'How long recent tasks of the model took; only while running, and if enough are known',
     ),
   ),
   output: nullable(OutputSchema),
   usage: object(
     fieldsOf<TaskObject['usage']>({
-      credits_reserved: usd('Held at creation'),
-      credits_charged: usd('What the task costs; 0 when it failed'),
-      credits_settled: usd('Finally taken; 0 unless it succeeded'),
-      credits_refunded: usd('Returned; all of it when it failed'),
-      billable_duration_seconds: optional(integer('Seconds that the price is based on; videos only')),
+      credits_reserved: usd('Reserved at creation'),
+      credits_charged: usd('The price of the task; 0 if it failed'),
+      credits_settled: usd('Charged in the end; 0 unless it succeeded'),
+      credits_refunded: usd('Returned; everything if it failed'),
+      billable_duration_seconds: optional(integer('Seconds that determine the price; videos only')),
     }),
   ),
-  request_id: text('Of the request that created the task; quote it to support'),
+  request_id: text('The id of the request that created the task; quote it to support'),
   error_code: nullable(oneOfTexts(TASK_ERROR_CODES, 'Null unless failed')),
-  error_message: nullable(text('The cause, and what to change; null unless failed')),
-  retryable: optional(boolean('Whether the same request can succeed; when failed')),
+  error_message: nullable(text('The cause and the remedy; null unless failed')),
+  retryable: optional(boolean('Whether the same request can succeed later; only if failed')),
 });
 
-export const TaskSchema = component('Task', object(TASK_FIELDS, 'An image or a video that was asked for.'));
+export const TaskSchema = component('Task', object(TASK_FIELDS, 'A requested image or video.'));

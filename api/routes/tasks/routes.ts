@@ -1,4 +1,4 @@
-/** Polling (contract 4.4), and a list of tasks beside it. */
+/** Polling (contract 4.4), and the list of tasks. */
 import { againIfLost } from '../../../db/connections.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { presentTask } from '../../../domain/task-object.ts';
@@ -39,8 +39,8 @@ export const getTask = endpoint({
   method: 'get',
   path: '/v1/tasks/{task_id}',
   access: 'key',
-  summary: 'Ask what became of a task',
-  description: 'Poll no sooner than `poll_after_seconds`. A failed task is 200 too: the failure is in the body.',
+  summary: 'Get a task',
+  description: 'Wait `poll_after_seconds` between polls. A failed task also answers 200; the body has the error.',
   answers: { 200: dataOf(TaskSchema, 'The task, whatever its state') },
   handle: async ({ caller, params }, { database, typicalSeconds }) => {
     const task = await againIfLost(() => findAccountTask(database, caller.account.id, params.task_id));

@@ -1,4 +1,4 @@
-/** Where the text formats are served: contract 4.8. */
+/** The endpoints of the text formats: contract 4.8. */
 import { badRequest } from '../../../domain/errors.ts';
 import { ref } from '../../../domain/json-schema.ts';
 import { FORMATS } from '../../../text/formats.ts';
@@ -8,10 +8,10 @@ import { arrayOf, text } from '../../openapi/json-schema.ts';
 import type { Context } from '../../state.ts';
 import { textBody, textEndpoint } from './text-endpoint.ts';
 
-/** Has no schema: up to OpenAPI 3.1 it is open whether one would describe the stream or each of its events. */
+/** Without a schema: up to OpenAPI 3.1 it is undefined whether a schema would describe the stream or one event. */
 const EVENT_STREAM = { 'text/event-stream': {} };
 
-/** @param schema the name of the whole answer in the API description */
+/** @param schema the name of the whole answer's schema in the API description */
 function wholeOrStreamed(schema: string): Answers {
   return {
     200: {
@@ -50,7 +50,7 @@ export const createResponse = textEndpoint({
   answers: wholeOrStreamed('Response'),
 });
 
-/** One of them has to be sent: contract 9. The second is what the vendor's own clients send. */
+/** One of these is required: contract 9. The second is what the vendor's own clients send. */
 const VERSION_HEADERS = ['msgfmt-version', 'anthropic-version'];
 
 export const createMessage = textEndpoint({
@@ -99,7 +99,7 @@ export const generateContent = textEndpoint({
   access: 'native-key',
   format: FORMATS['generate-content'],
   summary: 'Native format of the texth family',
-  description: 'The models think before they answer, within `maxOutputTokens`: leave room for it.',
+  description: 'Models reason before they answer; reasoning counts towards `maxOutputTokens`, so leave room for it.',
   body: NATIVE_BODY,
   answers: { 200: { description: 'The answer', content: json(ref('GenerateContentResponse')) } },
   read: ({ params: { model } }) => ({ parseContext: { address: { model, stream: false } } }),
@@ -112,8 +112,8 @@ export const streamGenerateContent = textEndpoint({
   format: FORMATS['generate-content'],
   summary: 'Native format of the texth family, as a stream',
   description:
-    'With `alt=sse` each event is a `data:` line with an object as `:generateContent` answers; without it these objects are ' +
-    'the items of a JSON array, sent as they come. The last has `finishReason`.',
+    'With `alt=sse`, each event is a `data:` line with an object like the answer of `:generateContent`; without it, these objects are ' +
+    'the items of a JSON array, sent as they arrive. The last has `finishReason`.',
   query: { alt: anyText('`sse` for server-sent events') },
   body: NATIVE_BODY,
   answers: {

@@ -1,4 +1,4 @@
-/** What the text endpoints have in common: contract 4.8. */
+/** Shared parts of the text endpoints: contract 4.8. */
 import { presentError } from '../../../domain/error-envelope.ts';
 import { ref } from '../../../domain/json-schema.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -18,15 +18,15 @@ interface TextDefinition<Path extends string, Query extends object> extends Pick
 > {
   readonly format: WireFormat;
   readonly body: RequestBody<void>;
-  /** What the request says beside its body. @throws ServiceError for what is missing there */
+  /** Reads what the request says outside its body. @throws ServiceError if something required is missing */
   readonly read?: (
     request: EndpointRequest<Path, TextAccess, Query>,
   ) => Partial<Pick<TextAsk, 'parseContext' | 'streamsArray'>>;
 }
 
 /**
- * Defines an endpoint of a text format. Errors have the common envelope before the model is called, but for what is wrong with
- * the request; these, and all from then on, have that of the format (contract 7.1).
+ * Defines an endpoint of a text format. Until the model is called, errors have the common envelope, except those about
+ * the request itself; these, and all later ones, have the format's envelope (contract 7.1).
  */
 export function textEndpoint<const Path extends string, Query extends object = object>({
   format,
@@ -54,7 +54,7 @@ export function textEndpoint<const Path extends string, Query extends object = o
   };
 }
 
-/** A body that is read once it is known who pays for it. @param schema its name in the API description */
+/** A body that is read only once the payer is known. @param schema its name in the API description */
 export function textBody(schema: string, example: JsonObject): RequestBody<void> {
   return {
     description: { required: true, content: json(ref(schema), { text: { value: example } }) },

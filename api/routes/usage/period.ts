@@ -3,7 +3,7 @@ import { USAGE } from '../../../domain/policy.ts';
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
-/** The last days, today included, where nothing else is asked for. @throws ServiceError `bad_request` */
+/** Defaults to the last days, including today. @throws ServiceError `bad_request` */
 export function usagePeriod(asked: { from: Date | undefined; to: Date | undefined }): { from: Date; to: Date } {
   const { to = new Date() } = asked;
   const { from = startOfDay(new Date(to.getTime() - (USAGE.defaultDays - 1) * MS_PER_DAY)) } = asked;

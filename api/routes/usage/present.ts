@@ -1,4 +1,4 @@
-/** How usage is shown. */
+/** Usage as accounts see it. */
 import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
@@ -27,16 +27,16 @@ export const DailyUsageSchema = component(
       kind: oneOfTexts(['image', 'video', 'text']),
       model: text('The model'),
       api_key_id: idOf('apiKey'),
-      requests: count('Requests and tasks that ended well'),
-      failed: count('Those that failed, free of charge'),
+      requests: count('Requests and tasks that succeeded'),
+      failed: count('Requests and tasks that failed, free of charge'),
       input_tokens: count('Whole prompts, cached or not'),
-      cache_read_tokens: count('The part of the input that was read from a cache'),
-      cache_write_tokens: count('The part of the input that was written to a cache'),
-      output_tokens: count('All that was generated, reasoning included'),
+      cache_read_tokens: count('The part of the input read from a cache'),
+      cache_write_tokens: count('The part of the input written to a cache'),
+      output_tokens: count('All generated tokens, reasoning included'),
       billable_duration_seconds: count('Seconds of video'),
-      charged_usd: usd('What was charged'),
+      charged_usd: usd('The amount charged'),
     }),
-    'What one key used of one model on one day.',
+    'The usage of one model by one key on one day.',
   ),
 );
 
@@ -62,32 +62,32 @@ export const TEXT_REQUEST_FIELDS = fieldsOf<ReturnType<typeof presentTextUsage>>
   id: idOf('textRequest'),
   object: exactly('text_request'),
   created_at: unixSeconds('When it began'),
-  request_id: text('Correlates it with the answer’s `x-request-id`'),
+  request_id: text('The answer’s `x-request-id`'),
   api_key_id: idOf('apiKey'),
   model: text('The model'),
   format: text('The wire format'),
   stream: boolean('Whether it was answered as a stream'),
   outcome: oneOfTexts(
     ['succeeded', 'disconnected', 'failed', 'abandoned'],
-    'A client that disconnects pays for what was produced; what failed or was abandoned is free',
+    'A client that disconnects pays for what was produced; failed and abandoned requests are free',
   ),
-  error_code: nullable(text('Of a failure')),
-  rates_version: text('The edition of the catalogue that it was priced by'),
+  error_code: nullable(text('The error code of a failure')),
+  rates_version: text('The catalogue edition that set the price'),
   input_tokens: count('The whole prompt, cached or not'),
-  cache_read_tokens: count('The part of it that was read from a cache'),
-  cache_write_tokens: count('The part of it that was written to a cache'),
-  output_tokens: count('All that was generated, reasoning included'),
-  reasoning_tokens: nullable(count('The part of it that is reasoning, where reported')),
+  cache_read_tokens: count('The part read from a cache'),
+  cache_write_tokens: count('The part written to a cache'),
+  output_tokens: count('All generated tokens, reasoning included'),
+  reasoning_tokens: nullable(count('The part that is reasoning, if reported')),
   estimated: boolean('Whether the gateway counted because the upstream did not'),
   price_modifiers: arrayOf(
-    object({ kind: oneOfTexts(['tier', 'peak']), factor: text('What every rate was multiplied by') }),
+    object({ kind: oneOfTexts(['tier', 'peak']), factor: text('The factors that multiplied every rate') }),
   ),
-  charged_usd: usd('What was charged'),
-  latency_ms: nullable(count('Until the end')),
-  first_byte_ms: nullable(count('Until the first byte of the answer')),
+  charged_usd: usd('The amount charged'),
+  latency_ms: nullable(count('Milliseconds until the end')),
+  first_byte_ms: nullable(count('Milliseconds until the first byte of the answer')),
 });
 
-export const TextRequestSchema = component('TextRequest', object(TEXT_REQUEST_FIELDS, 'A text request that ended.'));
+export const TextRequestSchema = component('TextRequest', object(TEXT_REQUEST_FIELDS, 'A finished text request.'));
 
 export function presentTextUsage(usage: TextUsage) {
   return {

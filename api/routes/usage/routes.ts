@@ -1,4 +1,4 @@
-/** What the calling account used, by day and request by request. */
+/** The usage of the calling account, by day and by request. */
 import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { type Answer, json } from '../../endpoint/answers.ts';
@@ -9,14 +9,14 @@ import { arrayOf, object } from '../../openapi/json-schema.ts';
 import { usagePeriod } from './period.ts';
 import { DailyUsageSchema, presentDailyUsage, presentTextUsage, TextRequestSchema } from './present.ts';
 
-export const USAGE_DAYS = `The last ${USAGE.defaultDays} days where nothing else is asked for, and at most ${USAGE.maxDays}.`;
+export const USAGE_DAYS = `Covers the last ${USAGE.defaultDays} days by default, and at most ${USAGE.maxDays}.`;
 
 export const DAILY_USAGE: Answer = {
   description: 'Newest day first',
   content: json(object({ data: arrayOf(DailyUsageSchema) })),
 };
 
-/** Which text requests, and which page of them. */
+/** The filters and pages of text requests. */
 export const TEXT_REQUESTS = {
   api_key_id: anId('apiKey', 'Only requests of that key'),
   model: anyText('Only requests to that model'),
@@ -30,7 +30,7 @@ export const sumUsage = endpoint({
   method: 'get',
   path: '/v1/usage',
   access: 'key',
-  summary: 'Sum up what the account used, by day, model and key',
+  summary: 'Sum up usage by day, model and key',
   description: `${USAGE_DAYS} Tasks count once they are final.`,
   query: PERIOD,
   answers: { 200: DAILY_USAGE },

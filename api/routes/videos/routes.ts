@@ -11,8 +11,8 @@ export const createVideoTask = idempotentEndpoint({
   path: '/v1/videos/tasks',
   summary: 'Create a video',
   description:
-    'Reserves the price and answers at once; the result appears on `GET /v1/tasks/{task_id}` and through webhooks. A failed ' +
-    'task costs nothing. Of the inputs only their links are looked at: one that the model cannot use fails the task afterwards.',
+    'Reserves the price and answers at once; the result arrives on `GET /v1/tasks/{task_id}` and through webhooks. A failed ' +
+    'task costs nothing. Only the links of inputs are checked here: an input that the model cannot use fails the task later.',
   body: jsonBodyOf(
     describeByModel('CreateVideoTask', ({ videoModels }) => videoModels, videoRequestSchema),
     (value, { parseVideoRequest }) => parseVideoRequest(value),

@@ -5,7 +5,7 @@ import { priceVideo } from '../../../domain/pricing.ts';
 import { type MediaRequestContext, type ValidatedMediaRequest, chooseByModel } from '../../media-request.ts';
 import { choice, createValidator, freeText, linkList } from '../../validation.ts';
 
-/** The fields as clients send them. */
+/** The fields as sent. */
 export interface VideoRequestBody {
   readonly model: string;
   readonly prompt: string;
@@ -18,13 +18,13 @@ export interface VideoRequestBody {
 }
 
 export interface ValidatedVideoRequest extends ValidatedMediaRequest<VideoModel> {
-  /** The seconds that the price is based on. */
+  /** The seconds that determine the price. */
   readonly billableDurationSeconds: number;
 }
 
 /**
- * The fields of one model, in the order in which their faults are told. Defaults are only described here: the model's own are
- * filled in afterwards, when what was sent together has been judged.
+ * The fields of one model. Errors are reported in this order. Defaults are only documented here: the model's own are
+ * filled in later, once the combination of fields has been checked.
  */
 export function videoRequestSchema(
   model: VideoModel,
@@ -33,10 +33,10 @@ export function videoRequestSchema(
   const links = (maxItems: number): Joi.ArraySchema => linkList(maxItems, context.isInputLink);
   const references = {
     ...(model.maxReferenceVideos !== null && {
-      reference_videos: links(model.maxReferenceVideos).description('Links to videos to take motion or style from'),
+      reference_videos: links(model.maxReferenceVideos).description('Links to videos whose motion or style to use'),
     }),
     ...(model.maxReferenceAudios !== null && {
-      reference_audios: links(model.maxReferenceAudios).description('Links to sounds to take speech or rhythm from'),
+      reference_audios: links(model.maxReferenceAudios).description('Links to audio whose speech or rhythm to use'),
     }),
   };
   const images = links(model.images.max).description('Links to pictures, passed to the model in this order');
@@ -61,7 +61,7 @@ export function videoRequestSchema(
     .messages({ 'object.without': 'Cannot combine "images" with reference inputs in one task' });
 }
 
-/** Any whole number of seconds between two bounds, or one of those that are on sale. */
+/** Any whole number of seconds within the bounds, or one of the durations on sale. */
 function durationOf({ durationSeconds: { min, max, values } }: VideoModel): Joi.AnySchema {
   if (values === null) return Joi.number().integer().min(min).max(max);
   return Joi.valid(...values).messages({

@@ -1,4 +1,4 @@
-/** What became of webhook deliveries, and sending them again, for clients and for operators. */
+/** Webhook deliveries and redelivery, for clients and operators. */
 import type { Database } from '../../../db/database.ts';
 import {
   DELIVERY_STATUSES,
@@ -49,7 +49,7 @@ export const redeliver = endpoint({
   method: 'post',
   path: '/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
   access: 'key',
-  summary: 'Send a delivery again',
+  summary: 'Redeliver an event',
   body: ignoredJsonBody,
   answers: { 202: dataOf(DeliverySchema, 'The delivery, pending again') },
   handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
@@ -65,17 +65,17 @@ export const redeliverMany = endpoint({
   method: 'post',
   path: '/v1/webhooks/{webhook_id}/redeliver',
   access: 'key',
-  summary: 'Send many deliveries again',
+  summary: 'Redeliver many events',
   description:
     `At most ${WEBHOOKS.redeliveriesPerCall} in one call; while \`has_more\` is true, call again. ` +
-    `An account may ask ${WEBHOOKS.redeliveryCallsPerMinute} times a minute, single deliveries included.`,
+    `An account may call this ${WEBHOOKS.redeliveryCallsPerMinute} times a minute, single redeliveries included.`,
   body: jsonBody('Redeliver', redeliverSchema, {
     outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
   }),
   answers: {
     202: dataOf(
       object({ object: exactly('webhook_redelivery'), count: integer(), left: integer(), has_more: boolean() }),
-      'How many are on their way again',
+      'Number of deliveries that are pending again',
     ),
   },
   handle: async ({ caller, params, body: { from, to, status = 'failed' } }, { database }) => {
@@ -122,7 +122,7 @@ export const redeliverAny = endpoint({
   method: 'post',
   path: '/admin/v1/webhooks/deliveries/{delivery_id}/redeliver',
   access: 'admin',
-  summary: 'Send any delivery again',
+  summary: 'Redeliver an event of any account',
   body: ignoredJsonBody,
   answers: { 202: dataOf(AdminDeliverySchema, 'The delivery, pending again') },
   handle: async ({ params }, { database, temporal }) => {

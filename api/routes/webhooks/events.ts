@@ -1,4 +1,4 @@
-/** What receivers are sent: contract 6. */
+/** The events that receivers get: contract 6. */
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
@@ -28,7 +28,7 @@ const TaskEventSchema = component(
       created_at: unixSeconds('When it happened'),
       data: TaskSchema,
     }),
-    'What happened, and the task as polling showed it at that moment.',
+    'An event, with the task as polling showed it at that moment.',
   ),
 );
 
@@ -39,13 +39,13 @@ const TestEventSchema = component(
       id: idOf('event'),
       object: exactly('event'),
       type: exactly(TEST_EVENT),
-      created_at: unixSeconds('When it was asked for'),
+      created_at: unixSeconds('When the test was requested'),
       data: object({ id: idOf('webhookEndpoint'), object: exactly('webhook_endpoint'), url: text() }),
     }),
   ),
 );
 
-/** A test event. It is about no task, so its data is the endpoint. */
+/** A test event. It concerns no task, so its data is the endpoint. */
 export function presentTestEvent(id: string, createdAt: Date, endpoint: WebhookEndpoint) {
   return {
     id,
@@ -58,22 +58,22 @@ export function presentTestEvent(id: string, createdAt: Date, endpoint: WebhookE
 
 const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[] = [
   ['x-svc-event', 'The type of the event'],
-  ['x-svc-timestamp', 'Unix seconds of this attempt. Refuse one that is more than 5 minutes old.'],
+  ['x-svc-timestamp', 'Unix seconds of this attempt. Reject attempts older than 5 minutes.'],
   [
     'x-svc-signature',
-    'Hex HMAC-SHA256 over timestamp, `.` and the raw body, keyed with the secret of the endpoint. Verify the raw bytes before ' +
+    'Hex HMAC-SHA256 of timestamp, `.` and the raw body, keyed with the endpoint’s secret. Verify the raw bytes before ' +
       'parsing them, in constant time.',
   ],
   ['webhook-id', 'The same in every attempt of a delivery (Standard Webhooks)'],
-  ['webhook-timestamp', 'As `x-svc-timestamp` (Standard Webhooks)'],
-  ['webhook-signature', 'Signatures in the form of Standard Webhooks: `v1,` and base64, separated by spaces'],
+  ['webhook-timestamp', 'The same as `x-svc-timestamp` (Standard Webhooks)'],
+  ['webhook-signature', 'Standard Webhooks signatures: `v1,` followed by base64, separated by spaces'],
 ];
 
 /** The `webhooks` section of the API description. */
 export const EVENTS: Readonly<Record<string, JsonSchema>> = {
-  'task.succeeded': received('The result of a task is stored', TaskEventSchema),
+  'task.succeeded': received('A task succeeded and its result is stored', TaskEventSchema),
   'task.failed': received('A task failed; its price is refunded. Not sent for a processing timeout.', TaskEventSchema),
-  [TEST_EVENT]: received('A test was asked for', TestEventSchema),
+  [TEST_EVENT]: received('A test was requested', TestEventSchema),
 };
 
 function received(summary: string, schema: JsonSchema): JsonSchema {
@@ -82,7 +82,7 @@ function received(summary: string, schema: JsonSchema): JsonSchema {
       summary,
       tags: ['Webhooks'],
       description:
-        'Answer with any 2xx within 15 seconds. Anything else is tried again for about three days, except 410, which disables ' +
+        'Answer with any 2xx within 15 seconds. Any other outcome is retried for about three days, except 410, which disables ' +
         'the endpoint.',
       parameters: DELIVERY_HEADERS.map(([name, description]) => ({
         name,
@@ -92,7 +92,7 @@ function received(summary: string, schema: JsonSchema): JsonSchema {
         schema: text(),
       })),
       requestBody: { required: true, content: json(schema) },
-      responses: { '2XX': { description: 'Received' }, '410': { description: 'Never send anything here again' } },
+      responses: { '2XX': { description: 'Received' }, '410': { description: 'Disables the endpoint' } },
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts';
 import { findWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { noSuch } from '../../endpoint/path.ts';
 
-/** The endpoint of the caller's account with that id. @throws ServiceError `not_found` */
+/** The caller's endpoint with this id. @throws ServiceError `not_found` */
 export async function ownEndpoint(database: Database, caller: Caller, id: string): Promise<WebhookEndpoint> {
   const endpoint = await findWebhookEndpoint(database, caller.account.id, id);
   if (!endpoint) throw noSuch('webhookEndpoint', caller);

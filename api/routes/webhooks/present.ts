@@ -1,4 +1,4 @@
-/** How webhook endpoints and their deliveries are shown. */
+/** Webhook endpoints and their deliveries as accounts and operators see them. */
 import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { nullable } from '../../../domain/json-schema.ts';
@@ -31,7 +31,7 @@ export const EndpointSchema = component(
       url: text('Where events are sent', { format: 'uri' }),
       description: nullable(text('Internal label')),
       events: arrayOf(oneOfTexts(TASK_EVENTS)),
-      secret: optional(text('Signs deliveries; shown only when it was just made', { pattern: '^whsec_' })),
+      secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
       enabled: boolean('Whether events are sent'),
       disabled_at: nullable(unixSeconds('When it was disabled')),
       disabled_reason: nullable(text('Why nothing is sent')),
@@ -39,7 +39,7 @@ export const EndpointSchema = component(
       created_at: unixSeconds('When it was created'),
       updated_at: unixSeconds('When it last changed'),
     }),
-    'Where events are sent.',
+    'A receiver of events.',
   ),
 );
 
@@ -49,7 +49,7 @@ export const DeletedEndpointSchema = object({
   deleted: boolean(),
 });
 
-/** @param secret only in the answers that make one: it is never shown again */
+/** @param secret only in the answers that create or replace it; it is never shown again */
 export function presentEndpoint(endpoint: WebhookEndpoint, secret?: string) {
   return {
     id: endpoint.id,
@@ -82,18 +82,21 @@ const DELIVERY_FIELDS = fieldsOf<DeliveryObject>({
       fieldsOf<DeliveryObject['attempts'][number]>({
         number: integer('From 1'),
         started_at: unixSeconds('When it was sent'),
-        latency_ms: integer('Milliseconds until the answer, or until it was given up'),
+        latency_ms: integer('Milliseconds until the answer or the timeout'),
         http_status: nullable(integer('Null when there was no answer')),
-        error: nullable(text('Why there was no answer, or why it does not count')),
+        error: nullable(text('Why there was no valid answer')),
       }),
     ),
   ),
-  next_attempt_at: nullable(unixSeconds('Null when no further attempt is known to follow')),
+  next_attempt_at: nullable(unixSeconds('When it is tried next; null if no attempt is planned')),
   created_at: unixSeconds('When the event happened'),
   completed_at: nullable(unixSeconds('When the last attempt ended')),
 });
 
-export const DeliverySchema = component('Delivery', object(DELIVERY_FIELDS, 'One event on its way to one endpoint.'));
+export const DeliverySchema = component(
+  'Delivery',
+  object(DELIVERY_FIELDS, 'The delivery of one event to one endpoint.'),
+);
 
 export function presentDelivery(delivery: Delivery) {
   return {
@@ -123,13 +126,13 @@ export const AdminDeliverySchema = component(
     ...DELIVERY_FIELDS,
     ...fieldsOf<Omit<ReturnType<typeof presentAdminDelivery>, keyof DeliveryObject>>({
       account_id: idOf('account'),
-      workflow_id: text('The workflow that delivers'),
-      history_url: text('Its history', { format: 'uri' }),
+      workflow_id: text('The id of the delivering workflow'),
+      history_url: text('The workflow’s history in Temporal', { format: 'uri' }),
     }),
   }),
 );
 
-/** The delivery as its owner sees it, and what only operators see. */
+/** The delivery as its owner sees it, with what only operators see. */
 export function presentAdminDelivery(delivery: Delivery, temporal: HistoryLinks) {
   return {
     ...presentDelivery(delivery),

@@ -34,7 +34,7 @@ export const createWebhook = idempotentEndpoint({
   tag: 'Webhooks',
   path: '/v1/webhooks',
   summary: 'Create an endpoint',
-  description: 'The answer is the only one that shows the secret with which deliveries are signed.',
+  description: 'Only this answer shows the secret that signs deliveries.',
   body: jsonBody('CreateWebhook', createEndpointSchema, {
     both: { value: { url: 'https://example.com/hooks/genway', description: 'Production' } },
     failures: { value: { url: 'https://example.com/hooks/genway', events: ['task.failed'] } },
@@ -81,9 +81,9 @@ export const updateWebhook = endpoint({
   path: '/v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Change an endpoint',
-  description: 'What is not sent stays as it is.',
+  description: 'Fields that are not sent stay unchanged.',
   body: jsonBody('UpdateWebhook', updateEndpointSchema, { pause: { value: { enabled: false } } }),
-  answers: { 200: dataOf(EndpointSchema, 'The endpoint as it is now') },
+  answers: { 200: dataOf(EndpointSchema, 'The changed endpoint') },
   handle: async ({ caller, params, body: changes }, { database, checkWebhookAddress }) => {
     if (changes.url !== undefined) await checkWebhookAddress(changes.url);
     const updated = await updateWebhookEndpoint(database, caller.account.id, params.webhook_id, changes);
@@ -99,7 +99,7 @@ export const deleteWebhook = endpoint({
   path: '/v1/webhooks/{webhook_id}',
   access: 'key',
   summary: 'Delete an endpoint',
-  answers: { 200: dataOf(DeletedEndpointSchema, 'It is gone') },
+  answers: { 200: dataOf(DeletedEndpointSchema, 'Deleted') },
   handle: async ({ caller, params: { webhook_id: id } }, { database }) => {
     if (!(await deleteWebhookEndpoint(database, caller.account.id, id))) throw noSuch('webhookEndpoint', caller);
     return { data: { id, object: 'webhook_endpoint', deleted: true } };
@@ -112,8 +112,9 @@ export const rotateWebhookSecret = endpoint({
   method: 'post',
   path: '/v1/webhooks/{webhook_id}/rotate-secret',
   access: 'key',
-  summary: 'Replace the secret',
-  description: 'For 24 hours the old secret signs beside the new one, for receivers that accept several signatures.',
+  summary: 'Replace the secret of an endpoint',
+  description:
+    'For 24 hours, deliveries are also signed with the old secret, for receivers that accept several signatures.',
   body: ignoredJsonBody,
   answers: { 200: dataOf(EndpointSchema, 'The endpoint with its new secret') },
   handle: async ({ caller, params: { webhook_id: endpointId } }, { database, sealer }) => {
@@ -137,7 +138,7 @@ export const testWebhook = endpoint({
   access: 'key',
   summary: 'Send a test event',
   body: ignoredJsonBody,
-  answers: { 202: dataOf(DeliverySchema, 'The delivery; ask the list of deliveries what became of it') },
+  answers: { 202: dataOf(DeliverySchema, 'The delivery; its outcome appears in the list of deliveries') },
   handle: async ({ caller, params }, { database }) => {
     const tested = await ownEndpoint(database, caller, params.webhook_id);
     if (tested.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');

@@ -1,4 +1,4 @@
-/** Bodies of the webhook calls: contract 2.4. */
+/** Request bodies of the webhook calls: contract 2.4. */
 import Joi from 'joi';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../db/queries/deliveries.ts';
 import { TASK_EVENTS, type TaskEventType } from '../../../domain/webhook-event.ts';
@@ -38,12 +38,12 @@ export const createEndpointSchema = Joi.object<CreateEndpointBody>({ url: url.re
 export const updateEndpointSchema = Joi.object<UpdateEndpointBody>({
   url,
   ...settings,
-  enabled: Joi.boolean().description('False stops deliveries; true resumes them and forgets past failures'),
+  enabled: Joi.boolean().description('False stops deliveries; true resumes them and clears past failures'),
 });
 
 const LAST_SECOND = 99_999_999_999;
 
-/** The years 0 to 9999: others, which begin with a sign, may be beyond what the database can compare with. */
+/** Years 0 to 9999. Years outside this range start with a sign and may be more than the database can compare. */
 const moment = Joi.alternatives(Joi.string().isoDate().pattern(/^\d/), Joi.number().integer().min(0).max(LAST_SECOND))
   .messages({ '*': '{{#label}} must be an ISO 8601 time or Unix seconds' })
   .meta({
@@ -61,11 +61,11 @@ export const redeliverSchema = Joi.object<RedeliverBody>({
     .required()
     .messages({ 'any.required': '{{#label}} is required' })
     .description('Earliest event, inclusive'),
-  to: moment.description('Latest event, exclusive; now when omitted'),
-  status: choice(DELIVERY_STATUSES).description('Which deliveries; `failed` when omitted'),
+  to: moment.description('Latest event, exclusive; now by default'),
+  status: choice(DELIVERY_STATUSES).description('The state of the deliveries; `failed` by default'),
 });
 
-/** A moment as `moment` accepts it. */
+/** Converts a moment that the schema accepted. */
 export function toDate(given: string | number): Date {
   return new Date(typeof given === 'number' ? given * 1000 : given);
 }

@@ -63,7 +63,7 @@ describe('every endpoint', () => {
       for (const name of queryOf(endpoint)) {
         const { status, body } = await ask(endpoint, { query: `?${name}=1&${name}=2` });
         expect(status, endpoint.id).to.equal(400);
-        expect(body.error.message, endpoint.id).to.contain(`"${name}" may be given once`);
+        expect(body.error.message, endpoint.id).to.contain(`"${name}" may be given only once`);
       }
     }
   });

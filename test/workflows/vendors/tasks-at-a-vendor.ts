@@ -125,7 +125,7 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
       );
       const told = body.data.events.filter(({ source }) => source === 'upstream').map(({ text }) => text);
       expect(told).to.have.length(2);
-      expect(told[0]).to.equal(`Attempt 1: handed over to ${provider} as ${vendorModel}`);
+      expect(told[0]).to.equal(`Attempt 1: submitted to ${provider} as ${vendorModel}`);
       expect(told[1]).to.match(outcomeTold);
     });
 

@@ -225,7 +225,7 @@ describe('operators', function () {
       await stack.temporal.workflow.getHandle(id).terminate('a test');
       const { verdict, lines } = await explain(id);
       expect(verdict).to.match(
-        /^processing; 0\.5 USD are held, but its workflow is closed \(TERMINATED\)\. It is refunded/,
+        /^processing; 0\.5 USD are held, but its workflow is closed \(TERMINATED\)\. It will be refunded/,
       );
       expect(lines.at(-1)).to.include('The workflow was terminated by').and.to.include('a test');
       expect(await transfersOf(stack, id)).to.deep.equal(['reservation']);
@@ -316,14 +316,14 @@ describe('operators without Temporal', () => {
     expect((await cancel()).status).to.equal(503);
     isDown = false;
     expect((await explain()).body.data.verdict).to.match(
-      /Temporal has no workflow of it yet\. It is refunded soon after/,
+      /Temporal has no workflow for it yet\. It will be refunded soon after/,
     );
     const { status, body } = await cancel();
     expect(status).to.equal(202);
     expect(body.data.task).to.include({ status: 'failed', error_code: 'processing_failed' });
     expect(await app.database('operator_actions').where({ task_id: id })).to.have.length(1);
     expect((await explain()).body.data.verdict).to.match(
-      /^failed with processing_failed: .+ 0\.5 USD were held and given/,
+      /^failed with processing_failed: .+ 0\.5 USD were held and refunded/,
     );
   });
 });
