@@ -1,44 +1,44 @@
 /**
- * Natural batching: while one flush is in flight the next calls queue up, and the next flush takes them all. An idle batcher
- * flushes what one turn of the event loop brings at once; a busy one shares each database round trip, lock and commit between
- * many calls. No timer.
+ * Natural batching: while one flush is in flight, further calls queue up, and the next flush takes them all. An idle
+ * batcher flushes everything that arrives in one turn of the event loop; a busy one shares each round trip, lock and
+ * commit among many calls. It needs no timer.
  */
 import { isConnectionLost, OutcomeUnknownError } from './connections.ts';
 import { isRefusal } from './database.ts';
 
 export interface Batcher<Item, Result> {
-  /** Resolves with the result of this item; rejects with what its flush threw. */
+  /** Resolves with the result of this item; rejects with the error of its flush. */
   add(item: Item): Promise<Result>;
   /** Resolves when nothing is queued or in flight. */
   idle(): Promise<void>;
 }
 
 interface BatcherOptions<Item, Result> {
-  /** How many items one flush takes at most. */
+  /** The most items that one flush takes. */
   readonly maxItems: number;
   /**
-   * Does a batch again whose connection was lost, on another one and once; rejects with {@link OutcomeUnknownError} when that
-   * fails, too. Without it the same flush does, which must then be such that once and twice are the same.
+   * Repeats a batch whose connection was lost, once, on another connection; rejects with {@link OutcomeUnknownError} if
+   * that fails too. Defaults to the same flush, which must then be idempotent.
    */
   readonly again?: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** When it may flush; without them, whenever none of its own flushes is in flight. */
+  /** Decides when to flush; by default, whenever none of its own flushes is in flight. */
   readonly turns?: Turns;
-  /** Told how many items each flush takes. */
+  /** Called with the number of items in each flush. */
   readonly onFlush?: (items: number) => void;
 }
 
 /**
- * Says when batchers may flush. Those that share their turns flush together, and again when all of them are done: what would
- * wait for one another in the database anyway comes in half as many batches of twice the size.
+ * Coordinates flushes. Batchers that share turns flush together, and again only when all of them are done: batches that
+ * would wait for each other in the database anyway come half as often and twice as large.
  */
 export interface Turns {
-  /** @param flush begins a flush, unless there is nothing to do */
+  /** @param flush starts a flush, or returns null if there is nothing to do */
   join(flush: () => Promise<void> | null): void;
-  /** Asks for a turn. */
+  /** Requests a turn. */
   request(): void;
 }
 
-/** One turn at a time. */
+/** Allows one turn at a time. */
 export function createTurns(): Turns {
   const members: (() => Promise<void> | null)[] = [];
   let inFlight = 0;
@@ -47,7 +47,7 @@ export function createTurns(): Turns {
   function request(): void {
     if (isRequested || inFlight > 0) return;
     isRequested = true;
-    // Not before everything that has arrived by now has been read, which is then part of it.
+    // Waits until everything that has already arrived was read, so that it becomes part of the batch.
     setImmediate(begin);
   }
 
@@ -74,9 +74,9 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * @param flush handles a batch, wholly or not at all; must return one result for each item, in their order. When PostgreSQL
- *   refuses a batch of several, each item is tried again alone, so that one bad item fails only itself. When its connection is
- *   lost it is done once more. When PostgreSQL is out of reach all of them fail, since each would wait as long in vain.
+ * @param flush handles a batch, entirely or not at all; must return one result per item, in order. If PostgreSQL
+ *   refuses a batch of several items, each is tried alone, so that a bad item fails only itself. If the connection is
+ *   lost, the batch is repeated once. If PostgreSQL cannot be reached, all items fail, since each would wait in vain.
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
@@ -91,7 +91,7 @@ export function createBatcher<Item, Result>(
       return await again(items);
     } catch (error) {
       if (isRefusal(error) && !isConnectionLost(error)) throw error;
-      throw new OutcomeUnknownError('a batch was lost with its connection, and so was its repetition', {
+      throw new OutcomeUnknownError('a batch and its repetition were both lost with their connections', {
         cause: error,
       });
     }
@@ -140,7 +140,7 @@ export function createBatcher<Item, Result>(
   };
 }
 
-/** A flush that has done its work is not repeated, whatever it returned. */
+/** A completed flush is not repeated, whatever it returned. */
 function settle<Item, Result>(batch: readonly Waiting<Item, Result>[], results: readonly Result[]): void {
   if (results.length === batch.length) return results.forEach((result, index) => batch[index]?.resolve(result));
   const error = new Error(`a flush of ${batch.length} items returned ${results.length} results`);

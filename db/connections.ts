@@ -1,25 +1,25 @@
 /**
- * What every connection to PostgreSQL has in common: limits on both sides of it, and nobody who waits for ever.
+ * Shared behaviour of all connections to PostgreSQL: limits on both sides, so that nothing waits forever.
  *
- * A connection can go silent without breaking, as when something between here and there forgets it. The server ends what takes
- * longer than its limits and says so; when not even that is heard, the connection is destroyed, and with it those that lay idle
- * beside it, because what silenced one has silenced them, too. New ones take their place.
+ * A connection can go silent without breaking, for example when a firewall forgets it. The server ends whatever exceeds
+ * its limits and says so; if even that does not arrive, the connection is destroyed together with the idle ones beside
+ * it, which are probably dead too. New ones replace them.
  */
 import { Socket } from 'node:net';
 import { type Client, type ClientConfig, DatabaseError } from 'pg';
 
 export interface ConnectionLimits {
-  /** After which the server gives a statement up; 0: never. */
+  /** The server cancels a statement after this; 0 for never. */
   readonly statementMs: number;
-  /** After which the server gives up waiting for a lock; 0: never. */
+  /** The server stops waiting for a lock after this; 0 for never. */
   readonly lockMs: number;
-  /** After which the server ends a transaction whose client says nothing, and releases what it has locked; 0: never. */
+  /** The server ends a transaction whose client is silent for this long, and releases its locks; 0 for never. */
   readonly idleInTransactionMs: number;
-  /** After which a connection counts as dead that has said nothing while an answer is waited for. Above `statementMs`. */
+  /** A connection that leaves a statement unanswered for this long counts as dead. Must exceed `statementMs`. */
   readonly silenceMs: number;
 }
 
-/** For whatever a request or a task waits for. Nobody holds a lock for longer than others wait for it. */
+/** For everything that a request or task waits for. No lock is held for longer than others wait for it. */
 export const SERVING_LIMITS: ConnectionLimits = {
   statementMs: 3_500,
   lockMs: 2_000,
@@ -27,7 +27,7 @@ export const SERVING_LIMITS: ConnectionLimits = {
   silenceMs: 4_000,
 };
 
-/** For reports and whatever else reads much, or changes tables, while nobody waits. */
+/** For reports, maintenance and schema changes, for which nothing waits. */
 export const REPORT_LIMITS: ConnectionLimits = {
   statementMs: 30 * 60_000,
   lockMs: 5_000,
@@ -35,17 +35,17 @@ export const REPORT_LIMITS: ConnectionLimits = {
   silenceMs: 31 * 60_000,
 };
 
-/** For connecting, and for waiting for one of the pool's connections. */
+/** For connecting, and for waiting for a connection of the pool. */
 export const CONNECT_TIMEOUT_MS = 5_000;
 
 const KEEP_ALIVE_AFTER_MS = 5_000;
 
-/** The connection was destroyed because it said nothing. Whether the statement was carried out is not known. */
+/** The connection was destroyed because it was silent. Whether the statement took effect is unknown. */
 export class SilentConnectionError extends Error {
   override readonly name = 'SilentConnectionError';
 }
 
-/** @param url a PostgreSQL connection URL; limits that it names go before these */
+/** @param url a PostgreSQL connection URL; limits in it take precedence */
 export function connectionConfig(url: string, name: string, limits: ConnectionLimits) {
   return {
     connectionString: url,
@@ -59,17 +59,17 @@ export function connectionConfig(url: string, name: string, limits: ConnectionLi
   } satisfies ClientConfig;
 }
 
-/** A connection that may be destroyed while nobody uses it. */
+/** A connection that may be destroyed while it is idle. */
 interface Watched {
   readonly openedAtMs: number;
-  /** Does nothing while it is in use. */
+  /** Does nothing if the connection is in use. */
   destroyIfIdle(): void;
 }
 
-/** All of this process: they go the same way. */
+/** All connections of this process: they share a network path. */
 const watched = new Set<Watched>();
 
-/** Destroys a connection that leaves a statement unanswered. @param client connected already */
+/** Destroys a connection that leaves a statement unanswered. @param client already connected */
 export function watchConnection(client: Client, silenceMs: number): void {
   const { stream } = client.connection;
   if (!(stream instanceof Socket)) throw new Error('a connection to PostgreSQL is a socket');
@@ -86,18 +86,18 @@ export function watchConnection(client: Client, silenceMs: number): void {
   stream.on('timeout', () => {
     if (!isBusy(client)) return;
     const { bytesRead } = stream;
-    // A process that was held up itself has not read yet what came in the meantime.
+    // If this process itself was stalled, data may have arrived that it has not read yet.
     afterReading(() => {
       if (!isBusy(client) || stream.bytesRead !== bytesRead || stream.destroyed) return;
-      // The idle ones first, so that whoever tries again finds none of them.
+      // Idle connections first, so that a retry does not pick one of them.
       const silentSinceMs = performance.now() - silenceMs;
       for (const other of watched) if (other.openedAtMs < silentSinceMs) other.destroyIfIdle();
-      stream.destroy(new SilentConnectionError(`the database said nothing for ${silenceMs} ms`));
+      stream.destroy(new SilentConnectionError(`the database did not answer for ${silenceMs} ms`));
     });
   });
 }
 
-/** Whether an answer is waited for, or a transaction is open. */
+/** Whether a statement is unanswered or a transaction is open. */
 function isBusy(client: Client): boolean {
   return ('readyForQuery' in client && client.readyForQuery === false) || client.getTransactionStatus() !== 'I';
 }
@@ -106,14 +106,14 @@ function afterReading(then: () => void): void {
   setImmediate(() => setImmediate(then));
 }
 
-/** A statement was lost with its connection, and could not be repeated to learn whether it had been carried out. */
+/** A statement was lost with its connection and could not be repeated to find out whether it took effect. */
 export class OutcomeUnknownError extends Error {
   override readonly name = 'OutcomeUnknownError';
 }
 
 /**
- * Whether a statement failed with its connection, so that nobody knows whether it was carried out, or as the victim of a
- * deadlock; the next connection may be well. What can be repeated should be, once.
+ * Whether a statement failed because its connection was lost, so that its effect is unknown, or as the victim of a
+ * deadlock. The next connection may work, so idempotent work should be repeated once.
  */
 export function isConnectionLost(error: unknown): boolean {
   if (error instanceof DatabaseError) return LOST_STATES.has(error.code ?? '');
@@ -123,10 +123,13 @@ export function isConnectionLost(error: unknown): boolean {
   return says(error, LOST_MESSAGES);
 }
 
-/** The server ends the session: it is told to, or the transaction was idle. Or it ends the transaction, to end a deadlock. */
+/**
+ * The server ended the session (it was told to, or the transaction was idle), or ended the transaction to break a
+ * deadlock.
+ */
 const LOST_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '25P03', '40P01']);
 const LOST_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
-/** As the driver words them; they have no code. */
+/** The driver's messages for lost connections, which have no code. */
 const LOST_MESSAGES = ['Connection terminated', 'Client has encountered a connection error', 'Client was closed'];
 
 /** Whether the database could not be reached or did not answer in time, so that the same may succeed a little later. */
@@ -138,18 +141,18 @@ export function isUnavailable(error: unknown): boolean {
   return says(error, UNREACHABLE_MESSAGES);
 }
 
-/** Limits of the server, and a server that is not up. */
+/** Errors for exceeded server limits, and for a server that is not up. */
 const UNAVAILABLE_STATES: ReadonlySet<string> = new Set(['57014', '55P03', '57P03', '53300']);
 const UNREACHABLE_CODES: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND']);
-/** As the pools and the driver word them. */
+/** The messages of the pools and the driver. */
 const UNREACHABLE_MESSAGES = ['timeout expired', 'timeout exceeded when trying to connect', 'Knex: Timeout acquiring'];
 
-/** The query builder puts the statement before what the driver said. */
+/** The query builder puts the statement in front of the driver's message. */
 function says({ message }: Error, beginnings: readonly string[]): boolean {
   return beginnings.some((beginning) => message.startsWith(beginning) || message.includes(` - ${beginning}`));
 }
 
-/** Does something again that failed with its connection. It must be such that once and twice are the same. */
+/** Repeats idempotent work once if its connection was lost. */
 export async function againIfLost<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();

@@ -1,6 +1,6 @@
 /**
- * The time by the clock of the database, which every process sees: deadlines, leases and the order of things go by it, whatever
- * the clock of the machine says.
+ * The database's clock, which all processes share: deadlines, leases and ordering follow it, whatever the clock of the
+ * machine shows.
  */
 import type { Database } from './database.ts';
 
@@ -10,16 +10,16 @@ export interface Clock {
 }
 
 export interface DatabaseClock extends Clock {
-  /** By how many milliseconds the machine's clock is ahead of the database's; 0 until it was measured. */
+  /** How far the machine's clock is ahead of the database's; 0 until measured. */
   aheadMs(): number;
-  /** Asks the database, which answers in one round trip. @throws when it does not answer */
+  /** Measures the difference in one round trip. @throws when the database does not answer */
   measure(): Promise<void>;
 }
 
-/** The clock of the machine alone. */
+/** The machine's own clock. */
 export const MACHINE_CLOCK: Clock = { nowMs: () => Date.now() };
 
-/** @param machine is corrected by what was measured last */
+/** @param machine corrected by the last measurement */
 export function createDatabaseClock(database: Database, machine: Clock = MACHINE_CLOCK): DatabaseClock {
   let aheadMs = 0;
   return {

@@ -1,4 +1,4 @@
-/** The connection to PostgreSQL. Queries take it as their first argument; none opens one of its own. */
+/** The connection to PostgreSQL. Queries take it as their first argument; none opens its own. */
 import knex, { type Knex } from 'knex';
 import { type Client, DatabaseError } from 'pg';
 import {
@@ -12,10 +12,10 @@ import {
 export type Database = Knex;
 
 /**
- * Opens a pool; no connection is made until the first query.
+ * Opens a pool; connections are made on demand.
  *
  * @param url a PostgreSQL connection URL
- * @param poolSize how many connections at most
+ * @param poolSize the most connections
  */
 export function createDatabase(url: string, poolSize: number, limits: ConnectionLimits = SERVING_LIMITS): Database {
   return knex({
@@ -31,25 +31,28 @@ export function createDatabase(url: string, poolSize: number, limits: Connection
       },
     },
     log: SILENT,
-    // One that goes silent is given back within its limit.
+    // A connection that goes silent returns to the pool within its limit.
     acquireConnectionTimeout: limits.silenceMs + CONNECT_TIMEOUT_MS,
   });
 }
 
-/** Whoever uses a connection that breaks is told by its error. */
+/** Code that uses a connection that breaks learns of it by its error. */
 const SILENT = { warn: () => {}, error: () => {}, debug: () => {}, deprecate: () => {} };
 
-/** Reads a `numeric(38,0)` column, which the driver delivers as text. */
+/** Reads a `numeric(38,0)` column, which the driver returns as text. */
 export function picoUsd(column: string): bigint {
   return BigInt(column);
 }
 
-/** Whether PostgreSQL answered and refused, as against being out of reach. */
+/** Whether PostgreSQL answered with a refusal, rather than being out of reach. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
 
-/** Whether PostgreSQL refused a statement for that reason: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/**
+ * Whether PostgreSQL refused a statement with this SQLSTATE:
+ * https://www.postgresql.org/docs/current/errcodes-appendix.html
+ */
 export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }

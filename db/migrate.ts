@@ -46,7 +46,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
 /** Any number that no other advisory lock uses. */
 const MIGRATION_LOCK = 5_410_293;
 
-/** Knex asks for one; a schema goes forward only. */
+/** Knex requires one, but migrations are never undone. */
 async function down(): Promise<never> {
   throw new Error('migrations are not undone: restore a backup');
 }
@@ -63,17 +63,17 @@ export const migrationSource: Knex.MigrationSource<string> = {
 };
 
 /**
- * Applies what is missing and creates the coming months' partitions. Safe to run from several processes at once and on a
- * database that is current.
+ * Applies missing migrations and creates the partitions of the coming months. Safe to run on a current database, and
+ * from several processes at once.
  *
- * @returns the names of the migrations that were applied now
+ * @returns the names of the migrations applied now
  */
 export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   const database = knex({ client: 'pg', connection: databaseUrl, pool: { min: 0, max: 3 } });
   try {
     return await database.transaction(async (lock) => {
       await lock.raw('SELECT pg_advisory_xact_lock(?)', [MIGRATION_LOCK]);
-      // Nobody else migrates now, so knex's own lock can only be what a run that was killed left behind.
+      // No other process migrates now, so knex's own lock can only be left over from a run that was killed.
       await database.migrate.forceFreeMigrationsLock({ migrationSource });
       const [, applied]: [number, string[]] = await database.migrate.latest({ migrationSource });
       await ensurePartitions(database);
@@ -84,7 +84,7 @@ export async function migrate(databaseUrl: string): Promise<readonly string[]> {
   }
 }
 
-/** The names of migrations that this version of the code knows and the database lacks. */
+/** The names of migrations that this version of the code has and the database lacks. */
 export async function pendingMigrations(database: Knex): Promise<readonly string[]> {
   const [applied] = await database.migrate.list({ migrationSource });
   const names = new Set(applied.map((row: { name: string }) => row.name));

@@ -1,4 +1,4 @@
-/** The months of tasks and their submissions, of transfers and of text requests: which there are, and how old ones are taken away. */
+/** The monthly partitions of tasks, submissions, transfers and text requests: listing, creating and detaching them. */
 import type { Knex } from 'knex';
 import { DatabaseError } from 'pg';
 import { OperatorError } from '../domain/operator-error.ts';
@@ -6,7 +6,7 @@ import { OperatorError } from '../domain/operator-error.ts';
 /** The tables that are partitioned by month. */
 export const PARTITIONED_TABLES = ['tasks', 'transfers', 'text_requests', 'submissions'] as const;
 
-/** How many months, from the previous one on, always have their partitions. */
+/** From the previous month on, this many months always have partitions. */
 const PARTITION_MONTHS = 5;
 
 export interface Month {
@@ -16,15 +16,15 @@ export interface Month {
   readonly bytes: number;
 }
 
-/** A month cannot be detached, or is none; the message says why. */
+/** A month does not exist or cannot be detached; the message says why. */
 export class MonthError extends OperatorError {
   override readonly name = 'MonthError';
 }
 
 /**
- * Creates the partitions of the previous month, this one and the next ones, where they are missing.
+ * Creates missing partitions from the previous month on.
  *
- * @param at by default the time of the database
+ * @param at by default, the database's time
  */
 export async function ensurePartitions(database: Knex, at?: Date): Promise<void> {
   const now = at ?? (await databaseTime(database));
@@ -38,7 +38,7 @@ export async function ensurePartitions(database: Knex, at?: Date): Promise<void>
   }
 }
 
-/** Does something, and once more after the months were made if one was missing. */
+/** Runs `work`; if a partition is missing, creates the partitions and runs it once more. */
 export async function withPartitions<Result>(database: Knex, work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -49,7 +49,7 @@ export async function withPartitions<Result>(database: Knex, work: () => Promise
   }
 }
 
-/** Whether this month lacks a partition, by the time of the database. */
+/** Whether the current month, by the database's time, lacks a partition. */
 export async function lacksPartitions(database: Knex): Promise<boolean> {
   const { rows } = await database.raw<{ rows: unknown[] }>(
     `SELECT 1 FROM unnest(?::text[]) AS parent
@@ -65,12 +65,12 @@ async function databaseTime(database: Knex): Promise<Date> {
   return rows[0].now;
 }
 
-/** PostgreSQL has no code of its own for it. */
+/** PostgreSQL has no error code of its own for this. */
 function isPartitionMissing(error: unknown): boolean {
   return error instanceof DatabaseError && error.routine === 'ExecFindPartition';
 }
 
-/** The months that are attached, oldest first. */
+/** The attached months, oldest first. */
 export async function listMonths(database: Knex): Promise<readonly Month[]> {
   const { rows } = await database.raw<{ rows: { month: string; bytes: string }[] }>(
     /* sql */ `
@@ -83,17 +83,17 @@ export async function listMonths(database: Knex): Promise<readonly Month[]> {
 }
 
 /**
- * Takes a month out of the tables and keeps what its transfers add up to; its rows stay as tables of their own, such as
- * `transfers_2026_05`. All or nothing, and within a few seconds or not at all.
+ * Detaches a month from the tables and keeps the sums of its transfers; its rows remain in tables of their own, such as
+ * `transfers_2026_05`. All or nothing, and either within a few seconds or not at all.
  *
  * @param month as `2026-05`
- * @throws MonthError when it is younger than two months, not attached, or holds money still
+ * @throws MonthError when it is less than two months old, not attached, or still holds money
  */
 export async function detachMonth(database: Knex, month: string): Promise<void> {
-  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new MonthError(`${month} is no month, such as 2026-05.`);
+  if (!/^\d{4}-(0[1-9]|1[0-2])$/.test(month)) throw new MonthError(`${month} is not a month. Write it as 2026-05.`);
   try {
     await database.transaction(async (transaction) => {
-      // Behind a long query everybody else would wait, too.
+      // Everyone else would wait behind a long query, too.
       await transaction.raw(`SET LOCAL lock_timeout = '5s'`);
       await transaction.raw('SELECT detach_month(?::date)', [`${month}-01`]);
     });

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 
-/** When what is asked for was created. */
+/** A period of creation times. */
 export interface Period {
   /** Inclusive. */
   readonly from?: Date | undefined;
@@ -8,7 +8,7 @@ export interface Period {
   readonly to?: Date | undefined;
 }
 
-/** Leaves only the rows that were created in a period. */
+/** Keeps only rows that were created in a period. */
 export function createdIn(
   query: Pick<Knex.QueryInterface, 'where'>,
   { from, to }: Period,

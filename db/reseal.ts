@@ -1,4 +1,4 @@
-/** Seals what the database keeps sealed with the key of today, so that the one before is needed no more. */
+/** Re-encrypts stored secrets with today's key, so that earlier keys are no longer needed. */
 import type { Database } from './database.ts';
 import type { Sealer } from './sealing.ts';
 
@@ -14,17 +14,17 @@ interface ResponseRow {
   sealed_body: Buffer | null;
 }
 
-/** How far it has come with a table. */
+/** Progress with a table. */
 export interface Resealed {
   readonly table: 'webhook_endpoints' | 'idempotency_keys';
   readonly rows: number;
-  /** Of them, those that were sealed with another key. */
+  /** The number of values that had another key. */
   readonly changed: number;
 }
 
 const PAGE_SIZE = 500;
 
-/** Safe beside running processes, and to be made again. @throws SealBrokenError when something opens with no key */
+/** Safe alongside running processes, and repeatable. @throws SealBrokenError when no key decrypts a value */
 export async function* reseal(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
   yield* resealEndpoints(database, sealer);
   yield* resealResponses(database, sealer);
@@ -43,7 +43,7 @@ async function* resealEndpoints(database: Database, sealer: Sealer): AsyncIterab
       const secret = sealer.reseal(sealed, id);
       const previousSecret = previous && sealer.reseal(previous, id);
       if (secret === null && previousSecret === null) continue;
-      // Not over a secret that its owner has replaced meanwhile.
+      // Unless its owner has replaced the secret in the meantime.
       changed += await database<EndpointRow>('webhook_endpoints')
         .where({ id, sealed_secret: sealed })
         .update({
@@ -58,7 +58,7 @@ async function* resealEndpoints(database: Database, sealer: Sealer): AsyncIterab
   }
 }
 
-/** Of answers that may be given again, which are kept for a day. */
+/** Stored answers for replays, which are kept for a day. */
 async function* resealResponses(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
   let rows = 0;
   let changed = 0;

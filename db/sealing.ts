@@ -1,7 +1,7 @@
 /**
- * Encryption of what the database keeps but must not show: endpoint secrets, stored responses. AES-256-GCM, so that a
- * changed or exchanged value is noticed. A sealed value is one version byte, a nonce of 12 bytes, the ciphertext and a tag
- * of 16 bytes: https://csrc.nist.gov/pubs/sp/800/38/d/final
+ * Encryption of values that the database keeps but must not reveal: endpoint secrets and stored responses. AES-256-GCM,
+ * so that a changed or swapped value is detected. A sealed value is a version byte, a 12-byte nonce, the ciphertext and
+ * a 16-byte tag: https://csrc.nist.gov/pubs/sp/800/38/d/final
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
@@ -17,33 +17,33 @@ export interface Sealer {
   /**
    * Encrypts a text, differently each time.
    *
-   * @param context names what the text belongs to, such as a row's id; opening it needs the same, so that a value copied to
-   *   another row does not open
+   * @param context identifies what the text belongs to, such as a row's id; opening requires the same context, so a
+   *   value copied to another row does not open
    */
   seal(text: string, context?: string): Buffer;
   /**
-   * Decrypts what {@link Sealer.seal} made.
+   * Decrypts the result of {@link Sealer.seal}.
    *
-   * @throws SealBrokenError when it was made with another key or context, was changed, or is no sealed value at all
+   * @throws SealBrokenError if it has another key or context, was changed, or is not a sealed value
    */
   open(sealed: Uint8Array, context?: string): string;
   /**
-   * The same sealed with the key of today.
+   * Re-encrypts a value with today's key.
    *
-   * @returns null for what was sealed with it already
+   * @returns null if it already has today's key
    * @throws SealBrokenError
    */
   reseal(sealed: Uint8Array, context?: string): Buffer | null;
 }
 
-/** A value does not open. The message holds nothing of it. */
+/** A value cannot be decrypted. The message contains nothing of it. */
 export class SealBrokenError extends Error {
   override readonly name = 'SealBrokenError';
 }
 
 /**
- * @param encryptionKey 32 bytes, with which everything is sealed
- * @param others with which something may still be sealed
+ * @param encryptionKey 32 bytes; encrypts everything
+ * @param others earlier keys that may still have encrypted something
  * @throws RangeError for a key of another length
  */
 export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint8Array[]): Sealer {
@@ -64,7 +64,7 @@ export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint
       const text = openWith(key, sealed, context);
       if (text !== null) return text;
     }
-    throw new SealBrokenError('a sealed value does not open: another encryption key made it, or it was changed');
+    throw new SealBrokenError('a sealed value does not open: it was sealed with another encryption key, or changed');
   };
   return {
     seal,
@@ -76,7 +76,7 @@ export function createSealer(encryptionKey: Uint8Array, ...others: readonly Uint
   };
 }
 
-/** @returns null when it was sealed with another key or context, or was changed */
+/** @returns null if it has another key or context, or was changed */
 function openWith(key: Uint8Array, sealed: Uint8Array, context: string): string | null {
   const nonce = sealed.subarray(1, HEADER_BYTES);
   const ciphertext = sealed.subarray(HEADER_BYTES, -TAG_BYTES);
@@ -89,7 +89,7 @@ function openWith(key: Uint8Array, sealed: Uint8Array, context: string): string 
   }
 }
 
-/** What is authenticated beside the ciphertext: the version, and what the value belongs to. */
+/** The authenticated data besides the ciphertext: the version and the context. */
 function authenticated(context: string): Buffer {
   return Buffer.concat([Buffer.of(VERSION), Buffer.from(context)]);
 }

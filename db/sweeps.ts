@@ -1,19 +1,19 @@
 /**
- * What keeps tables from growing for ever. Each sweep removes what nobody asks for any more, a bounded number at a time, so
- * that none holds locks for long; each may run at any time, beside itself too.
+ * Keeps tables from growing forever. Each sweep removes a limited number of rows that are no longer needed, so that it
+ * never holds locks for long; it may run at any time, even concurrently.
  */
 import { firstIdAt } from '../domain/ids.ts';
 import { WEBHOOKS } from '../domain/policy.ts';
 import type { Database } from './database.ts';
 
-/** Removes at most `limit` rows. @returns how many; fewer than `limit` when nothing is left to remove */
+/** Removes at most `limit` rows. @returns how many; fewer than `limit` if nothing is left to remove */
 export type Sweep = (database: Database, limit: number) => Promise<number>;
 
 const DAY_MS = 86_400_000;
-/** How long the report of a reconciliation is kept: more than a year, so that two closings of the books can be compared. */
+/** Reports are kept for more than a year, so that two yearly closings can be compared. */
 const RECONCILIATIONS_KEPT_DAYS = 400;
 
-/** By what they bound. */
+/** By the name of what they limit. */
 export const SWEEPS: Readonly<Record<string, Sweep>> = {
   'idempotency keys': rowsWhere('idempotency_keys', `coalesce(expires_at, lease_until) < now() - interval '1 hour'`),
   'request windows': rowsWhere('request_windows', `window_start < now() - interval '10 minutes'`),
@@ -28,8 +28,8 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
 };
 
 /**
- * Removes events whose deliveries have all ended long ago, with the deliveries and their attempts. An event that is being
- * delivered again is kept.
+ * Removes events whose deliveries all ended long ago, with the deliveries and attempts. An event with a redelivery in
+ * progress is kept.
  */
 async function deleteOldEvents(database: Database, limit: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { count: number }[] }>(
@@ -50,7 +50,7 @@ async function deleteOldEvents(database: Database, limit: number): Promise<numbe
   return rows[0]?.count ?? 0;
 }
 
-/** The sweep of the rows for which a condition holds. @param condition SQL of this file, never of a client */
+/** A sweep of the rows that meet a condition. @param condition SQL from this file, never from a client */
 function rowsWhere(table: string, condition: string): Sweep {
   return async (database, limit) => {
     const { rowCount } = await database.raw<{ rowCount: number }>(

@@ -9,13 +9,13 @@ export interface Account {
   readonly signupReserved: PicoUsd;
   readonly fundedAvailable: PicoUsd;
   readonly fundedReserved: PicoUsd;
-  /** The first top-up; null means signup credit only. */
+  /** The first top-up; null for an account with signup credit only. */
   readonly toppedUpAt: Date | null;
   readonly maxConcurrentTasks: number | null;
   readonly createdAt: Date;
 }
 
-/** Sums over all transfers of an account. */
+/** Sums of all transfers of an account. */
 export interface AccountTotals {
   readonly toppedUp: PicoUsd;
   readonly signupGranted: PicoUsd;
@@ -36,7 +36,7 @@ interface AccountRow {
   created_at: Date;
 }
 
-/** Creates an account without any credit. */
+/** Creates an account without credit. */
 export async function insertAccount(database: Database, account: { id: string; name: string }): Promise<void> {
   await database('accounts').insert({ id: account.id, name: account.name });
 }
@@ -46,7 +46,7 @@ export async function findAccount(database: Database, accountId: string): Promis
   return row ? toAccount(row) : null;
 }
 
-/** Whether anything of an account's balance is left that is not held. */
+/** Whether an account has available credit. */
 export async function hasCredit(database: Database, accountId: string): Promise<boolean> {
   const account = await findAccount(database, accountId);
   return account !== null && account.signupAvailable + account.fundedAvailable > 0n;

@@ -5,16 +5,16 @@ export interface ApiKey {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
-  /** The last characters of the key, for people to recognise it. */
+  /** The last characters of the key, for recognition. */
   readonly hint: string;
   readonly usageLimit: PicoUsd | null;
   /** Charged and reserved so far. */
   readonly used: PicoUsd;
-  /** The part of it that is only reserved. */
+  /** The part of it that is reserved. */
   readonly reserved: PicoUsd;
-  /** The models the key may call; null means all. */
+  /** The models that the key may call; null for all. */
   readonly models: readonly string[] | null;
-  /** Addresses and CIDR ranges the key may be used from; null means all. */
+  /** Addresses and CIDR ranges that may use the key; null for all. */
   readonly ipAllowlist: readonly string[] | null;
   readonly rateLimitRpm: number | null;
   readonly expiresAt: Date | null;
@@ -22,13 +22,13 @@ export interface ApiKey {
   readonly createdAt: Date;
 }
 
-/** A key together with what a request needs to know about its account. */
+/** A key with what a request needs to know about its account. */
 export interface Caller {
   readonly key: ApiKey;
   readonly account: { readonly id: string; readonly toppedUpAt: Date | null };
 }
 
-/** What an operator may set on a key. */
+/** The settings of a key that an operator can change. */
 export interface KeySettings {
   readonly name?: string | undefined;
   readonly usageLimit?: PicoUsd | null | undefined;
@@ -57,7 +57,7 @@ interface KeyRow {
 
 /**
  * @param digest the HMAC-SHA-256 of the key; the key itself is never stored
- * @param pepperMark names the pepper of the digest
+ * @param pepperMark identifies the pepper of the digest
  */
 export async function insertApiKey(
   database: Database,
@@ -77,7 +77,7 @@ export async function insertApiKey(
   return toApiKey(row);
 }
 
-/** The keys with those digests and their accounts, in their order; null for one that does not exist or was deleted. */
+/** The keys with these digests and their accounts, in order; null for a key that does not exist or was deleted. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
   const rows = await database<KeyRow & { digest: Buffer; topped_up_at: Date | null }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
@@ -88,13 +88,13 @@ export async function findCallers(database: Database, digests: readonly Buffer[]
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
 
-/** The key with that digest and its account; null when it does not exist or was deleted. */
+/** The key with this digest and its account; null if it does not exist or was deleted. */
 export async function findCaller(database: Database, digest: Buffer): Promise<Caller | null> {
   const [caller] = await findCallers(database, [digest]);
   return caller ?? null;
 }
 
-/** Stores a key under another digest from now on. */
+/** Stores a key under another digest. */
 export async function moveApiKey(
   database: Database,
   { from, to, pepperMark }: { readonly from: Buffer; readonly to: Buffer; readonly pepperMark: string },
@@ -107,7 +107,7 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
-/** Changes what is given and leaves the rest. @returns null when there is no such key */
+/** Changes the given fields. @returns null if there is no such key */
 export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
   const columns = toColumns(settings);
   if (Object.keys(columns).length === 0) return findApiKey(database, keyId);
@@ -119,7 +119,7 @@ export async function updateApiKey(database: Database, keyId: string, settings: 
   return row ? toApiKey(row) : null;
 }
 
-/** The key stops working at once, in every process. @returns false when there was no such key */
+/** Deletes a key, which stops working at once in every process. @returns false if there was no such key */
 export async function deleteApiKey(database: Database, keyId: string): Promise<boolean> {
   const deleted = await database('api_keys')
     .where({ id: keyId })

@@ -1,18 +1,21 @@
-/** What holds for the attempts of all processes together. */
+/** Limits on delivery attempts, across all processes. */
 export const ATTEMPT_LIMITS = {
-  /** Under way at once. */
+  /** Concurrent attempts. */
   perEndpoint: 8,
   perAccount: 32,
-  /** In a row; then the endpoint is left alone for a while, and tried with one attempt at a time until it answers. */
+  /**
+   * After this many timeouts in a row, the endpoint is paused, and then tried with one attempt at a time until it
+   * answers.
+   */
   timeoutsUntilPause: 3,
   pauseSeconds: 60,
-  /** After which an attempt counts as over, should its worker have died. Longer than its activity may take. */
+  /** After this long an attempt counts as over even if its worker died. Longer than the activity may take. */
   leaseSeconds: 45,
-  /** An endpoint whose attempts have failed for so long without one success is disabled. */
+  /** An endpoint whose attempts have all failed for this long is disabled. */
   failingDays: 5,
 } as const;
 
-/** As the functions of migration 0008 read it. */
+/** In the form that the functions of migration 0008 read. */
 export const ATTEMPT_LIMITS_JSON = JSON.stringify({
   per_endpoint: ATTEMPT_LIMITS.perEndpoint,
   per_account: ATTEMPT_LIMITS.perAccount,

@@ -1,26 +1,26 @@
 import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 
-/** What has begun and not ended. */
+/** Unfinished work. */
 export interface Backlog {
   /** Media tasks that are not final. */
   readonly running: number;
-  /** Those whose workflow nobody is known to have started. */
+  /** Tasks whose workflow has not been started, as far as is known. */
   readonly unstarted: number;
   readonly oldestUnstartedSeconds: number;
-  /** Those whose deadline has passed. */
+  /** Tasks past their deadline. */
   readonly overdue: number;
-  /** What the running tasks hold. */
+  /** The amount that running tasks hold. */
   readonly reservedUsd: number;
-  /** Deliveries that are due and whose workflow nobody is known to have started. */
+  /** Due deliveries whose workflow has not been started, as far as is known. */
   readonly unstartedDeliveries: number;
-  /** Of the oldest of them whose endpoint does not hang; 0 when there is none. */
+  /** The age of the oldest of these whose endpoint answers; 0 if there is none. */
   readonly oldestUnstartedDeliverySeconds: number;
-  /** Deliveries that have neither arrived nor been given up. */
+  /** Deliveries that have neither arrived nor failed for good. */
   readonly pendingDeliveries: number;
 }
 
-/** Reads the backlog, by indexes that hold nothing but the backlog. */
+/** Reads the backlog through indexes that contain nothing else. */
 export async function readBacklog(database: Database): Promise<Backlog> {
   const { rows } = await database.raw<{ rows: BacklogRow[] }>(/* sql */ `
     SELECT count(*)::int AS running,

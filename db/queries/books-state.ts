@@ -1,13 +1,13 @@
 import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 
-/** Whether the books are in order, and what they lose. */
+/** Whether the books are in order, and the losses in them. */
 export interface BooksState {
-  /** What text cost in the last 24 hours beyond what its accounts had. */
+  /** The cost of text in the last 24 hours beyond what accounts could pay. */
   readonly absorbedUsd: number;
-  /** What the last reconciliation found; 0 before the first one. */
+  /** The findings of the last reconciliation; 0 before the first. */
   readonly findings: number;
-  /** Since it was finished; before the first one, since the first account was made. */
+  /** The time since it finished; before the first reconciliation, since the first account was created. */
   readonly secondsSinceReconciliation: number;
 }
 

@@ -1,4 +1,4 @@
-/** Money that enters or leaves an account by itself: top-ups, signup credit and adjustments. Tasks have their own file. */
+/** Credits to accounts and adjustments of them: top-ups, signup credit and manual corrections. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
@@ -9,7 +9,7 @@ export interface TopUp {
   readonly transferId: string;
   readonly amount: PicoUsd;
   readonly createdAt: Date;
-  /** False when the reference had been used before and nothing was credited now. */
+  /** False if the reference was used before and nothing was credited now. */
   readonly applied: boolean;
 }
 
@@ -27,11 +27,11 @@ export class PaymentOfAnotherAccountError extends Error {
 }
 
 /**
- * Credits an account once for each reference, however often it is called.
+ * Credits an account once per reference, however often it is called.
  *
- * @param reference the payer's or payment service's own name of the payment, 1 to 255 characters; one that begins with
- *   `payment:` names the same payment for all accounts
- * @returns the top-up of that reference: this one, or the first one, whose amount may differ
+ * @param reference the payer's or payment service's name for the payment, 1 to 255 characters; one that starts with
+ *   `payment:` identifies the same payment across all accounts
+ * @returns the top-up for this reference: this one or an earlier one, whose amount may differ
  * @throws PaymentOfAnotherAccountError
  */
 export async function topUp(
@@ -67,11 +67,12 @@ async function creditOnce(
 
 async function findTopUp(database: Database, accountId: string, reference: string): Promise<TopUp> {
   const row = await database<TopUpRow>('top_ups').where({ account_id: accountId, reference }).first();
-  if (!row) throw new PaymentOfAnotherAccountError(`${reference} has credited another account than ${accountId}`);
+  if (!row)
+    throw new PaymentOfAnotherAccountError(`${reference} was already credited to an account other than ${accountId}`);
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
 }
 
-/** Gives signup credit. @returns the id of the transfer */
+/** Grants signup credit. @returns the id of the transfer */
 export async function grantSignupCredit(database: Database, accountId: string, amount: PicoUsd): Promise<string> {
   const id = newId('transfer');
   await insertTransfer(database, {
@@ -85,11 +86,11 @@ export async function grantSignupCredit(database: Database, accountId: string, a
 }
 
 /**
- * Corrects a balance by a new transfer; nothing is ever edited.
+ * Corrects a balance with a new transfer; nothing is ever edited.
  *
- * @param amount funded credit to add, or to take when negative; never zero
+ * @param amount funded credit to add, or to take if negative; never zero
  * @returns the id of the transfer
- * @throws a check violation when the account has less than is to be taken
+ * @throws a check violation when the account has less than the amount to take
  */
 export async function adjust(
   database: Database,

@@ -1,4 +1,4 @@
-/** Deliveries as clients, operators and the relay see them; `delivery-attempts.ts` has what the worker does with them. */
+/** Deliveries as clients, operators and the relay see them; the worker's part is in `delivery-attempts.ts`. */
 import { isId, newId } from '../../domain/ids.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
@@ -9,7 +9,7 @@ export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** One try to deliver. */
+/** An attempt to deliver. */
 export interface DeliveryAttempt {
   /** From 1. */
   readonly number: number;
@@ -17,11 +17,11 @@ export interface DeliveryAttempt {
   readonly latencyMs: number;
   /** The HTTP status; null when there was no answer. */
   readonly status: number | null;
-  /** Why there was no answer, or why the answer does not count. */
+  /** Why there was no valid answer. */
   readonly error: string | null;
 }
 
-/** One event on its way to one endpoint. */
+/** The delivery of one event to one endpoint. */
 export interface Delivery {
   readonly id: string;
   readonly accountId: string;
@@ -32,7 +32,7 @@ export interface Delivery {
   readonly taskId: string | null;
   readonly status: DeliveryStatus;
   readonly attempts: readonly DeliveryAttempt[];
-  /** Null when no further attempt is known to follow. */
+  /** Null if no further attempt is planned. */
   readonly nextAttemptAt: Date | null;
   readonly createdAt: Date;
   readonly completedAt: Date | null;
@@ -85,14 +85,14 @@ export async function listDeliveries(
     database,
     rows.map(({ id }) => id),
   );
-  // An attempt that was recorded after the row was read would not fit what the row says.
+  // An attempt that was recorded after the row was read would contradict the row.
   return rows.map((row) => {
     const known = attempts.get(row.id)?.filter(({ number }) => number <= row.attempts);
     return toDelivery(row, known ?? []);
   });
 }
 
-/** The one delivery that the filter's `deliveryId` names, if the rest of the filter fits it. */
+/** The delivery with the filter's `deliveryId`, if the rest of the filter matches it. */
 export async function findDelivery(
   database: Database,
   filter: DeliveryFilter & { readonly deliveryId: string },
@@ -103,11 +103,11 @@ export async function findDelivery(
 }
 
 /**
- * Asks for deliveries to be made again, whatever became of them: they are pending again, and the relay starts them. Leaves
- * out those whose endpoint takes nothing any more and those that have had all their attempts.
+ * Makes deliveries pending again, whatever their state, for the relay to start. Skips those whose endpoint is disabled
+ * or deleted and those that have had all their attempts.
  *
- * @param limit how many at most, oldest first
- * @returns how many are made again, and how many more there are
+ * @param limit the most deliveries, oldest first
+ * @returns how many are pending again, and how many more there are
  */
 export async function requestRedeliveries(
   database: Database,
@@ -118,7 +118,7 @@ export async function requestRedeliveries(
     .whereNull('webhook_endpoints.deleted_at')
     .whereNull('webhook_endpoints.disabled_at')
     .where('deliveries.attempts', '<', WEBHOOKS.maxAttempts);
-  // Those that wait to be started would be chosen again by each call, and never those after them.
+  // Otherwise each call would pick the deliveries that are already waiting to be started, and never later ones.
   if (filter.status === 'pending') void eligible.whereNotNull('deliveries.workflow_started_at');
   const chosen = eligible.clone().orderBy('deliveries.id').limit(filter.limit).select('deliveries.id');
   const count = await database('deliveries')
@@ -127,7 +127,7 @@ export async function requestRedeliveries(
       status: 'pending',
       completed_at: null,
       next_attempt_at: database.fn.now(),
-      // An attempt that is under way still belongs to the schedule before.
+      // A running attempt still belongs to the earlier schedule.
       schedule_from: database.raw('attempts + 1 + coalesce(under_way_until > now(), false)::integer'),
       workflow_started_at: null,
       next_start_at: database.fn.now(),
@@ -137,7 +137,7 @@ export async function requestRedeliveries(
   return { count, left: Number(rest?.count ?? 0) };
 }
 
-/** Writes an event that is no task's, and its delivery to one endpoint, due at once. */
+/** Writes a test event and its delivery to one endpoint, due at once. */
 export async function insertTestDelivery(
   database: Database,
   endpoint: { readonly id: string; readonly accountId: string },
@@ -156,20 +156,20 @@ export async function insertTestDelivery(
   return toDelivery({ ...row, event_type: type }, []);
 }
 
-/** A delivery whose workflow nobody is known to have started. */
+/** A delivery whose workflow has not been started, as far as is known. */
 export interface DeliveryToStart {
   readonly id: string;
   readonly accountId: string;
   readonly eventType: string;
-  /** The number of its next attempt; above 1 for a redelivery, whose earlier workflow may not have ended yet. */
+  /** The number of its next attempt; above 1 for a redelivery, whose earlier workflow may still be running. */
   readonly firstAttempt: number;
-  /** When it comes up again unless it is marked, by which its claim is told from all others; as PostgreSQL writes it. */
+  /** When it is offered again unless it is marked; identifies this claim. In PostgreSQL's notation. */
   readonly claimedUntil: string;
 }
 
 /**
- * Takes deliveries whose start is due and for whose attempt there is room, for this caller alone: another caller gets others,
- * and these come up again after `retryAfterSeconds` unless they are marked by then. Each account gets its turn.
+ * Claims deliveries that are due and whose attempt has room. Other callers get others; these are offered again after
+ * `retryAfterSeconds` unless they are marked by then. Accounts take turns.
  */
 export async function claimDeliveriesToStart(
   database: Database,
@@ -188,8 +188,8 @@ export async function claimDeliveriesToStart(
 }
 
 /**
- * Records what Temporal made of claimed deliveries; one that was not started gives up its room. A delivery that another claim
- * has taken since, that was asked for again or that has been deferred by its own workflow stays as it is.
+ * Records whether Temporal started claimed deliveries; one that was not started gives up its room. Deliveries that were
+ * claimed again, requested again, or deferred by their own workflow in the meantime are left alone.
  */
 export async function markDeliveriesStarted(
   database: Database,
@@ -211,10 +211,10 @@ export async function markDeliveriesStarted(
 }
 
 /**
- * Takes deliveries whose next attempt should have been made by now, for this caller alone: they come up again after
- * `againSeconds`, should it still not have been made by then.
+ * Claims deliveries whose next attempt is overdue. They are offered again after `againSeconds` if they are still
+ * overdue then.
  *
- * @param graceSeconds how long a delivery's own workflow has to make an attempt that is due
+ * @param graceSeconds the time that a delivery's own workflow has for an attempt that is due
  * @returns their ids
  */
 export async function claimOverdueDeliveries(
@@ -237,7 +237,10 @@ export async function claimOverdueDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** Has the relay start a delivery whose workflow is gone, when its next attempt is due. @returns false when it has ended meanwhile */
+/**
+ * Makes the relay start a delivery whose workflow is gone, when its next attempt is due. @returns false if it has ended
+ * in the meantime
+ */
 export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
   const restarted = await database('deliveries')
     .where({ id: deliveryId, status: 'pending' })

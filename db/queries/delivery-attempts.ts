@@ -1,9 +1,9 @@
-/** What the worker reads and writes for each attempt of a delivery: one statement before it, and one after it. */
+/** The worker's part of each delivery attempt: one statement before it and one after. */
 import type { Database } from '../database.ts';
 import { ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
 import type { DeliveryAttempt, DeliveryStatus } from './deliveries.ts';
 
-/** How a delivery stands. */
+/** The state of a delivery. */
 export interface DeliveryState {
   readonly status: DeliveryStatus;
   /** Made so far. */
@@ -11,16 +11,16 @@ export interface DeliveryState {
   readonly nextAttemptAt: Date | null;
 }
 
-/** What is to be sent, and where to. */
+/** The content and destination of an attempt. */
 export interface DeliveryToAttempt {
-  /** This attempt's place in the schedule, from 1; a redelivery begins the schedule anew. */
+  /** This attempt's place in the schedule, from 1; a redelivery restarts the schedule. */
   readonly scheduled: number;
   readonly event: { readonly id: string; readonly type: string; readonly payload: string };
   readonly endpoint: {
     readonly id: string;
     readonly url: string;
     readonly sealedSecret: Buffer;
-    /** The secret before, while it is still in force. */
+    /** The previous secret, while it is still in force. */
     readonly previousSealedSecret: Buffer | null;
   };
 }
@@ -30,27 +30,30 @@ export type Admission =
   | { readonly verdict: 'admitted'; readonly state: DeliveryState; readonly delivery: DeliveryToAttempt }
   | {
       readonly verdict:
-        /** It was made before. */
+        /** The attempt was made before. */
         | 'recorded'
         /** The endpoint is disabled or deleted, so the delivery has failed. */
         | 'inactive'
-        /** The first attempt has a delay that has not passed. */
+        /** The delay before the first attempt has not passed. */
         | 'not due'
-        /** The endpoint or its account has as many attempts under way as it may: the relay comes back to the delivery. */
+        /**
+         * The endpoint or its account has reached its limit of concurrent attempts: the relay will return to the
+         * delivery.
+         */
         | 'deferred';
       readonly state: DeliveryState;
     };
 
-/** What an attempt came to. */
+/** The outcome of an attempt. */
 export type AttemptOutcome =
   | { readonly delivered: true }
   | {
       readonly delivered: false;
       /** The receiver did not answer in time. */
       readonly timedOut: boolean;
-      /** Null when the schedule has ended. */
+      /** Null at the end of the schedule. */
       readonly nextAttemptAt: Date | null;
-      /** Disables the endpoint at once, for this reason. */
+      /** If set, disables the endpoint at once, for this reason. */
       readonly disabledReason: string | null;
     };
 
@@ -73,11 +76,11 @@ interface AdmissionRow extends StateRow {
 }
 
 /**
- * Asks for an attempt, and records that the delivery has a workflow. What was admitted counts as under way until
- * {@link recordAttempt}.
+ * Asks for permission to make an attempt, and records that the delivery has a workflow. An admitted attempt counts as
+ * running until {@link recordAttempt}.
  *
  * @param attempt `firstDelaySeconds` from the creation of a delivery to its first attempt
- * @returns null when there is no such delivery
+ * @returns null if there is no such delivery
  */
 export async function beginAttempt(
   database: Database,
@@ -99,9 +102,10 @@ export async function beginAttempt(
 }
 
 /**
- * Records an attempt and what follows from it for the delivery and its endpoint. The same number again changes nothing.
+ * Records an attempt and its consequences for the delivery and its endpoint. Recording the same number again changes
+ * nothing.
  *
- * @returns how the delivery stands now
+ * @returns the state of the delivery
  */
 export async function recordAttempt(
   database: Database,

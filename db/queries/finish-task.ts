@@ -6,12 +6,12 @@ import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 import { taskById, type TaskRow, toTask } from './tasks.ts';
 
-/** How a task ends. */
+/** The ending of a task. */
 export type TaskEnding =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure };
 
-/** The event that the ending causes; its payload is made from the task as it stands after the ending. */
+/** The event that the ending causes; its payload shows the task after the ending. */
 export interface EventOfEnding {
   readonly id: string;
   readonly type: 'task.succeeded' | 'task.failed';
@@ -22,20 +22,20 @@ export interface FinishedTask {
   readonly task: Task;
   /** The settlement or the refund. */
   readonly resolutionId: string;
-  /** One for each endpoint that wants the event; empty when the task was final before. */
+  /** One for each endpoint that subscribed to the event; empty if the task was already final. */
   readonly deliveryIds: readonly string[];
-  /** False when the task was final before this call, which then changed nothing. */
+  /** False if the task was already final, so that this call changed nothing. */
   readonly applied: boolean;
 }
 
 /**
- * Ends a task: the settlement or the refund, the final status, the event and its deliveries, all in one statement (migration
- * 0013), so that nobody waits for the locks of a process that stops in the middle. Calling it again, with whatever ending,
- * changes nothing and returns the first ending.
+ * Ends a task: settlement or refund, final status, event and deliveries, in one statement (migration 0009), so that
+ * nothing waits for the locks of a process that stops halfway. Calling it again with any ending changes nothing and
+ * returns the first ending.
  *
- * @param event null for an ending that causes none (a processing timeout), or that was announced before
+ * @param event null for an ending that causes none (a processing timeout) or was announced before
  * @param lostId the id of the settlement or refund, and so the time, of an ending that a restored database has lost
- * @throws Error when there is no such task
+ * @throws Error if there is no such task
  */
 export async function finishTask(
   database: Database,
@@ -81,14 +81,14 @@ export async function finishTask(
   });
 }
 
-/** The event that tells of an ending, as clients receive it. */
+/** The event that announces an ending to clients. */
 export function eventOf({ status }: TaskEnding): EventOfEnding {
   const id = newId('event');
   const type = `task.${status}` as const;
   return { id, type, payload: (task) => renderEvent({ id, type, task }) };
 }
 
-/** The task, and the time by the clock of the database, which all others go by. */
+/** The task, and the database's current time. */
 async function readTask(database: Database, taskId: string): Promise<{ task: Task; now: Date } | null> {
   const query = taskById(database, taskId);
   const row = await query?.select<(TaskRow & { now: Date })[]>('*', database.raw('clock_timestamp() AS now')).first();
@@ -97,7 +97,7 @@ async function readTask(database: Database, taskId: string): Promise<{ task: Tas
   return { task, now: row.now < task.createdAt ? task.createdAt : row.now };
 }
 
-/** As the database will have it. */
+/** The task as it will be in the database. */
 function asFinished(task: Task, ending: TaskEnding, resolutionId: string, now: Date): Task {
   return {
     ...task,

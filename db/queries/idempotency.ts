@@ -1,13 +1,13 @@
-/** Claims on idempotency keys: contract 4.1. Completing a claim belongs to the transaction that it protects. */
+/** Claims on idempotency keys: contract 4.1. A claim must be completed in the transaction that it protects. */
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
 
-/** What a request that brings an idempotency key meets. */
+/** The result of claiming a key. */
 export type Claim =
-  /** The key is this request's until the lease ends. */
+  /** The key belongs to this request until the lease ends. */
   | { readonly outcome: 'claimed'; readonly claimToken: string }
-  /** The same request was answered before; this is its sealed response. */
+  /** The same request was answered before; this is the encrypted response. */
   | { readonly outcome: 'replay'; readonly status: number; readonly sealedBody: Buffer }
   /** The same request is still being processed. */
   | { readonly outcome: 'in_progress' }
@@ -25,9 +25,10 @@ interface KeyRow {
 }
 
 /**
- * Claims a key, takes over a claim whose lease has ended or an entry that has expired, or tells what stands in the way.
+ * Claims a key. Takes over a claim whose lease has ended or an entry that has expired; otherwise says why the key
+ * cannot be claimed.
  *
- * @param requestDigest SHA-256 over method, path and canonical body
+ * @param requestDigest SHA-256 of method, path and canonical body
  * @param leaseSeconds how long the claim lasts if its holder dies
  */
 export async function claimIdempotencyKey(
@@ -44,14 +45,16 @@ export async function claimIdempotencyKey(
   if (await againIfLost(() => takeKey(database, claim))) return { outcome: 'claimed', claimToken };
 
   const row = await database<KeyRow>('idempotency_keys').where({ account_id: accountId, key }).first();
-  // Released between the two statements: its holder failed, so the caller may as well be told to try again.
+  // Released between the two statements because its holder failed, so the caller may simply try again.
   if (!row) return { outcome: 'in_progress' };
   if (!row.request_digest.equals(requestDigest)) return { outcome: 'different_request' };
   if (row.status === null || row.sealed_body === null) return { outcome: 'in_progress' };
   return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
 }
 
-/** Taking it again with the same token is taking it once. @returns whether the key is the caller's */
+/**
+ * Idempotent: taking the key again with the same token has no further effect. @returns whether the caller has the key
+ */
 async function takeKey(
   database: Database,
   claim: { accountId: string; key: string; requestDigest: Buffer; claimToken: string; leaseSeconds: number },
@@ -72,10 +75,10 @@ async function takeKey(
 }
 
 /**
- * Gives a claim back after a response that is not stored, so that a retry runs again. Whoever would complete it later finds
+ * Releases a claim whose response is not stored, so that a retry runs again. A later attempt to complete it will find
  * it lost.
  *
- * @returns the response that was stored after all; null when the claim is given back, or is another's by now
+ * @returns the response that was stored after all; null if the claim was released, or belongs to another request by now
  */
 export async function releaseIdempotencyKey(
   database: Database,
@@ -89,9 +92,9 @@ export async function releaseIdempotencyKey(
 }
 
 /**
- * Stores the response of a claim, inside the transaction that it protects.
+ * Stores the response of a claim, in the transaction that the claim protects.
  *
- * @returns false when the claim was lost: the transaction must be rolled back
+ * @returns false if the claim was lost: the transaction must be rolled back
  */
 export async function completeIdempotencyKey(
   transaction: Database,

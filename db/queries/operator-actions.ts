@@ -1,4 +1,4 @@
-/** The log of what operators did to tasks. */
+/** The log of operators' actions on tasks. */
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
@@ -8,9 +8,8 @@ export type OperatorActionKind = 'cancel' | 'redeliver';
 export interface NewOperatorAction {
   readonly taskId: string;
   readonly kind: OperatorActionKind;
-  /** Who. */
   readonly author: string;
-  /** Why, for other operators; never shown to clients. */
+  /** For other operators; never shown to clients. */
   readonly reason: string;
 }
 
@@ -28,7 +27,7 @@ interface OperatorActionRow {
   created_at: Date;
 }
 
-/** Writes an action down. A task is cancelled once: a second cancellation writes nothing, and the first is returned. */
+/** Records an action. A task is cancelled only once: a second cancellation writes nothing and returns the first. */
 export async function recordOperatorAction(database: Database, action: NewOperatorAction): Promise<OperatorAction> {
   const { taskId, kind, author, reason } = action;
   const [row] = await database('operator_actions')
@@ -48,13 +47,13 @@ export async function recordOperatorAction(database: Database, action: NewOperat
   return recorded;
 }
 
-/** The action by which a task was cancelled, if it was. */
+/** The action that cancelled a task, if there is one. */
 export async function findCancellation(database: Database, taskId: string): Promise<OperatorAction | null> {
   const row = await database<OperatorActionRow>('operator_actions').where({ task_id: taskId, kind: 'cancel' }).first();
   return row ? toAction(row) : null;
 }
 
-/** What was done to a task, in order. */
+/** The actions on a task, oldest first. */
 export async function listOperatorActions(database: Database, taskId: string): Promise<readonly OperatorAction[]> {
   const rows = await database<OperatorActionRow>('operator_actions').where({ task_id: taskId }).orderBy('created_at');
   return rows.map(toAction);

@@ -1,10 +1,9 @@
 import type { Database } from '../database.ts';
 
 /**
- * Takes tasks that should have ended by now, for this caller alone: they come up again after `againSeconds`, should they
- * still not have ended by then.
+ * Claims tasks that should have ended by now. They are offered again after `againSeconds` if they have still not ended.
  *
- * @param graceSeconds how long after its deadline a task's own workflow has to end it
+ * @param graceSeconds the time after its deadline that a task's own workflow has to end it
  * @returns their ids
  */
 export async function claimOverdueTasks(

@@ -1,4 +1,4 @@
-/** What each edition of the catalogue charged for text, kept for as long as the usage that was priced by it. */
+/** The text prices of each edition of the catalogue, kept as long as the usage that they priced. */
 import { parseRational } from '../../domain/rational.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextPricing } from '../../domain/pricing.ts';
@@ -10,7 +10,7 @@ export interface RateCard {
   readonly pricing: TextPricing;
 }
 
-/** The prices as JSON: amounts as texts, factors as they were written. */
+/** Prices as JSON: amounts as strings, factors as written. */
 interface StoredPricing {
   readonly rates: Readonly<Record<keyof TextPricing['rates'], string>>;
   readonly tiers: readonly (Omit<TextPricing['tiers'][number], 'factor'> & { readonly factor: string })[];
@@ -23,18 +23,18 @@ interface RateCardRow {
   pricing: StoredPricing;
 }
 
-/** Prices were changed under a version that had charged others. */
+/** Prices were changed without changing the version. */
 export class RateCardChangedError extends OperatorError {
   override readonly name = 'RateCardChangedError';
 }
 
 /**
- * Keeps the prices of a version; nothing happens when they are kept already.
+ * Stores the prices of a version, unless they are already stored.
  *
- * @throws RateCardChangedError when a model of that version had other prices before
+ * @throws RateCardChangedError if a model of this version has different stored prices
  */
 export async function recordRateCards(database: Database, cards: readonly RateCard[]): Promise<void> {
-  // A catalogue may sell media only.
+  // A catalogue may contain media models only.
   if (cards.length === 0) return;
   const rows = cards.map(({ version, model, pricing }) => ({
     version,
@@ -51,12 +51,12 @@ export async function recordRateCards(database: Database, cards: readonly RateCa
   );
   if (changed[0]) {
     throw new RateCardChangedError(
-      `the catalogue ${changed[0].version} has charged other prices for ${changed[0].model}: give it a new version`,
+      `catalogue ${changed[0].version} was already used with different prices for ${changed[0].model}: give it a new version`,
     );
   }
 }
 
-/** Every rate card. */
+/** All rate cards. */
 export async function listRateCards(database: Database): Promise<readonly RateCard[]> {
   const rows = await database<RateCardRow>('rate_cards').select('version', 'model', 'pricing');
   return rows.map(({ version, model, pricing }) => ({ version, model, pricing: fromStored(pricing) }));

@@ -1,4 +1,4 @@
-/** The reports of reconciliations. */
+/** Reports of reconciliations. */
 import type { Database } from '../database.ts';
 import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
 
@@ -6,7 +6,7 @@ export interface Reconciliation {
   readonly id: string;
   readonly requestedBy: 'schedule' | 'operator';
   readonly createdAt: Date;
-  /** Null while it is under way. */
+  /** Null while it is running. */
   readonly finishedAt: Date | null;
   readonly report: ReconciliationReport | null;
 }
@@ -20,7 +20,7 @@ interface ReconciliationRow {
   findings: Finding[] | null;
 }
 
-/** Notes that a reconciliation was asked for; nothing happens when it is noted already. */
+/** Records that a reconciliation was requested, unless it is already recorded. */
 export async function insertReconciliation(
   database: Database,
   { id, requestedBy }: Pick<Reconciliation, 'id' | 'requestedBy'>,
@@ -28,7 +28,7 @@ export async function insertReconciliation(
   await database('reconciliations').insert({ id, requested_by: requestedBy }).onConflict('id').ignore();
 }
 
-/** Keeps the first report of a reconciliation; a repetition is ignored. */
+/** Stores the first report of a reconciliation; further ones are ignored. */
 export async function finishReconciliation(
   database: Database,
   id: string,
@@ -49,7 +49,7 @@ export async function findReconciliation(database: Database, id: string): Promis
   return row ? toReconciliation(row) : null;
 }
 
-/** Newest first. @param before the id of the last one of the previous page */
+/** Newest first. @param before the id of the last reconciliation on the previous page */
 export async function listReconciliations(
   database: Database,
   { before, limit }: { before?: string | undefined; limit: number },

@@ -1,8 +1,8 @@
-/** What `genway recover` asks of the database and does to it: what is not over, page by page, and what must begin again. */
+/** The queries of `genway recover`: unfinished work, page by page, and restarting it. */
 import type { Database } from '../database.ts';
 import { createdAtOf, MAY_STILL_RENDER_SQL } from './tasks.ts';
 
-/** A page begins after the last id of the page before. */
+/** A page starts after the last id of the previous one. */
 export interface Page {
   readonly after?: string | undefined;
   readonly limit: number;
@@ -11,9 +11,9 @@ export interface Page {
 /** A task that is queued or processing. */
 export interface UnfinishedTask {
   readonly id: string;
-  /** Its workflow is known to have been started. */
+  /** Whether its workflow is known to have been started. */
   readonly isStarted: boolean;
-  /** Its deadline has passed, by the clock of the database. */
+  /** Whether its deadline has passed, by the database's clock. */
   readonly isOutOfTime: boolean;
   /** An upstream has its job, or may have. */
   readonly mayStillRender: boolean;
@@ -42,7 +42,7 @@ export async function listUnfinishedTasks(
   }));
 }
 
-/** Has the relay start the workflow of a task anew. @returns false when the task has ended in the meantime */
+/** Makes the relay start a task's workflow again. @returns false if the task has ended in the meantime */
 export async function restartTask(database: Database, taskId: string): Promise<boolean> {
   return restart(database, taskId);
 }
@@ -61,7 +61,7 @@ async function restart(database: Database, taskId: string, condition = 'true'): 
   return restarted === 1;
 }
 
-/** The ids of deliveries that are pending and whose workflow was started, oldest first. */
+/** The ids of pending deliveries whose workflow was started, oldest first. */
 export async function listStartedDeliveries(
   database: Database,
   { after = '', limit }: Page,
@@ -76,13 +76,13 @@ export async function listStartedDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/** When the newest task was created; null when there is none. */
+/** When the newest task was created; null if there is none. */
 export async function findNewestTaskTime(database: Database): Promise<Date | null> {
   const row = await database<{ id: string }>('tasks').orderBy('id', 'desc').first('id');
   return row ? createdAtOf(row.id) : null;
 }
 
-/** Those of these tasks that the database has never heard of. */
+/** The tasks among these that the database does not have. */
 export async function findUnknownTasks(database: Database, taskIds: readonly string[]): Promise<ReadonlySet<string>> {
   return findUnknown(
     database,
@@ -92,7 +92,7 @@ export async function findUnknownTasks(database: Database, taskIds: readonly str
   );
 }
 
-/** Those of these deliveries that the database has never heard of. */
+/** The deliveries among these that the database does not have. */
 export async function findUnknownDeliveries(
   database: Database,
   deliveryIds: readonly string[],

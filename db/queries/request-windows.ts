@@ -1,17 +1,17 @@
-/** Requests counted by key, kind and minute, over all processes. */
+/** Counts requests by key, kind and minute, across all processes. */
 import type { Database } from '../database.ts';
 
 export interface RequestWindow {
-  /** This request's place in the minute, from 1. */
+  /** The position of this request in the minute, from 1. */
   readonly position: number;
-  /** Until the next minute begins; at least 1. */
+  /** Seconds until the next minute; at least 1. */
   readonly secondsLeft: number;
 }
 
 /** A request to count. */
 export interface CountedRequest {
   readonly apiKeyId: string;
-  /** Whether it only reads; those have places of their own. */
+  /** Whether it is a read; reads are counted separately. */
   readonly reads: boolean;
 }
 
@@ -22,7 +22,7 @@ interface WindowRow {
   seconds_left: string;
 }
 
-/** Counts requests, any number of one key. @returns each one's place, in their order */
+/** Counts requests, of which any number may have the same key. @returns their positions, in order */
 export async function countRequests(
   database: Database,
   counted: readonly CountedRequest[],
@@ -40,7 +40,7 @@ export async function countRequests(
   return placesOf(counted, rows);
 }
 
-/** What {@link countRequests} would have said, when it is not known whether it counted; counts nothing. */
+/** The result that {@link countRequests} would have returned, if it is unknown whether it counted; counts nothing. */
 export async function readRequestCounts(
   database: Database,
   counted: readonly CountedRequest[],
@@ -58,7 +58,7 @@ export async function readRequestCounts(
   return placesOf(counted, rows);
 }
 
-/** Several requests of one window have the places up to its count. */
+/** Requests in the same window have consecutive positions up to its count. */
 function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));

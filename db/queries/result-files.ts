@@ -1,4 +1,7 @@
-/** Files that steps wrote for tasks, each noted before it is written: what no task names in the end is removed. */
+/**
+ * Files that steps wrote for tasks. Each is recorded before it is written, so that files that no task refers to can be
+ * removed.
+ */
 import { STORE_SURELY_OVER_MS } from '../../domain/step-limits.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
@@ -11,16 +14,16 @@ export interface ResultFile {
 
 /** A file whose task is over. */
 export interface DoneResultFile extends ResultFile {
-  /** The links of the task's output; empty for a task that failed. */
+  /** The links in the task's output; empty for a failed task. */
   readonly urls: readonly string[];
 }
 
-/** Notes a file that is about to be written. */
+/** Records a file that is about to be written. */
 export async function recordResultFile(database: Database, key: string, taskId: string): Promise<void> {
   await database('result_files').insert({ key, task_id: taskId, task_created_at: createdAtOf(taskId) });
 }
 
-/** Files that no step can be writing any more, of tasks that have ended, oldest first. */
+/** Files of finished tasks that no step can still be writing, oldest first. */
 export async function findDoneResultFiles(database: Database, limit: number): Promise<readonly DoneResultFile[]> {
   const { rows } = await database.raw<{ rows: { key: string; task_id: string; output: { url: string }[] | null }[] }>(
     /* sql */ `
@@ -36,7 +39,7 @@ export async function findDoneResultFiles(database: Database, limit: number): Pr
   return rows.map(({ key, task_id: taskId, output }) => ({ key, taskId, urls: (output ?? []).map(({ url }) => url) }));
 }
 
-/** Forgets files that are removed, or that their task names. */
+/** Deletes the records of files that were removed or that their task refers to. */
 export async function forgetResultFiles(database: Database, keys: readonly string[]): Promise<void> {
   await database('result_files').whereIn('key', keys).delete();
 }

@@ -1,4 +1,7 @@
-/** Whether the secrets are those with which the database was written, and what of it was written with others. */
+/**
+ * Checks that the process has the secrets that the database was written with, and counts what was written with earlier
+ * ones.
+ */
 import { createHmac } from 'node:crypto';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { Database } from '../database.ts';
@@ -6,7 +9,7 @@ import { SealBrokenError, type Sealer } from '../sealing.ts';
 
 export interface Secrets {
   readonly sealer: Sealer;
-  /** Of today first. */
+  /** Today's first. */
   readonly keyPeppers: readonly [Buffer, ...Buffer[]];
 }
 
@@ -17,15 +20,15 @@ interface MarkRow {
 
 const CONTEXT = 'secret_marks';
 
-/** Tells peppers apart, and nothing more about them. */
+/** Identifies a pepper without revealing anything else about it. */
 export function pepperMark(pepper: Buffer): string {
   return createHmac('sha256', pepper).update('mark of a pepper').digest('hex').slice(0, 16);
 }
 
 /**
- * Notes the secrets of a database that has none noted yet, and compares them with those that are.
+ * Records the secrets in a new database, or compares them with the recorded ones.
  *
- * @throws OperatorError when they are others
+ * @throws OperatorError if they differ
  */
 export async function checkSecrets(database: Database, secrets: Secrets): Promise<void> {
   const marks = await readMarks(database);
@@ -38,18 +41,18 @@ export async function checkSecrets(database: Database, secrets: Secrets): Promis
   const mark = marks.get('key_pepper')?.toString();
   if (!secrets.keyPeppers.some((pepper) => pepperMark(pepper) === mark)) {
     throw new OperatorError(
-      'GENWAY_KEY_PEPPER is not the one under which the API keys of this database are stored, so that none would work. ' +
-        'Set it to that one, or name that one as GENWAY_KEY_PEPPER_ALSO while you replace it.',
+      'GENWAY_KEY_PEPPER is not the pepper that this database’s API keys were stored with, so none of them would work. ' +
+        'Set it to that pepper, or set GENWAY_KEY_PEPPER_ALSO to it while you replace it.',
     );
   }
 }
 
-/** Notes the secrets of today; those of before are refused from then on, unless they are named as well. */
+/** Records today's secrets; earlier ones are refused from now on unless they are configured as well. */
 export async function noteSecrets(database: Database, secrets: Secrets): Promise<void> {
   await database<MarkRow>('secret_marks').insert(marksOf(secrets)).onConflict('name').merge();
 }
 
-/** How many API keys that can still be used are not stored under the pepper of today. */
+/** The number of usable API keys that are not stored under today's pepper. */
 export async function countKeysUnderOtherPeppers(database: Database, pepper: Buffer): Promise<number> {
   const [row] = await database('api_keys')
     .whereNull('deleted_at')
@@ -83,8 +86,8 @@ function assertOpens(sealer: Sealer, sealed: Buffer | undefined, context: string
   } catch (error) {
     if (!(error instanceof SealBrokenError)) throw error;
     throw new OperatorError(
-      'GENWAY_ENCRYPTION_KEY does not open what this database has sealed. Set it to the key with which that was sealed, ' +
-        'or name that key as GENWAY_ENCRYPTION_KEY_ALSO while you replace it.',
+      'GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database. Set it to the key that encrypted them, ' +
+        'or set GENWAY_ENCRYPTION_KEY_ALSO to that key while you replace it.',
       { cause: error },
     );
   }

@@ -1,4 +1,4 @@
-/** What finance reads: daily statements, and the refunds of all accounts. */
+/** Queries for finance: daily statements, and the refunds of all accounts. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
@@ -10,7 +10,7 @@ export interface BooksOfAccount {
   readonly reserved: PicoUsd;
 }
 
-/** What the transfers of one kind did to an account on a day. Changes are negative where they take. */
+/** The changes to an account by one kind of transfer on one day. Negative changes are decreases. */
 export interface Activity {
   readonly kind: string;
   readonly transfers: number;
@@ -18,7 +18,7 @@ export interface Activity {
   readonly reserved: PicoUsd;
 }
 
-/** Opening and activity make closing, of each book. */
+/** In each book, opening plus activity equals closing. */
 export interface Statement {
   readonly opening: BooksOfAccount;
   readonly activity: readonly Activity[];
@@ -34,8 +34,8 @@ interface PeriodRow {
 }
 
 /**
- * The statement of an account over a period. What detached months left behind is part of the opening; a period within such a
- * month has no activity any more.
+ * The statement of an account over a period. Sums carried from detached months are part of the opening; a period within
+ * a detached month has no activity left.
  *
  * @param from inclusive
  * @param to exclusive
@@ -76,7 +76,7 @@ function sumOf(books: readonly BooksOfAccount[]): BooksOfAccount {
   );
 }
 
-/** A refund with what it was for, and why it was given. */
+/** A refund, with its task or request and its reason. */
 export interface Refund {
   readonly id: string;
   readonly createdAt: Date;
@@ -87,7 +87,7 @@ export interface Refund {
   readonly taskId: string | null;
   readonly textRequestId: string | null;
   readonly model: string | null;
-  /** The code of the failure; `abandoned` for a text request whose process died. */
+  /** The error code; `abandoned` for a text request whose process died. */
   readonly cause: string | null;
   readonly message: string | null;
   readonly requestId: string | null;
@@ -112,12 +112,14 @@ export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;
 }
 
-/** All refunds, newest first; read as they are taken. */
+/** All refunds, newest first, read on demand. */
 export function streamRefunds(database: Database, filter: RefundFilter): AsyncIterable<Refund> {
   return streamPages((after, limit) => listRefunds(database, { ...filter, before: after?.id, limit }));
 }
 
-/** A page of the refunds of all accounts or of one, newest first. @param before the id of the last one of the previous page */
+/**
+ * A page of refunds, of all accounts or one, newest first. @param before the id of the last refund on the previous page
+ */
 export async function listRefunds(
   database: Database,
   {

@@ -1,4 +1,4 @@
-/** What was handed over to upstreams, and what became of it: see migration 0024. */
+/** Submissions to upstreams and their outcomes: see migration 0016. */
 import type { Submission, SubmissionOutcome, VendorCost } from '../../domain/media-route.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
@@ -26,7 +26,7 @@ interface SubmissionRow {
   cost: string | null;
 }
 
-/** The files of a render that was answered with them, as far as they are stored. */
+/** The files of a render whose answer contained them, as far as they are stored. */
 export interface KeptSubmission extends Submission {
   readonly files: readonly GeneratedMedia[] | null;
   readonly cost: PicoUsd | null;
@@ -34,7 +34,7 @@ export interface KeptSubmission extends Submission {
 
 export type NewSubmission = Pick<Submission, 'taskId' | 'attempt' | 'route' | 'provider' | 'model' | 'fingerprint'>;
 
-/** Of one task, oldest first. */
+/** The submissions of a task, oldest first. */
 export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
   const rows = await database<SubmissionRow>('submissions')
     .where({ task_id: taskId, task_created_at: createdAtOf(taskId) })
@@ -43,12 +43,12 @@ export async function listSubmissions(database: Database, taskId: string): Promi
 }
 
 /**
- * Writes down that a task is about to be handed over, and where; committed before anything is sent. The task is at that
- * upstream from then on.
+ * Records that a task is about to be submitted, and to which upstream, before anything is sent. From then on the task
+ * is at that upstream.
  *
- * @param isRendering the task counts as being processed from now on, since there will be no job to wait for
- * @returns null when the task is final or has a job by now
- * @throws Error when another submission of the task is open or was accepted
+ * @param isRendering whether the task counts as processing from now on, because there will be no job to wait for
+ * @returns null if the task is final or already has a job
+ * @throws Error if another submission of the task is open or was accepted
  */
 export async function openSubmission(
   database: Database,
@@ -74,22 +74,22 @@ export async function openSubmission(
   return rows[0] ? toSubmission(rows[0]) : null;
 }
 
-/** What became of a submission. */
+/** The outcome of a submission. */
 export interface Settlement {
   readonly outcome: SubmissionOutcome;
   readonly learntFrom: string;
   readonly detail?: string | null;
-  /** Of one that was accepted, where there is a job to wait for. */
+  /** For an accepted submission with a job to wait for. */
   readonly jobId?: string | null;
   readonly leavesRoute?: boolean;
   readonly possibleLoss?: PicoUsd | null;
 }
 
 /**
- * Writes down what became of a submission, once: whoever learns it first is believed. A job becomes that of its task, unless the
- * task is final.
+ * Records the outcome of a submission; only the first record counts. A job becomes the task's job unless the task is
+ * final.
  *
- * @returns whether it was learnt only now
+ * @returns whether this record was the first
  */
 export async function settleSubmission(
   database: Database,
@@ -123,7 +123,7 @@ export async function settleSubmission(
   return rows.length > 0;
 }
 
-/** Writes down the files of a render that was answered with them: all of them, stored. */
+/** Records the files of a render whose answer contained them, once all are stored. */
 export async function recordFiles(
   database: Database,
   { taskId, attempt }: Pick<Submission, 'taskId' | 'attempt'>,
@@ -140,7 +140,7 @@ export async function recordFiles(
     });
 }
 
-/** Writes down what an accepted submission cost, as far as it is known. */
+/** Records the cost of an accepted submission, as far as it is known. */
 export async function recordCost(
   database: Database,
   taskId: string,
@@ -154,7 +154,7 @@ export async function recordCost(
     });
 }
 
-/** Of those jobs of an upstream, the ones that other tasks have. */
+/** The jobs among these that belong to other tasks of the upstream. */
 export async function findOwnedJobs(
   database: Database,
   { taskId, provider, jobIds }: { taskId: string; provider: string; jobIds: readonly string[] },
@@ -168,10 +168,10 @@ export async function findOwnedJobs(
 }
 
 /**
- * Whether a job that an upstream lists may be of another submission: one whose outcome is not known, or was given up, and that
- * was made at about the same time. To be asked after the list was read, so that none is missed that was made before.
+ * Whether a job that an upstream lists may belong to another submission: one whose outcome is unknown or was given up,
+ * made at about the same time. Call it after reading the list, so that no earlier submission is missed.
  *
- * @param fingerprint only of such a body; null for any body of the model
+ * @param fingerprint restricts the search to bodies with this fingerprint; null for any body of the model
  */
 export async function hasRivals(
   database: Database,
@@ -188,7 +188,7 @@ export async function hasRivals(
   return (await query.first('task_id')) !== undefined;
 }
 
-/** The open submission of a task at an upstream, if there is one. */
+/** The open submission of a task at an upstream, if any. */
 export async function findOpenSubmission(
   database: Database,
   taskId: string,

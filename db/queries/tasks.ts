@@ -19,11 +19,11 @@ export interface NewTask {
   readonly requestId: string;
   readonly createdAt: Date;
   readonly deadlineAt: Date;
-  /** From when on the relay starts the workflow, if nobody else has. */
+  /** The relay starts the workflow from this time on, unless it was started before. */
   readonly nextStartAt: Date;
-  /** Tasks that may run at once, unless the account says otherwise. */
+  /** The account's default limit on concurrent tasks. */
   readonly maxConcurrentTasks: number;
-  /** The uploads of its account that it uses, which do not expire from then on. */
+  /** The uploads that it uses, which no longer expire. */
   readonly uploadIds: readonly string[];
   readonly idempotency: {
     readonly key: string;
@@ -46,7 +46,7 @@ const CREATE_OUTCOMES = [
   'too_many_tasks',
 ] as const;
 
-/** What became of a task that was to be created; everything but `created` left nothing behind. */
+/** The outcome of creating a task; every outcome but `created` leaves nothing behind. */
 export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
 export interface TaskRow {
@@ -80,8 +80,8 @@ export interface TaskRow {
 /**
  * Creates many tasks in one transaction: see migration 0007.
  *
- * @param again the same tasks were sent before, and the answer was lost: those that exist are `created`
- * @returns an outcome for each, in their order
+ * @param again whether the same tasks were sent before and the answer was lost: those that exist are `created`
+ * @returns an outcome for each, in order
  */
 export async function createTasks(
   database: Database,
@@ -95,15 +95,15 @@ export async function createTasks(
   const outcomes = new Map(rows.map((row) => [row.id, row.outcome]));
   return tasks.map((task) => {
     const outcome = CREATE_OUTCOMES.find((known) => known === outcomes.get(task.id));
-    if (!outcome) throw new Error(`create_tasks said ${outcomes.get(task.id)} of ${task.id}`);
+    if (!outcome) throw new Error(`create_tasks returned ${outcomes.get(task.id)} for ${task.id}`);
     return outcome;
   });
 }
 
 /**
- * What {@link createTasks} would say of a task now, without holding anything: for what is dear to do before it is asked.
+ * Whether {@link createTasks} would create a task now, without reserving anything: for checks before expensive work.
  *
- * @returns null when it could be created
+ * @returns null if it could be created
  */
 export async function findTaskRefusal(
   database: Database,
@@ -128,13 +128,13 @@ export async function findTaskRefusal(
   return outcome === undefined || outcome === 'created' ? null : outcome;
 }
 
-/** The account's task of that id; null also when the task is another account's. */
+/** The account's task with this id; null also for a task of another account. */
 export async function findAccountTask(database: Database, accountId: string, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.where({ account_id: accountId }).first();
   return row ? toTask(row) : null;
 }
 
-/** The task of that id, whoever owns it: for the worker and for operators. */
+/** The task with this id, of any account: for the worker and for operators. */
 export async function findTask(database: Database, taskId: string): Promise<Task | null> {
   const row = await taskById(database, taskId)?.first();
   return row ? toTask(row) : null;
@@ -145,7 +145,7 @@ export interface TaskFilter extends Period {
   readonly status?: TaskStatus | undefined;
   readonly model?: string | undefined;
   readonly kind?: TaskKind | undefined;
-  /** The id of the last task of the previous page. */
+  /** The id of the last task on the previous page. */
   readonly before?: string | undefined;
   readonly limit: number;
 }
@@ -159,13 +159,13 @@ export async function listTasks(database: Database, filter: TaskFilter): Promise
   if (filter.kind !== undefined) void query.where('kind', filter.kind);
   createdIn(query, filter);
   if (filter.before !== undefined) {
-    // The id carries the time, which spares the newer partitions.
+    // The id contains the time, which excludes newer partitions.
     void query.where('id', '<', filter.before).where('created_at', '<=', createdAtOf(filter.before));
   }
   return (await query.orderBy('id', 'desc').limit(filter.limit)).map(toTask);
 }
 
-/** Records that Temporal has accepted the workflows of these tasks. One that has ended by now needs no record. */
+/** Records that Temporal has accepted the workflows of these tasks. Tasks that have ended need no record. */
 export async function markWorkflowsStarted(database: Database, taskIds: readonly string[]): Promise<void> {
   await database('tasks')
     .whereIn(
@@ -178,9 +178,9 @@ export async function markWorkflowsStarted(database: Database, taskIds: readonly
 }
 
 /**
- * Records that a worker has taken up the workflow of this task. No-op on a task that is final.
+ * Records that a worker has taken up the task's workflow. Does nothing for a final task.
  *
- * @returns the task as it stands now
+ * @returns the task as it is now
  */
 export async function markTakenUp(database: Database, taskId: string): Promise<Task | null> {
   const [row] =
@@ -191,7 +191,7 @@ export async function markTakenUp(database: Database, taskId: string): Promise<T
   return row ? toTask(row) : findTask(database, taskId);
 }
 
-/** When those of these tasks were taken up, in milliseconds, whose workflows run by now; null for one that is over. */
+/** When those of these tasks whose workflows are running were taken up, in milliseconds; null for one that is over. */
 export async function findTakenUp(
   database: Database,
   taskIds: readonly string[],
@@ -220,7 +220,7 @@ export async function mayStillRender(database: Database, taskId: string): Promis
   return row !== undefined;
 }
 
-/** A task whose workflow nobody is known to have started. */
+/** A task whose workflow has not been started, as far as is known. */
 export interface TaskToStart {
   readonly id: string;
   readonly accountId: string;
@@ -231,10 +231,10 @@ export interface TaskToStart {
 }
 
 /**
- * Takes tasks whose start is due, for this caller alone: another caller gets others, and these come up again after
- * `retryAfterSeconds` should this caller die. Accounts take turns.
+ * Claims tasks that are due to be started. Other callers get others; these are offered again after `retryAfterSeconds`
+ * if this caller dies. Accounts take turns.
  *
- * @param served the accounts of the last starts, once for each: who had many lately comes after who had few
+ * @param served the accounts of the latest starts, once for each start: accounts with many recent starts come later
  */
 export async function claimTasksToStart(
   database: Database,
@@ -290,7 +290,7 @@ export function createdAtOf(taskId: string): Date {
   return new Date(createdAtMsOf('task', taskId));
 }
 
-/** Null for what is no id of a task. */
+/** Null for text that is not a task id. */
 export function taskById(database: Database, taskId: string) {
   if (!isId('task', taskId)) return null;
   return database<TaskRow>('tasks').where({ id: taskId, created_at: createdAtOf(taskId) });

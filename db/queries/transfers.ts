@@ -1,4 +1,4 @@
-/** The ledger's rows. The database moves the balances as each row is inserted; see migration 0003. */
+/** Rows of the ledger. The database moves balances as it inserts each row; see migration 0003. */
 import { type Book, moveOf, type TransferKind } from '../../domain/ledger.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
@@ -12,16 +12,16 @@ export interface NewTransfer {
   readonly amount: PicoUsd;
   /** The part of `amount` that is signup credit. */
   readonly signupAmount?: PicoUsd;
-  /** Now, by the clock of the database, when absent. */
+  /** By default, now by the database's clock. */
   readonly createdAt?: Date;
-  /** The reservation that this transfer resolves, and when that one was made. */
+  /** The reservation that this transfer resolves, and when it was made. */
   readonly resolves?: { readonly reservationId: string; readonly openedAt: Date };
   readonly apiKeyId?: string | null;
   readonly taskId?: string | null;
   readonly reference?: string;
   readonly author?: string;
   readonly reason?: string;
-  /** An adjustment that takes money from the account. */
+  /** Whether an adjustment takes money from the account. */
   readonly taken?: boolean;
 }
 
@@ -66,7 +66,7 @@ interface TransferRow {
   reason: string | null;
 }
 
-/** Writes one row and, by the database's trigger, moves the balances. */
+/** Writes a row; the database's trigger moves the balances. */
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {
   const { debit, credit } = moveOf(transfer.kind, transfer.taken);
   const createdAt = transfer.createdAt ?? database.fn.now();
@@ -89,7 +89,7 @@ export async function insertTransfer(database: Database, transfer: NewTransfer):
   });
 }
 
-/** @param openedAt when the chain began: for a task's transfers, the task's `createdAt` */
+/** @param openedAt the start of the chain: for a task's transfers, the task's `createdAt` */
 export async function findTransfer(database: Database, id: string, openedAt: Date): Promise<Transfer | null> {
   const row = await database<TransferRow>('transfers').where({ id, opened_at: openedAt }).first();
   return row ? toTransfer(row) : null;
@@ -98,7 +98,7 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
 /**
  * A page of an account's transfers, newest first.
  *
- * @param before the position of the last row of the previous page
+ * @param before the position of the last row on the previous page
  */
 export async function listTransfers(
   database: Database,
@@ -125,7 +125,7 @@ export async function listTransfers(
   return rows.map(toTransfer);
 }
 
-/** All transfers of an account in a period, oldest first and in a stable order; read as they are taken. */
+/** All transfers of an account in a period, oldest first, in a stable order, read on demand. */
 export function streamTransfers(
   database: Database,
   { accountId, ...period }: Period & { accountId: string },

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 const RECENT_TASKS = 200;
 const ENOUGH_TASKS = 10;
 
-/** How long the latest successful tasks of a model took in the last day; null when too few are known. */
+/** How long the latest successful tasks of a model took in the last day; null if too few are known. */
 export async function findTypicalSeconds(database: Database, model: string): Promise<TypicalSeconds | null> {
   const { rows } = await database.raw<{ rows: { p50: number | null; p90: number | null; samples: string }[] }>(
     /* sql */ `

@@ -2,7 +2,7 @@
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 
-/** An upload as it begins. */
+/** An upload that is starting. */
 export interface NewUpload {
   readonly id: string;
   readonly accountId: string;
@@ -12,24 +12,24 @@ export interface NewUpload {
   readonly createdAt: Date;
 }
 
-/** An upload that is there. */
+/** A complete upload. */
 export interface Upload extends NewUpload {
   readonly bytes: number;
-  /** The first time that a task was created with it. */
+  /** When a task first used it. */
   readonly usedAt: Date | null;
 }
 
-/** What an account may keep. */
+/** The limits on what an account may keep. */
 export interface UploadQuota {
   readonly bytes: number;
   readonly files: number;
 }
 
-/** How many bytes an upload may have, or what the account keeps already. */
+/** The bytes granted to an upload, or what the account already keeps. */
 export type Room =
   { readonly granted: number } | { readonly granted: null; readonly keptBytes: number; readonly keptFiles: number };
 
-/** What is to be taken out of storage. */
+/** An upload to be removed from storage. */
 export interface UploadToRemove {
   readonly id: string;
   readonly storageKey: string;
@@ -48,12 +48,14 @@ interface UploadRow {
   deleted_at: Date | null;
 }
 
-/** Removing an object takes seconds: one that was begun so long ago was left undone. */
+/** Removing an object takes seconds: a removal that started this long ago was not completed. */
 const REMOVAL_SECONDS = 300;
-/** No upload takes as long: whoever received it is gone. */
+/** No upload takes this long: whatever received it is gone. */
 const ABANDONED_SECONDS = 3_600;
 
-/** Makes room for an upload that begins or grows: `wanted` bytes in all if the quota allows, at least `needed`. */
+/**
+ * Reserves space for an upload that starts or grows: `wanted` bytes in total if the quota allows, at least `needed`.
+ */
 export async function reserveUpload(
   database: Database,
   upload: NewUpload,
@@ -70,17 +72,17 @@ export async function reserveUpload(
   return { granted: null, keptBytes: Number(row.kept_bytes), keptFiles: Number(row.kept_files) };
 }
 
-/** Records that the file is in storage, with as many bytes. */
+/** Records that the file is in storage, with its actual size. */
 export async function finishUpload(database: Database, { id, accountId }: NewUpload, bytes: number): Promise<void> {
   await database('uploads').where({ id, account_id: accountId }).update({ bytes, stored_at: database.fn.now() });
 }
 
-/** Forgets an upload of which nothing is in storage. */
+/** Deletes the row of an upload that has nothing in storage. */
 export async function forgetUpload(database: Database, accountId: string, id: string): Promise<void> {
   await database('uploads').where({ id, account_id: accountId }).delete();
 }
 
-/** The account's uploads, newest first. @param before the id of the last one of the previous page */
+/** The account's uploads, newest first. @param before the id of the last upload on the previous page */
 export async function listUploads(
   database: Database,
   {
@@ -94,14 +96,14 @@ export async function listUploads(
   return (await query.orderBy('id', 'desc').limit(limit)).map(toUpload);
 }
 
-/** The account's upload of that id; null also when it is another account's. */
+/** The account's upload with this id; null also for an upload of another account. */
 export async function findUpload(database: Database, accountId: string, id: string): Promise<Upload | null> {
   if (!isId('file', id)) return null;
   const row = await present(database).where({ id, account_id: accountId }).first();
   return row ? toUpload(row) : null;
 }
 
-/** Marks the account's upload as one that is to go; it is shown no more. @returns null when there is none */
+/** Marks the account's upload for removal, which also hides it. @returns null if there is none */
 export async function markUploadDeleted(
   database: Database,
   accountId: string,
@@ -116,8 +118,8 @@ export async function markUploadDeleted(
 }
 
 /**
- * Takes uploads that are to go, for this caller alone: those that no task used within `unusedForSeconds`, those that nobody
- * receives any more, and those whose removal was left undone.
+ * Claims uploads for removal: those that no task used within `unusedForSeconds`, those that nothing is receiving any
+ * more, and those whose removal was not completed.
  */
 export async function claimUploadsToRemove(
   database: Database,
@@ -138,7 +140,7 @@ export async function claimUploadsToRemove(
   return rows.map((row) => ({ id: row.id, storageKey: row.storage_key }));
 }
 
-/** Forgets uploads that were marked as deleted and are out of storage now. */
+/** Deletes the rows of uploads that were removed from storage. */
 export async function forgetRemovedUploads(database: Database, ids: readonly string[]): Promise<void> {
   await database('uploads').whereIn('id', ids).whereNotNull('deleted_at').delete();
 }

@@ -1,21 +1,19 @@
-/** What operators ordered of upstreams: see migration 0017. */
+/** Operators' orders about upstreams: see migration 0017. */
 import type { Database } from '../database.ts';
 
 export interface NewUpstreamOrder {
-  /** By its name. */
   readonly upstream: string;
-  /** For how long it is to be left alone; null to ask it again. */
+  /** How long to keep it out of service; null to put it back. */
   readonly restSeconds: number | null;
-  /** Who. */
   readonly author: string;
-  /** Why, for other operators. */
+  /** For other operators. */
   readonly reason: string;
 }
 
 export interface UpstreamOrder {
   readonly id: string;
   readonly upstream: string;
-  /** Until when it rests; null where it is to be asked again. */
+  /** When it returns to service; null once it was put back. */
   readonly until: Date | null;
   readonly author: string;
   readonly reason: string;
@@ -46,7 +44,7 @@ export async function recordUpstreamOrder(database: Database, order: NewUpstream
   return toOrder(row);
 }
 
-/** The newest order of each upstream that ever had one. */
+/** The latest order for each upstream that ever had one. */
 export async function listUpstreamOrders(database: Database): Promise<readonly UpstreamOrder[]> {
   const { rows } = await database.raw<{ rows: UpstreamOrderRow[] }>(
     'SELECT DISTINCT ON (upstream) * FROM upstream_orders ORDER BY upstream, id DESC',

@@ -1,18 +1,18 @@
-/** What accounts used: media tasks and text requests. */
+/** Usage by accounts: media tasks and text requests. */
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 
-/** What one key used of one model on one day, in UTC. */
+/** Usage of one model by one key on one day, in UTC. */
 export interface DailyUsage {
   /** YYYY-MM-DD. */
   readonly date: string;
   readonly kind: 'image' | 'video' | 'text';
   readonly model: string;
   readonly apiKeyId: string;
-  /** Those that ended on a charge or would have: failures are not among them. */
+  /** Requests that ended in a charge, or would have; failures are counted separately. */
   readonly requests: number;
   readonly failed: number;
   readonly inputTokens: bigint;
@@ -23,7 +23,7 @@ export interface DailyUsage {
   readonly charged: PicoUsd;
 }
 
-/** A text request that ended. */
+/** A finished text request. */
 export interface TextUsage {
   readonly id: string;
   readonly createdAt: Date;
@@ -33,13 +33,13 @@ export interface TextUsage {
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
-  /** Where it was sent: a provider and the format that it speaks; null when it was sent nowhere. */
+  /** The provider and wire format that answered; null if the request was sent nowhere. */
   readonly upstream: string | null;
   readonly upstreamFormat: string | null;
   readonly upstreamModel: string | null;
   readonly outcome: string;
   readonly errorCode: string | null;
-  /** The version of the catalogue that it was priced by. */
+  /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
   readonly inputTokens: number;
   readonly cacheReadTokens: number;
@@ -49,9 +49,9 @@ export interface TextUsage {
   readonly estimated: boolean;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
   readonly held: PicoUsd;
-  /** What the account paid. */
+  /** The amount that the account paid. */
   readonly charged: PicoUsd;
-  /** What it would have paid beyond that, had it had more. */
+  /** The amount that the account could not pay. */
   readonly absorbed: PicoUsd;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
@@ -102,7 +102,7 @@ interface TextRow {
 }
 
 /**
- * Sums by day, model and key over what began in a period, newest day first. Tasks count once they are final.
+ * Sums by day, model and key over everything that began in a period, newest day first. Tasks count once they are final.
  *
  * @param from inclusive
  * @param to exclusive
@@ -154,7 +154,7 @@ export interface TextUsageFilter extends Period {
   readonly model?: string | undefined;
 }
 
-/** All text requests of an account, newest first; read as they are taken. */
+/** All text requests of an account, newest first, read on demand. */
 export function streamTextUsage(database: Database, filter: TextUsageFilter): AsyncIterable<TextUsage> {
   return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
 }
@@ -162,7 +162,7 @@ export function streamTextUsage(database: Database, filter: TextUsageFilter): As
 /**
  * A page of an account's text requests, newest first.
  *
- * @param before the id of the last one of the previous page
+ * @param before the id of the last request on the previous page
  */
 export async function listTextUsage(
   database: Database,
@@ -181,7 +181,7 @@ export async function listTextUsage(
   createdIn(query, period);
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));
-    // Beside the pair, so that the newer partitions are spared.
+    // Repeats part of the pair's condition to exclude newer partitions.
     void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
   }
   const rows = await query

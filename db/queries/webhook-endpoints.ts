@@ -2,7 +2,7 @@ import { isId } from '../../domain/ids.ts';
 import type { TaskEventType } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 
-/** Where an account wants its events. The secret is kept apart: nothing that is shown twice carries it. */
+/** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
 export interface WebhookEndpoint {
   readonly id: string;
   readonly accountId: string;
@@ -44,20 +44,20 @@ export interface NewWebhookEndpoint {
   readonly createdAt: Date;
 }
 
-/** What an owner may change. What is absent stays. */
+/** The fields that an owner may change. Absent fields stay unchanged. */
 export interface WebhookEndpointChanges {
   readonly url?: string | undefined;
   readonly description?: string | null | undefined;
   readonly events?: readonly TaskEventType[] | undefined;
-  /** True also forgets past failures. */
+  /** True also clears past failures. */
   readonly enabled?: boolean | undefined;
 }
 
 /**
- * Adds an endpoint. Takes a lock for the account until the transaction ends, so that the limit holds however many requests
- * come at once.
+ * Adds an endpoint. Locks the account's endpoints until the transaction ends, so that the limit holds for concurrent
+ * requests.
  *
- * @returns null when the account has `maxEndpoints` already
+ * @returns null if the account already has `maxEndpoints`
  */
 export async function insertWebhookEndpoint(
   transaction: Database,
@@ -85,7 +85,7 @@ export async function insertWebhookEndpoint(
   return toEndpoint(row);
 }
 
-/** The account's endpoint of that id; null also when it was deleted or is another account's. */
+/** The account's endpoint with this id; null also if it was deleted or belongs to another account. */
 export async function findWebhookEndpoint(
   database: Database,
   accountId: string,
@@ -95,7 +95,7 @@ export async function findWebhookEndpoint(
   return row ? toEndpoint(row) : null;
 }
 
-/** The account's endpoints, newest first. @param before the id of the last endpoint of the previous page */
+/** The account's endpoints, newest first. @param before the id of the last endpoint on the previous page */
 export async function listWebhookEndpoints(
   database: Database,
   { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
@@ -105,7 +105,7 @@ export async function listWebhookEndpoints(
   return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
 }
 
-/** Changes what is given and leaves the rest. @returns null when the account has no such endpoint */
+/** Changes the given fields. @returns null if the account has no such endpoint */
 export async function updateWebhookEndpoint(
   database: Database,
   accountId: string,
@@ -116,7 +116,7 @@ export async function updateWebhookEndpoint(
   const [row] =
     (await endpointById(database, accountId, endpointId)
       ?.update({
-        // Another server may answer where that one did not.
+        // Another server may answer where the old one did not.
         ...(url !== undefined && { url, timeouts: 0, paused_until: null }),
         ...(description !== undefined && { description }),
         ...(events !== undefined && { events: [...events] }),
@@ -127,7 +127,7 @@ export async function updateWebhookEndpoint(
           timeouts: 0,
           paused_until: null,
         }),
-        // An endpoint that is disabled already keeps its time and reason.
+        // An endpoint that is already disabled keeps its time and reason.
         ...(enabled === false && {
           disabled_at: database.raw('coalesce(disabled_at, now())'),
           disabled_reason: database.raw('coalesce(disabled_reason, ?)', ['disabled by its owner']),
@@ -139,9 +139,9 @@ export async function updateWebhookEndpoint(
 }
 
 /**
- * Puts a new secret in force. The old one goes on signing beside it for `overlapSeconds`.
+ * Puts a new secret in force. Deliveries are also signed with the old one for `overlapSeconds`.
  *
- * @returns null when the account has no such endpoint
+ * @returns null if the account has no such endpoint
  */
 export async function replaceWebhookSecret(
   database: Database,
@@ -164,7 +164,7 @@ export async function replaceWebhookSecret(
   return rows[0] ? toEndpoint(rows[0]) : null;
 }
 
-/** Nothing is delivered to it from now on. @returns false when the account has no such endpoint */
+/** Deletes an endpoint, which gets no more deliveries. @returns false if the account has no such endpoint */
 export async function deleteWebhookEndpoint(
   database: Database,
   accountId: string,

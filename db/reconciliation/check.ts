@@ -1,7 +1,7 @@
-/** What a reconciliation is made of, and what it says. */
+/** The checks that make up a reconciliation, and their results. */
 import type { Database } from '../database.ts';
 
-/** Asks one question of everything there is. */
+/** A question about all rows. */
 export interface Check {
   readonly name: string;
   readonly question: string;
@@ -11,7 +11,7 @@ export interface Check {
   find(sources: Sources): AsyncIterable<Discrepancy>;
 }
 
-/** A row that does not agree with the others. */
+/** A row that disagrees with others. */
 export interface Discrepancy {
   /** Its id. */
   readonly subject: string;
@@ -19,29 +19,29 @@ export interface Discrepancy {
   readonly detail: string;
 }
 
-/** Where checks look. */
+/** The sources that checks read. */
 export interface Sources {
-  /** One state of the database, whatever else is going on. */
+  /** A consistent snapshot of the database. */
   readonly snapshot: Database;
-  /** The database as it is now, for what must be compared with the world outside. */
+  /** The current database, for comparisons with external systems. */
   readonly database: Database;
   readonly workflows: WorkflowLookup;
   readonly files: FileLookup;
 }
 
-/** What a reconciliation asks of the store. */
+/** The store, as far as a reconciliation needs it. */
 export interface FileLookup {
-  /** Whether the file is there. */
+  /** Whether the file exists. */
   has(key: string): Promise<boolean>;
-  /** The key in a link to a file of the store; null for every other link. */
+  /** The key in a link to a file of the store; null for any other link. */
   keyOf(url: string): string | null;
 }
 
-/** What a reconciliation asks of Temporal. */
+/** Temporal, as far as a reconciliation needs it. */
 export interface WorkflowLookup {
   /** The ids of the tasks, or deliveries, whose workflows are open. */
   listOpen(workflowType: 'mediaTask' | 'webhookDelivery'): AsyncIterable<string>;
-  /** Whether the task or delivery has a workflow that is open. */
+  /** Whether the task or delivery has an open workflow. */
   isOpen(id: string): Promise<boolean>;
 }
 
@@ -53,7 +53,7 @@ export interface Finding extends Discrepancy {
 export interface CheckResult {
   readonly check: string;
   readonly question: string;
-  /** How many there are; a report shows the first of them. */
+  /** The number of findings; a report shows the first of them. */
   readonly findings: number;
   readonly durationMs: number;
 }
@@ -63,7 +63,7 @@ export interface ReconciliationReport {
   readonly findings: readonly Finding[];
 }
 
-/** A check that is one statement, which returns `subject` and `detail` of each row that is wrong. */
+/** A check of a single statement that returns `subject` and `detail` of each wrong row. */
 export function sqlCheck(check: Omit<Check, 'find'> & { readonly sql: string }): Check {
   const { sql, ...rest } = check;
   return {

@@ -1,8 +1,8 @@
-/** Do the ledger, the balances beside it and the tasks say the same? */
+/** Do the ledger, the balances and the tasks agree? */
 import { CHANGE, CHARGES, signOf } from '../ledger-sql.ts';
 import { sqlCheck } from './check.ts';
 
-/** Storing a result may go on for a while after the deadline. */
+/** Storing a result may continue for a while after the deadline. */
 const TASK_GRACE = `interval '15 minutes'`;
 
 export const LEDGER_CHECKS = [

@@ -1,11 +1,11 @@
-/** Are the files there that rows name? Each is a question to the store. */
+/** Do the files exist that rows refer to? Each file is looked up in the store. */
 import type { GeneratedMedia } from '../../domain/task.ts';
 import type { Database } from '../database.ts';
 import { inPages } from '../in-pages.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { Discrepancy, FileLookup } from './check.ts';
 
-/** A task that succeeded, with the files that it names. */
+/** A successful task with the files that it refers to. */
 export interface TaskWithFiles {
   readonly id: string;
   readonly output: readonly Pick<GeneratedMedia, 'url'>[] | null;
@@ -24,7 +24,7 @@ interface NamedFile {
 
 const AT_ONCE = 10;
 
-/** Tasks that have succeeded, oldest first. @param since of those created from then on */
+/** Successful tasks, oldest first. @param since the earliest creation time */
 export function tasksWithFiles(database: Database, since: Date): AsyncIterable<TaskWithFiles> {
   return streamPages<TaskWithFiles>((after, limit) =>
     database<TaskWithFiles & { status: string; created_at: Date }>('tasks')
@@ -72,14 +72,13 @@ async function* resultsOf(tasks: AsyncIterable<TaskWithFiles>, files: FileLookup
   for await (const { id, output } of tasks) {
     for (const { url } of output ?? []) {
       const key = files.keyOf(url);
-      if (key !== null) yield { id, key, detail: `the task succeeded, and its file ${url} is not there` };
+      if (key !== null) yield { id, key, detail: `the task succeeded, but its file ${url} is missing` };
     }
   }
 }
 
 async function* filesOf(uploads: AsyncIterable<StoredUpload>): AsyncIterable<NamedFile> {
-  for await (const { id, storage_key: key } of uploads)
-    yield { id, key, detail: 'the file of the upload is not there' };
+  for await (const { id, storage_key: key } of uploads) yield { id, key, detail: 'the file of the upload is missing' };
 }
 
 async function* findMissing(

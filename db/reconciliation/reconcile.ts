@@ -1,4 +1,4 @@
-/** Compares everything that says something about money, and reports what does not agree. Nothing is ever corrected here. */
+/** Compares everything that concerns money, and reports disagreements. Corrects nothing. */
 import type { Database } from '../database.ts';
 import type { Check, CheckResult, Finding, ReconciliationReport, Sources } from './check.ts';
 import { LEDGER_CHECKS } from './ledger-checks.ts';
@@ -14,13 +14,13 @@ export const CHECKS: readonly Check[] = [
   RESULT_CHECK,
 ];
 
-/** A report shows so many findings of each check; more of one kind have one cause. */
+/** A report shows this many findings of each check; more of the same kind share a cause. */
 const MAX_FINDINGS_SHOWN = 100;
 
 /**
- * Makes all checks on one state of the database, so that what goes on meanwhile is no finding.
+ * Runs all checks on one snapshot of the database, so that concurrent changes are not reported.
  *
- * @param onProgress told which check begins
+ * @param onProgress called with each check that starts
  */
 export async function reconcile(
   database: Database,
@@ -33,7 +33,7 @@ export async function reconcile(
   });
 }
 
-/** Makes some checks, one after the other. */
+/** Runs checks one after the other. */
 export async function runChecks(
   checks: readonly Check[],
   sources: Sources,

@@ -1,11 +1,11 @@
-/** Are the results there that customers paid for? */
+/** Do the results exist that customers paid for? */
 import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import type { Check } from './check.ts';
 import { findMissingResults, type TaskWithFiles } from './missing-files.ts';
 
 const LATEST_TASKS = 500;
-/** Of older ones, a few beside each other in many places. */
+/** Older tasks are sampled: a few neighbours in each of this many places. */
 const PLACES = 50;
 const TASKS_OF_A_PLACE = 10;
 
@@ -21,7 +21,7 @@ export const RESULT_CHECK: Check = {
   },
 };
 
-/** Ids carry their time, so that a time chosen by chance is a place in their order. */
+/** Ids contain their time, so a random time is a random place in their order. */
 async function sampleBefore(database: Database, before: string | undefined): Promise<readonly TaskWithFiles[]> {
   const oldest = await succeeded(database).orderBy('id').first('id');
   if (before === undefined || !oldest || oldest.id === before) return [];

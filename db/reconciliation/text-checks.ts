@@ -1,4 +1,4 @@
-/** Do the usage of text requests, its prices and the ledger say the same? */
+/** Do the usage of text requests, their prices and the ledger agree? */
 import { priceText } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../text-money/abandoned.ts';
@@ -6,12 +6,12 @@ import { IS_UNAWAITED } from '../text-money/processes.ts';
 import { listRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
-/** Whoever releases what is too old comes by every few seconds. */
+/** Stale holds are released every few seconds. */
 const RELEASE_GRACE_SECONDS = 15 * 60;
 const UNAWAITED_GRACE_SECONDS = 2 * 60;
 const PAGE_SIZE = 5_000;
 
-/** The database refuses a charge for these. */
+/** The database refuses a charge for these outcomes. */
 const FREE_OUTCOMES: ReadonlySet<string> = new Set(['failed', 'abandoned']);
 
 interface UsageRow {

@@ -1,9 +1,9 @@
-/** Do tasks, deliveries and their workflows say the same? */
+/** Do tasks, deliveries and their workflows agree? */
 import { inPages } from '../in-pages.ts';
 import { findUnknownDeliveries } from '../queries/recovery.ts';
 import type { Check, Discrepancy, Sources } from './check.ts';
 
-/** A workflow that has ended its task tells the webhooks and the provider before it closes. */
+/** After ending its task, a workflow still notifies webhooks and the provider before it closes. */
 const GRACE_MINUTES = 10;
 const PAGE_SIZE = 1_000;
 
@@ -18,7 +18,7 @@ export const WORKFLOW_CHECK: Check = {
   },
 };
 
-/** More than the relay needs to notice by itself. */
+/** More than the relay needs to notice. */
 const OVERDUE_MINUTES = 15;
 
 export const DELIVERY_CHECK: Check = {
@@ -42,13 +42,17 @@ async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources):
     .select('id');
   for (const { id } of overdue) {
     if (await workflows.isOpen(id)) continue;
-    // It may have ended while this was asked.
+    // It may have ended during the check.
     const still = await database('deliveries').where({ id, status: 'pending' }).whereNotNull('workflow_started_at');
-    if (still.length > 0) yield { subject: id, detail: 'the delivery is pending, its workflow is closed or missing' };
+    if (still.length > 0)
+      yield { subject: id, detail: 'the delivery is pending, but its workflow is closed or missing' };
   }
 }
 
-/** Those of an endpoint that hangs, or of an account with attempts under way, wait for their turn, and that may take long. */
+/**
+ * Deliveries to an endpoint that hangs, or of an account with running attempts, wait for their turn, which may take
+ * long.
+ */
 async function* findDeliveriesThatNobodyStarts({ database }: Sources): AsyncIterable<Discrepancy> {
   const { rows } = await database.raw<{ rows: Discrepancy[] }>(
     /* sql */ `
@@ -68,7 +72,7 @@ async function* findDeliveriesThatNobodyStarts({ database }: Sources): AsyncIter
 async function* findOpenWorkflowsOfUnknownDeliveries({ database, workflows }: Sources): AsyncIterable<Discrepancy> {
   for await (const deliveryIds of inPages(workflows.listOpen('webhookDelivery'), PAGE_SIZE)) {
     for (const id of await findUnknownDeliveries(database, deliveryIds)) {
-      yield { subject: id, detail: 'there is no such delivery, its workflow is open' };
+      yield { subject: id, detail: 'there is no such delivery, but its workflow is open' };
     }
   }
 }
@@ -84,7 +88,10 @@ async function* findOpenWorkflowsOfFinalTasks({ database, workflows }: Sources):
     );
     for (const { id, status } of rows) {
       if (!(await workflows.isOpen(id))) continue;
-      yield { subject: id, detail: status ? `the task is ${status}, its workflow is open` : 'there is no such task' };
+      yield {
+        subject: id,
+        detail: status ? `the task is ${status}, but its workflow is open` : 'there is no such task',
+      };
     }
   }
 }
@@ -97,10 +104,10 @@ async function* findRunningTasksWithoutWorkflow({ database, workflows }: Sources
     .select('id');
   for (const { id } of rows) {
     if (await workflows.isOpen(id)) continue;
-    // It may have ended while this was asked.
+    // It may have ended during the check.
     const task = await database<{ id: string; status: string }>('tasks').where({ id }).first('status');
     if (task?.status === 'queued' || task?.status === 'processing') {
-      yield { subject: id, detail: `the task is ${task.status}, its workflow is closed or missing` };
+      yield { subject: id, detail: `the task is ${task.status}, but its workflow is closed or missing` };
     }
   }
 }

@@ -3,11 +3,11 @@ import type { Database } from '../database.ts';
 import { IS_UNAWAITED } from './processes.ts';
 import { connectionName, type TextLedger, type TextSettlement } from './ledger.ts';
 
-/** A process that has not been heard of for so long is dead, unless it still has connections: then it is stalled. */
+/** A process that has been silent for this long is dead, unless it still has connections: then it is stalled. */
 const PROCESS_DEAD_AFTER_SECONDS = 30;
-/** A process that has not been heard of for so long is dead, although a connection of its host may have been left open. */
+/** A process that has been silent for this long is dead, even if its host left a connection open. */
 export const STALLED_PROCESS_DEAD_AFTER_SECONDS = 15 * 60;
-/** No answer takes longer; what is held beyond it is released, although its process lives. */
+/** No answer takes longer; older holds are released even if their process is alive. */
 export const TEXT_HOLD_LIFETIME_SECONDS = 6 * 60 * 60;
 
 /** Any number that no other advisory lock uses. */
@@ -27,11 +27,12 @@ interface HoldRow {
 }
 
 /**
- * Releases what dead processes held, and what living ones do not wait for, and records those requests as abandoned. One caller at a time does it; to the others
- * there is nothing to do. A process that is only stalled keeps what it holds, for its upstreams work on: what was released
- * would be spent, and then be missing. The process that is waited for may turn up in the meantime: whoever ends a request first has.
+ * Releases the holds of dead processes, and holds that living processes do not wait for, and records those requests as
+ * abandoned. Only one caller does it at a time; for the others there is nothing to do. A stalled process keeps its
+ * holds, because its upstreams are still working: released money could be spent and then be missing. If a process comes
+ * back in the meantime, whoever ends a request first wins.
  *
- * @returns how many requests were ended; as many again may be left when it is above 0
+ * @returns how many requests were ended; if above 0, there may be more
  */
 export async function releaseAbandonedText(
   database: Database,

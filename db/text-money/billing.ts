@@ -1,23 +1,23 @@
 /**
- * The seam between serving text and paying for it. A text request holds an estimate before its model is called and settles
- * the real usage after, exactly once, whatever happens in between.
+ * The interface between serving text and paying for it. A text request holds an estimate before its model is called,
+ * and settles the actual usage afterwards, exactly once, whatever happens in between.
  */
 import type { TextConsumption, TextEstimate, TextTerms } from '../../domain/text-price.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
 
-/** What money has to know of a text model. */
+/** The properties of a text model that determine payment. */
 export interface BilledModel extends TextTerms {
   readonly id: string;
-  /** No cost per token; its own rate limit (contract 8.3). */
+  /** Tokens are free of charge; limited by its own rate (contract 8.3). */
   readonly free: boolean;
-  /** Signup credit does not pay for it. */
+  /** Signup credit cannot pay for it. */
   readonly fundedOnly: boolean;
-  /** Refused on an account that never topped up. */
+  /** Requires that the account has topped up. */
   readonly requiresTopUp: boolean;
 }
 
-/** What is known before the model is called. */
+/** Known before the model is called. */
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
   readonly model: BilledModel;
@@ -26,32 +26,34 @@ export interface TextCharge extends TextEstimate {
   readonly requestId: string;
 }
 
-/** How a request ended. */
+/** The outcome of a request. */
 export interface TextOutcome extends TextConsumption {
-  /** The code that the client got, on `failed`. */
+  /** The error code that the client got, if `failed`. */
   readonly errorCode: string | null;
   readonly upstream: { readonly provider: string; readonly format: WireFormatName; readonly model: string } | null;
   readonly latencyMs: number;
-  /** Until the first byte of the answer; null when there was none. */
+  /** Milliseconds until the first byte of the answer; null if there was none. */
   readonly firstByteMs: number | null;
 }
 
 export interface TextHold {
   /** The text request's id in usage and ledger. */
   readonly textRequestId: string;
-  /** What is held for: the bound of each answer that the upstream has to be given. Null where it need not have any. */
+  /**
+   * The limit on each answer's output that the hold covers and that the upstream must be given. Null if it needs none.
+   */
   readonly maxOutputTokens: number | null;
   /**
-   * Turns the hold into the charge, or gives it back. Must be called exactly once, in a `finally`. Never throws: what cannot
-   * be written now is kept and tried again, and what a dead process leaves behind is released by a sweep.
+   * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws: writes that
+   * fail are retried, and holds that a dead process leaves behind are released by a sweep.
    */
   settle(outcome: TextOutcome): Promise<void>;
 }
 
 export interface TextBilling {
   /**
-   * Checks the key and the account again and holds the price of all that the request may cost. One that sets no bound of its
-   * own is given one, which leaves room for others.
+   * Checks the key and the account again, and holds the highest price that the request may reach. A request without an
+   * output limit gets one that leaves room for others.
    *
    * @throws ServiceError 401 `invalid_api_key`, 402 `insufficient_credits`, 403 `forbidden`, 429 `rate_limit_exceeded`
    */

@@ -1,4 +1,4 @@
-/** Billing of text requests on PostgreSQL: {@link TextBilling} over the text ledger. */
+/** {@link TextBilling} on PostgreSQL, built on the text ledger. */
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
@@ -15,7 +15,7 @@ import { createSettlements } from './settlements.ts';
 
 export interface TextBillingDependencies {
   readonly database: Database;
-  /** The same database; holds and settlements have connections of their own to it. */
+  /** The same database; holds and settlements use their own connections to it. */
   readonly databaseUrl: string;
   readonly catalogue: { readonly version: string; readonly textModels: ReadonlyMap<string, BilledModel> };
   readonly log: Logger;
@@ -27,23 +27,24 @@ export interface TextBillingDependencies {
 
 export interface TextBillingService extends TextBilling {
   /**
-   * Puts the process and its prices on record. A hold does so when nobody has; a start that asks learns early what is wrong.
+   * Registers the process and its prices. The first hold does this if nothing did before; calling it at startup reveals
+   * problems early.
    *
-   * @throws RateCardChangedError when prices were changed without a new version of the catalogue
+   * @throws RateCardChangedError if prices changed without a new catalogue version
    */
   ready(): Promise<void>;
-  /** Makes a round trip over its connections. */
+  /** Checks its connections with a round trip. */
   ping(): Promise<unknown>;
-  /** Waits for what is still to be written, and closes the connections. */
+  /** Waits for pending writes, and closes the connections. */
   close(): Promise<void>;
 }
 
-/** One for holds, one for settlements, one for what is out of the ordinary. */
+/** For holds, for settlements, and for exceptional cases. */
 const CONNECTIONS = 3;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
 
-/** Opens no connection before it is needed. */
+/** Connects on demand. */
 export function createTextBilling(dependencies: TextBillingDependencies): TextBillingService {
   const { database, catalogue, log } = dependencies;
   const processId = randomUUID();
@@ -64,7 +65,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
     async hold(charge) {
       await ready();
       if (settlements.isFull()) {
-        throw new ServiceError('processing_unavailable', 'The service is catching up. Wait a little and try again.', {
+        throw new ServiceError('processing_unavailable', 'The service is overloaded. Wait a little and try again.', {
           retryAfterSeconds: FULL_RETRY_SECONDS,
         });
       }
@@ -100,7 +101,7 @@ function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue
   return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, pricing }));
 }
 
-/** Does something once; when it fails, the next call tries again. */
+/** Makes `work` run until it succeeds once; after a failure, the next call tries again. */
 function onceItSucceeds(work: () => Promise<void>): () => Promise<void> {
   let done: Promise<void> | undefined;
   return () => {

@@ -1,4 +1,4 @@
-/** Holds the money of text requests, many at a time, and turns each hold into the settlement of how its request ended. */
+/** Holds the money of text requests, many at a time, and turns each hold into the settlement of its request. */
 import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
 import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
@@ -10,16 +10,19 @@ import type { HeldText, NewTextHold, TextLedger, TextSettlement } from './ledger
 import type { Settlements } from './settlements.ts';
 
 export interface Holds {
-  /** @throws ServiceError 401, 402, 403 or 429 when nothing can be held */
+  /** @throws ServiceError 401, 402, 403 or 429 if nothing can be held */
   hold(charge: TextCharge): Promise<TextHold>;
-  /** When the oldest request began that is not settled yet; null when there is none. */
+  /** When the oldest unsettled request began; null if there is none. */
   waitSince(): Date | null;
-  /** Resolves when no hold is under way. */
+  /** Resolves when no hold is in progress. */
   idle(): Promise<void>;
 }
 
 const MAX_HELD_AT_ONCE = 250;
-/** A hold that was given up is hardly made later than this; one that is, is released as one that nobody waits for. */
+/**
+ * The latest time at which a hold that was given up may still be made; a later one is released as one that nothing
+ * waits for.
+ */
 const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 export function createHolds(
@@ -30,7 +33,7 @@ export function createHolds(
     maxItems: MAX_HELD_AT_ONCE,
     turns,
   });
-  /** When each request began that is not settled yet. */
+  /** When each unsettled request began. */
   const waitedFor = new Map<string, Date>();
 
   async function decide(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
@@ -46,11 +49,11 @@ export function createHolds(
     }
   }
 
-  /** It may have been held all the same; and a statement that is still on its way may hold it later. */
+  /** The hold may have been made after all, or may be made by a statement that is still on its way. */
   async function releaseLost(charge: TextCharge, hold: NewTextHold): Promise<void> {
     const release = (): TextSettlement => toSettlement(charge, null, hold, HOLD_FAILED);
     const later = release();
-    // Keeps nothing of the request meanwhile.
+    // Keeps nothing of the request while it waits.
     setTimeout(() => void settlements.add(later), LATEST_HOLD_MS).unref();
     await settlements.add(release());
   }
@@ -62,7 +65,7 @@ export function createHolds(
       metrics.usageClamped(upstream);
       log.warn(
         { text_request_id: hold.id, model: hold.model, upstream, usage: outcome.usage },
-        'an upstream reported more tokens than it can have used; charged as many as it was allowed',
+        'an upstream reported more tokens than it can have used; charged the most it was allowed',
       );
     }
     return settlements.add(settlement, () => void waitedFor.delete(hold.id));
@@ -126,7 +129,7 @@ function toTextHold(
   return { textRequestId: id, maxOutputTokens, settle: (outcome) => (settled ??= settle(outcome)) };
 }
 
-/** @param bound of each answer, as it was held for */
+/** @param bound the output limit of each answer that the hold covers */
 function toSettlement(
   charge: TextCharge,
   bound: number | null,
@@ -148,7 +151,7 @@ function toSettlement(
   };
 }
 
-/** Whether a client got some of the model's work. */
+/** Whether a client received any of the model's work. */
 function wasDelivered({ firstByteMs, countedOutputTokens }: TextOutcome): boolean {
   return firstByteMs !== null && countedOutputTokens > 0;
 }

@@ -1,6 +1,6 @@
 /**
- * The money of text requests, many requests a statement: migration 0011. It has connections of its own and speaks to them
- * without a query builder, because every text request passes here twice.
+ * The money of text requests, many requests per statement: migration 0011. It has its own connections and uses them
+ * without a query builder, because every text request passes through here twice.
  */
 import { Pool } from 'pg';
 import type { PicoUsd } from '../../domain/money.ts';
@@ -9,13 +9,13 @@ import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
 import type { HoldRefusal, RefusedHold } from '../../domain/text-refusal.ts';
 import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
 
-/** What is known of a request from its beginning on. */
+/** The facts about a request that are known when it starts. */
 export interface TextRequestRow {
   /** The text request's id. */
   readonly id: string;
   readonly accountId: string;
   readonly apiKeyId: string;
-  /** Signup credit does not pay for it. */
+  /** Signup credit cannot pay for it. */
   readonly fundedOnly: boolean;
   /** When the request began. */
   readonly createdAt: Date;
@@ -25,52 +25,52 @@ export interface TextRequestRow {
   readonly streamed: boolean;
 }
 
-/** What is to be held before a model is called. */
+/** A hold to be made before a model is called. */
 export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly reservationId: string;
-  /** Takes one of the account's slots for free models. */
+  /** Uses one of the account's slots for free models. */
   readonly free: boolean;
-  /** Refused on an account that never topped up. */
+  /** Requires that the account has topped up. */
   readonly needsTopUp: boolean;
 }
 
-/** What is held for a request. */
+/** The hold of a request. */
 export interface HeldText {
   readonly refusal: null;
   readonly amount: PicoUsd;
 }
 
-/** How a request ended, and what it costs. */
+/** The outcome and cost of a request. */
 export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly hold: TextRequestRow;
-  /** Of the settlement or the refund. */
+  /** The id of the settlement or refund. */
   readonly resolutionId: string;
-  /** Of the transfers for a charge above the hold. */
+  /** The id of the transfers for a charge above the hold. */
   readonly excessId: string;
   readonly absorbedId: string;
   readonly outcome: 'succeeded' | 'disconnected' | 'failed' | 'abandoned';
-  /** On `failed`. */
+  /** If `failed`. */
   readonly errorCode: string | null;
   /** The route of the upstream that answered or failed, if any. */
   readonly upstream: { readonly provider: string; readonly format: string; readonly model: string } | null;
   readonly latencyMs: number | null;
   readonly firstByteMs: number | null;
-  /** Whether the slot that it took, if its model is free, is free again. */
+  /** Whether to return the slot that a free model's request used. */
   readonly givesSlotBack: boolean;
 }
 
 export interface TextLedger {
-  /** @returns for each, in their order, what is held or why nothing is */
+  /** @returns for each, in order, the hold or the reason why there is none */
   hold(holds: readonly NewTextHold[]): Promise<readonly (HeldText | RefusedHold)[]>;
   /**
    * Ends requests, each once, however often it is called.
    *
-   * @returns the ids of those that nothing was held for
+   * @returns the ids of those that had no hold
    */
   settle(settlements: readonly TextSettlement[]): Promise<ReadonlySet<string>>;
-  /** Ends a request whose hold is gone; nothing happens when it ended before. */
+  /** Ends a request whose hold is gone; does nothing if it has already ended. */
   settleWithoutHold(settlement: TextSettlement): Promise<void>;
-  /** Makes a round trip. */
+  /** Checks the connection with a round trip. */
   ping(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -79,15 +79,15 @@ export interface TextLedgerOptions {
   /** A PostgreSQL connection URL. */
   readonly url: string;
   readonly poolSize: number;
-  /** Of the process that holds: see `db/text-money/processes.ts`. */
+  /** The id of this process: see `db/text-money/processes.ts`. */
   readonly processId: string;
-  /** Names the prices, and is kept with every request. */
+  /** Identifies the prices; stored with every request. */
   readonly catalogueVersion: string;
-  /** Requests to free models that an account has in a minute, before and after its first top-up. */
+  /** An account's requests to free models per minute, before and after its first top-up. */
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
 
-/** The parameters of `hold_text` after those that a batch has in common, each an array over the batch. */
+/** The parameters of `hold_text` after those that the batch shares, each an array over the batch. */
 const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
   ({ id }) => id,
   ({ reservationId }) => reservationId,
@@ -144,7 +144,7 @@ const SETTLE = {
   text: `SELECT settle_text(${parameters(SETTLEMENT_COLUMNS.length)}) AS without_hold`,
 };
 
-/** One that holds less than the most, or nothing. */
+/** A request that holds less than its maximum, or nothing. */
 interface HoldRow {
   position: number;
   refusal: HoldRefusal | null;
@@ -152,17 +152,17 @@ interface HoldRow {
   retry_after_seconds: number | null;
 }
 
-/** Opens connections when they are first needed. */
+/** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
   const { url, poolSize, processId, catalogueVersion, freeRequestsPerMinute } = options;
-  // By this name others see that the process is not dead, even while it cannot say so itself.
+  // The name shows other processes that this one is alive, even while it cannot say so itself.
   const pool = new Pool({
     ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
     max: poolSize,
     min: 1,
   });
   pool.on('connect', (client) => watchConnection(client, SERVING_LIMITS.silenceMs));
-  // An idle connection that breaks is replaced when it is next needed.
+  // A broken idle connection is replaced when one is next needed.
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
@@ -193,7 +193,7 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   };
 }
 
-/** What the connections of a process are called in PostgreSQL. */
+/** The name of a process's connections in PostgreSQL. */
 export function connectionName(processId: string): string {
   return `genway-text ${processId}`;
 }
@@ -204,7 +204,7 @@ function decisionOf({ refusal, amount, retry_after_seconds }: HoldRow): HeldText
   return { refusal, remaining, retryAfterSeconds: retry_after_seconds };
 }
 
-/** The request as its row will stand, and what `charge_beyond_hold` needs beside it. */
+/** The future row of the request, with the further input of `charge_beyond_hold`. */
 function withoutHold(settlement: TextSettlement, catalogueVersion: string): string {
   const { hold } = settlement;
   return JSON.stringify({
@@ -246,7 +246,7 @@ function parameters(count: number): string {
   return Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
 }
 
-/** Most requests have none, and null is the shortest column. */
+/** Most requests have no modifiers, and null takes the least space. */
 function modifiersColumn(modifiers: readonly AppliedModifier[]): string | null {
   return modifiers.length === 0 ? null : JSON.stringify(modifiers);
 }

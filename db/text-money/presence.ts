@@ -1,6 +1,6 @@
 /**
- * Keeps the process known as alive while it holds money for text requests, and releases what others held that are not alive
- * any more.
+ * Keeps the process registered as alive while it holds money for text requests, and releases the holds of processes
+ * that died.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -10,13 +10,13 @@ import { recordHeartbeat, removeProcess } from './processes.ts';
 import type { TextLedger } from './ledger.ts';
 
 export interface Presence {
-  /** Makes the process known, and keeps it so. */
+  /** Registers the process, and keeps it registered. */
   begin(): Promise<void>;
-  /** Takes it off the list, once. */
+  /** Unregisters it, once. */
   end(): Promise<void>;
 }
 
-/** Several may be lost before the process counts as dead. */
+/** Several heartbeats may be lost before the process counts as dead. */
 const HEARTBEAT_MS = 5_000;
 
 export function keepProcessKnown({
@@ -29,7 +29,7 @@ export function keepProcessKnown({
   database: Database;
   ledger: TextLedger;
   processId: string;
-  /** When the oldest request began that is waited for; null when there is none. */
+  /** When the oldest request that it waits for began; null if there is none. */
   waitsSince: () => Date | null;
   log: Logger;
 }): Presence {
@@ -46,8 +46,7 @@ export function keepProcessKnown({
   async function beat(): Promise<void> {
     await recordHeartbeat(database, processId, waitsSince());
     const released = await releaseAbandonedText(database, ledger);
-    if (released > 0)
-      log.warn({ requests: released }, 'released what was held for text requests that nobody waits for');
+    if (released > 0) log.warn({ requests: released }, 'released holds of abandoned text requests');
   }
 
   return {
@@ -60,7 +59,7 @@ export function keepProcessKnown({
       if (!running) return;
       await running;
       await removeProcess(database, processId).catch((error: unknown) => {
-        log.warn({ err: error }, 'the process could not be taken off the list; it will count as dead');
+        log.warn({ err: error }, 'could not unregister the process; it will count as dead');
       });
     },
   };

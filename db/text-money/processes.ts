@@ -1,14 +1,14 @@
-/** The processes that serve text. One that has not been heard of for a while is dead, and its holds are released. */
+/** The processes that serve text. After some silence a process counts as dead, and its holds are released. */
 import type { Database } from '../database.ts';
 
-/** A heartbeat that was written so much later than a hold was made when the process knew of it. */
+/** A heartbeat this much later than a hold was certainly written with knowledge of it. */
 const HEARD_AFTER_SECONDS = 5;
 
 /**
- * Says that the process lives, and makes it known when it is new.
+ * Records that the process is alive, registering it if it is new.
  *
- * @param waitsSince when the oldest text request began that the process waits for; null when there is none. Older ones that it
- *   holds money for are waited for by nobody.
+ * @param waitsSince when the oldest text request that the process waits for began; null if there is none. It does not
+ *   wait for older requests that it holds money for.
  */
 export async function recordHeartbeat(database: Database, processId: string, waitsSince: Date | null): Promise<void> {
   await database('processes')
@@ -18,15 +18,15 @@ export async function recordHeartbeat(database: Database, processId: string, wai
 }
 
 /**
- * SQL: whether the process of `text_holds AS hold` has said since it was made that it does not wait for it, as when a statement
- * arrived after it was given up.
+ * SQL: whether the process of `text_holds AS hold` has reported, after the hold was made, that it does not wait for it;
+ * for example because a statement arrived after it was given up.
  */
 export const IS_UNAWAITED = /* sql */ `EXISTS (
   SELECT 1 FROM processes
   WHERE processes.id = hold.process_id AND waits_since > hold.created_at
     AND heartbeat_at >= hold.opened_at + interval '${HEARD_AFTER_SECONDS} seconds')`;
 
-/** Takes a process that ends in order off the list. What it still held is released like that of a dead one. */
+/** Unregisters a process that ends properly. Its remaining holds are released like those of a dead one. */
 export async function removeProcess(database: Database, processId: string): Promise<void> {
   await database('processes').where({ id: processId }).delete();
 }

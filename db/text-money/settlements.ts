@@ -1,4 +1,4 @@
-/** Writes settlements, many at a time, and each until it is written. */
+/** Writes settlements, many at a time, retrying each until it is written. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { createBatcher, type Turns } from '../batcher.ts';
@@ -6,14 +6,14 @@ import type { TextLedger, TextSettlement } from './ledger.ts';
 
 export interface Settlements {
   /**
-   * Resolves when it is written, or when the first attempt failed and others follow. Never throws.
+   * Resolves when the settlement is written, or after a failed first attempt that will be retried. Never throws.
    *
-   * @param onWritten told when it is written
+   * @param onWritten called when it is written
    */
   add(settlement: TextSettlement, onWritten?: () => void): Promise<void>;
-  /** Whether so many wait for the database that no new request should be taken. */
+  /** Whether so many are waiting for the database that no new request should be accepted. */
   isFull(): boolean;
-  /** Waits until everything is written, but no longer than `timeoutMs`. @returns how many are not */
+  /** Waits until everything is written, for at most `timeoutMs`. @returns how many are not */
   drain(timeoutMs: number): Promise<number>;
 }
 
@@ -22,7 +22,7 @@ const MAX_WAITING = 20_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** @param turns in which settlements are written */
+/** @param turns coordinate the writes */
 export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger): Settlements {
   const waiting = new Set<Promise<void>>();
   const stopped = new AbortController();
@@ -31,7 +31,7 @@ export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger)
   async function settle(settlements: readonly TextSettlement[]): Promise<readonly null[]> {
     const withoutHold = await ledger.settle(settlements);
     for (const settlement of settlements) {
-      // Of a failure nothing is owed, so there is nothing to make up for.
+      // Nothing is owed for a failure, so there is nothing to make up for.
       const isOwed = settlement.outcome !== 'failed' && withoutHold.has(settlement.hold.id);
       if (isOwed) await ledger.settleWithoutHold(settlement);
     }

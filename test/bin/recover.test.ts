@@ -155,7 +155,7 @@ describe('recovery', function () {
       /^unknown to the database: .* of acc_\w+ with vidone-3.0, ended as succeeded$/,
     );
     expect(saidOf(lines, lostOpen.id).join()).to.match(/ is open$/);
-    expect(saidOf(lines, pending.id).join()).to.match(/^the task succeeded, and its file \S+ is not there$/);
+    expect(saidOf(lines, pending.id).join()).to.match(/^the task succeeded, but its file \S+ is missing$/);
     expect(lines).to.include('unfinished tasks: 5').and.include('  1 left alone: its workflow is running');
 
     expect(await Promise.all([charged, failed].map(({ id }) => resolutionOf(id)))).to.deep.equal(before);

@@ -126,7 +126,7 @@ describe('a process', function () {
     await recordRateCards(testDatabase.database, [{ version, model: model.id, pricing: dearer }]);
     for (const program of ['api', 'text']) {
       expect(await refusal(program, {})).to.equal(
-        `the catalogue ${version} has charged other prices for ${model.id}: give it a new version\n`,
+        `catalogue ${version} was already used with different prices for ${model.id}: give it a new version\n`,
       );
     }
   });
@@ -135,7 +135,7 @@ describe('a process', function () {
     const { database } = testDatabase;
     const sealer = createSealer(Buffer.alloc(32, 1));
     await noteSecrets(database, { sealer, keyPeppers: [Buffer.from(settings['GENWAY_KEY_PEPPER'] ?? '')] });
-    expect(await refusal('text', {})).to.match(/^GENWAY_ENCRYPTION_KEY does not open what this database has sealed/);
+    expect(await refusal('text', {})).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt the secrets in this database/);
     const right = { GENWAY_ENCRYPTION_KEY: '01'.repeat(32) };
     expect(await refusal('api', { ...right, GENWAY_KEY_PEPPER: 'c'.repeat(32) })).to.match(/^GENWAY_KEY_PEPPER is not/);
     await database('secret_marks').delete();

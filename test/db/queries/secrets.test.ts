@@ -31,7 +31,7 @@ describe('the secrets of a database', () => {
     await checkSecrets(testDatabase.database, before);
     await checkSecrets(testDatabase.database, before);
     expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
-    expect(await refused({ ...before, keyPeppers: [newPepper] })).to.match(/^GENWAY_KEY_PEPPER is not the one/);
+    expect(await refused({ ...before, keyPeppers: [newPepper] })).to.match(/^GENWAY_KEY_PEPPER is not the pepper/);
     await checkSecrets(testDatabase.database, during);
   });
 

@@ -358,7 +358,7 @@ describe('reconciliation', () => {
     expectFinding(await findAfter('SELECT', openFor()), {
       check: 'workflows',
       subject: 'processing',
-      says: /^the task is processing, its workflow is closed or missing$/,
+      says: /^the task is processing, but its workflow is closed or missing$/,
     });
   });
 
@@ -367,7 +367,7 @@ describe('reconciliation', () => {
     expectFinding(await findAfter(sql, openFor(given.processing, given.succeeded)), {
       check: 'workflows',
       subject: 'succeeded',
-      says: /^the task is succeeded, its workflow is open$/,
+      says: /^the task is succeeded, but its workflow is open$/,
     });
   });
 
@@ -384,7 +384,7 @@ describe('reconciliation', () => {
     expectFinding(await findAfter('SELECT', openFor(given.processing), { ...EVERY_FILE, has: async () => false }), {
       check: 'results',
       subject: 'succeeded',
-      says: /^the task succeeded, and its file https?:\S+ is not there$/,
+      says: /^the task succeeded, but its file https?:\S+ is missing$/,
     });
   });
 
@@ -411,7 +411,7 @@ describe('reconciliation', () => {
       {
         check: 'deliveries',
         subject: id,
-        detail: 'the delivery is pending, its workflow is closed or missing',
+        detail: 'the delivery is pending, but its workflow is closed or missing',
         remedy: CHECKS.find(({ name }) => name === 'deliveries')?.remedy,
       },
     ]);
@@ -445,7 +445,7 @@ describe('reconciliation', () => {
     };
     const findings = await findAfter('SELECT', workflows);
     expect(findings.map(({ check, subject, detail }) => [check, subject, detail])).to.deep.equal([
-      ['deliveries', 'del_unknown', 'there is no such delivery, its workflow is open'],
+      ['deliveries', 'del_unknown', 'there is no such delivery, but its workflow is open'],
     ]);
   });
 
