@@ -7,19 +7,22 @@ import { WEBHOOKS } from '../domain/policy.ts';
 import { AddressRefusedError, type GuardedClient, TimeoutError } from '../net/address-guard.ts';
 import { deliveryHeaders } from '../net/webhook-signature.ts';
 
-/** What the receiver made of a request. */
+/** The receiver's response to a request. */
 export interface ReceiverAnswer {
   readonly startedAt: Date;
   readonly latencyMs: number;
   readonly status: number | null;
   readonly error: string | null;
-  /** There was none in time. */
+  /** Whether there was no answer in time. */
   readonly timedOut: boolean;
-  /** As the receiver wrote it. */
+  /** As the receiver sent it. */
   readonly retryAfter: string | undefined;
 }
 
-/** @returns what sends a delivery; whatever the receiver does becomes an answer, and only the end of this worker is thrown */
+/**
+ * @returns a function that sends a delivery; whatever the receiver does becomes an answer, and only the worker's
+ *   shutdown is thrown
+ */
 export function createPoster({
   sealer,
   client,
@@ -40,14 +43,14 @@ export function createPoster({
       retryAfter: undefined,
       ...answer,
     });
-    // Not the receiver's fault when its secret does not open.
+    // A secret that cannot be decrypted is not the receiver's fault.
     const signed = signedHeaders(sealer, delivery, startedAt);
     try {
       const { status, headers, body } = await client.request(delivery.endpoint.url, {
         method: 'POST',
         headers: signed,
         body: delivery.event.payload,
-        // The status is all that counts; what else the receiver says is neither read nor kept.
+        // Only the status counts; the rest of the answer is neither read nor stored.
         maxBytes: 0,
         timeoutMs: WEBHOOKS.attemptTimeoutMs,
         redirects: 0,
@@ -56,14 +59,14 @@ export function createPoster({
       await body.cancel();
       return answered({ status, error: refusalOf(status), retryAfter: headers['retry-after'] });
     } catch (error) {
-      // This worker is stopping: no verdict on the receiver; another worker makes the attempt.
+      // The worker is stopping, which says nothing about the receiver; another worker will make the attempt.
       if (signal.aborted) throw error;
       return answered({ status: null, error: describeFailure(error), timedOut: error instanceof TimeoutError });
     }
   };
 }
 
-/** While a secret is being replaced, Standard Webhooks receivers may check with the old one or the new one. */
+/** While a secret is being replaced, Standard Webhooks receivers may check with either one. */
 function signedHeaders(sealer: Sealer, { endpoint, event }: DeliveryToAttempt, now: Date): Record<string, string> {
   const headersWith = (sealedSecret: Buffer): Record<string, string> =>
     deliveryHeaders({
@@ -79,14 +82,14 @@ function signedHeaders(sealer: Sealer, { endpoint, event }: DeliveryToAttempt, n
   return { ...headers, 'webhook-signature': `${headers['webhook-signature']} ${previous['webhook-signature']}` };
 }
 
-/** Why an answer does not count as received; null when it does. */
+/** Why an answer does not count as received; null if it does. */
 function refusalOf(status: number): string | null {
   if (status >= 200 && status < 300) return null;
   if (status >= 300 && status < 400) return `HTTP ${status}: redirects are not followed`;
   return `HTTP ${status}`;
 }
 
-/** Why there was no answer, in words that the endpoint's owner may read. */
+/** Why there was no answer, for the endpoint's owner. */
 function describeFailure(error: unknown): string {
   if (error instanceof AddressRefusedError) return `address refused: ${error.message}`;
   if (error instanceof TimeoutError) return `no answer within ${WEBHOOKS.attemptTimeoutMs / 1000} s`;

@@ -1,4 +1,4 @@
-/** Makes the checks of a reconciliation and keeps its report. */
+/** Runs the checks of a reconciliation and stores its report. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { finishReconciliation, insertReconciliation } from '../db/queries/reconciliations.ts';
@@ -12,11 +12,11 @@ export interface ReconciliationDependencies {
   readonly storage: FileLookup;
 }
 
-/** What a history says of a reconciliation; the report has the rows. */
+/** The result as shown in the history; the report contains the rows. */
 export interface ReconciliationSummary {
   readonly reconciliationId: string;
   readonly findings: number;
-  /** The checks that found something. */
+  /** The checks with findings. */
   readonly failedChecks: readonly string[];
 }
 
@@ -26,14 +26,14 @@ const HEARTBEAT_MS = 10_000;
 
 export function createReconciliationActivities({ database, workflows, storage }: ReconciliationDependencies) {
   return {
-    /** @param reconciliationId null to make a new one @returns its id */
+    /** @param reconciliationId null to create one @returns its id */
     async beginReconciliation(reconciliationId: string | null): Promise<string> {
       const id = reconciliationId ?? newId('reconciliation');
       await insertReconciliation(database, { id, requestedBy: reconciliationId === null ? 'schedule' : 'operator' });
       return id;
     },
 
-    /** Makes all checks; only reads, and may be made again. */
+    /** Runs all checks. Only reads, so it can be repeated. */
     async compareBooks(reconciliationId: string): Promise<ReconciliationSummary> {
       const context = Context.current();
       let check = '';

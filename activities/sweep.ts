@@ -1,4 +1,4 @@
-/** Runs the sweeps, each until nothing is left to remove. */
+/** Runs each sweep until nothing is left to remove. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
@@ -10,20 +10,20 @@ export type SweepActivities = ReturnType<typeof createSweepActivities>;
 
 const BATCH_SIZE = 1_000;
 
-/** Each object is a request to the store. */
+/** Each object costs a request to the store. */
 const FILES_BATCH_SIZE = 100;
 
 export interface SweepDependencies {
   readonly database: Database;
   readonly storage: Pick<Storage, 'delete'>;
-  /** How long an upload is kept that no task uses. */
+  /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;
 }
 
-/** The sweeps that take files out of the store. */
+/** The sweeps that delete files from the store. */
 export function createFileSweeps({ storage, uploadExpiryMs }: Pick<SweepDependencies, 'storage' | 'uploadExpiryMs'>) {
   return {
-    /** Takes uploads out of storage, and only then forgets them. */
+    /** Deletes uploads from storage first, and their rows afterwards. */
     uploads: async (database, limit) => {
       const uploads = await claimUploadsToRemove(database, { unusedForSeconds: uploadExpiryMs / 1000, limit });
       for (const { storageKey } of uploads) await storage.delete(storageKey);
@@ -34,7 +34,7 @@ export function createFileSweeps({ storage, uploadExpiryMs }: Pick<SweepDependen
       return uploads.length;
     },
 
-    /** Takes what steps left behind out of storage; what a task names stays, and needs no watching any more. */
+    /** Deletes what steps left behind in storage; files that a task refers to stay, and are no longer tracked. */
     'result files': async (database, limit) => {
       const files = await findDoneResultFiles(database, limit);
       for (const file of files) if (!isNamed(file)) await storage.delete(file.key);
@@ -55,7 +55,7 @@ export function createSweepActivities(dependencies: SweepDependencies) {
   ];
 
   return {
-    /** @returns how many rows were removed, by what they were */
+    /** @returns the number of rows removed, by kind */
     async sweepTables(): Promise<Record<string, number>> {
       const context = Context.current();
       const removed: Record<string, number> = {};
@@ -76,7 +76,7 @@ export function createSweepActivities(dependencies: SweepDependencies) {
   };
 }
 
-/** Told by the key, since links may have been written when the store had another address. */
+/** Compared by key, because links may have been written when the store had another address. */
 function isNamed({ key, urls }: DoneResultFile): boolean {
   return urls.some((url) => url.endsWith(`/${key}`));
 }

@@ -1,6 +1,6 @@
 /**
- * One attempt to deliver an event to a webhook endpoint: contract 6. Each attempt is signed with the time at
- * which it is made, because receivers refuse old timestamps, and checks anew where the endpoint's address leads.
+ * One attempt to deliver an event to a webhook endpoint: contract 6. Each attempt is signed with its own time, because
+ * receivers refuse old timestamps, and checks again where the endpoint's address leads.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../db/database.ts';
@@ -23,10 +23,10 @@ export interface WebhookDeliveryDependencies {
   readonly database: Database;
   readonly sealer: Sealer;
   readonly client: GuardedClient;
-  /** The wait before each attempt; as many attempts as numbers. */
+  /** The wait before each attempt; there are as many attempts as numbers. */
   readonly scheduleMs: readonly number[];
   readonly metrics: Metrics;
-  /** By which attempts are signed and planned; receivers refuse what is signed at another time than theirs. */
+  /** Dates signatures and plans attempts; receivers refuse signatures whose time differs from theirs. */
   readonly clock?: Clock;
 }
 
@@ -36,15 +36,15 @@ export interface AttemptRequest {
   readonly number: number;
 }
 
-/** How the delivery stands, and what is to happen next. */
+/** The state of the delivery, and what happens next. */
 export interface AttemptResult {
-  /** `deferred`: there was no room for the attempt, and the relay will come back to the delivery. */
+  /** `deferred`: there was no room for the attempt, and the relay will return to the delivery. */
   readonly status: DeliveryStatus | 'deferred';
-  /** Made so far. */
+  /** The attempts made so far. */
   readonly attempts: number;
-  /** Until the next attempt; 0 when there is none. */
+  /** Milliseconds until the next attempt; 0 if there is none. */
   readonly delayMs: number;
-  /** What came of it, for operators. */
+  /** The outcome, for operators. */
   readonly detail: string;
 }
 
@@ -55,9 +55,9 @@ const GONE = 410;
 /** Why there was no attempt. */
 const DETAILS = {
   recorded: 'recorded before',
-  inactive: 'the endpoint takes no events',
+  inactive: 'the endpoint accepts no events',
   'not due': 'not due yet',
-  deferred: 'the endpoint or its account has as many attempts under way as it may',
+  deferred: 'the endpoint or its account has reached its limit of concurrent attempts',
 } as const;
 
 export function createWebhookDeliveryActivities({
@@ -73,8 +73,8 @@ export function createWebhookDeliveryActivities({
 
   return {
     /**
-     * Makes an attempt, if it is admitted, and records it. The same number again makes none, once it is recorded; a crash
-     * between the answer of the receiver and the record sends the event twice, under the same id.
+     * Makes an attempt, if it is admitted, and records it. A number that is already recorded makes no further attempt.
+     * A crash between the receiver's answer and the record sends the event twice, under the same id.
      */
     async attemptDelivery({ deliveryId, number }: AttemptRequest): Promise<AttemptResult> {
       const admission = await beginAttempt(database, deliveryId, {

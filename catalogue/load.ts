@@ -32,7 +32,7 @@ export class CatalogueError extends OperatorError {
   override readonly name = 'CatalogueError';
 }
 
-/** Of a catalogue without text models. */
+/** For a catalogue without text models. */
 const NO_TEXT: NonNullable<CatalogueFile['text']> = {
   assumed_output_tokens: 1,
   assumed_max_output_tokens: 1,
@@ -138,7 +138,7 @@ function toImageModel(entry: ImageEntry, unsupportedFields: ReadonlySet<string>)
   };
 }
 
-/** What videos and images have in common. */
+/** Fields that videos and images share. */
 function toMediaModel(entry: VideoEntry | ImageEntry, unsupportedFields: ReadonlySet<string>): MediaModelBase {
   return {
     id: entry.id,
@@ -166,11 +166,11 @@ function toTierPrices(prices: ImageEntry['usd_per_image']): ImageModel['pricePer
 
 function toRoutes({ route, routes }: Pick<VideoEntry, 'route' | 'routes'>): VideoModel['routes'] {
   const [first, ...others] = routes ?? (route ? [route] : []);
-  if (!first) throw new CatalogueError('a model without a route has passed the check');
+  if (!first) throw new CatalogueError('a model without a route passed the check');
   return [toRoute(first, 0), ...others.map((entry, index) => toRoute(entry, index + 1))];
 }
 
-/** @param index its place in the list, which is its order unless it says otherwise */
+/** @param index its place in the list, which is its default order */
 function toRoute(entry: MediaRouteEntry, index: number): RankedRoute {
   const { provider, model, order = index, weight, model_with_images, images_as, params, fields, cost } = entry;
   return {
@@ -234,7 +234,7 @@ function routesOf({ route, routes }: Pick<FamilyEntry, 'route' | 'routes'>): rea
   return route === undefined ? routes : [route];
 }
 
-/** @param index its place in the list, which is its order unless it says otherwise */
+/** @param index its place in the list, which is its default order */
 function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): TextRoute {
   const { provider, format, model = id, order = index, weight, first_byte_timeout_s } = route;
   const { max_tokens_field, chat_fields } = route;

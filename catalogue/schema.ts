@@ -49,7 +49,7 @@ interface MediaEntry {
   readonly aspect_ratios: readonly string[];
   readonly default_aspect_ratio: string;
   readonly result_check: ResultCheck;
-  /** One of the two. */
+  /** Either this or the list. */
   readonly route?: MediaRouteEntry;
   readonly routes?: readonly MediaRouteEntry[];
 }
@@ -74,10 +74,10 @@ export interface VideoEntry extends MediaEntry {
   readonly prompt_characters: { readonly min: number; readonly max: number };
   readonly max_reference_videos: number | null;
   readonly max_reference_audios: number | null;
-  /** One of the two. */
+  /** Either bounds or a list. */
   readonly duration_seconds?: { readonly min: number; readonly max: number; readonly default: number };
   readonly durations_seconds?: readonly number[];
-  /** One of the two. */
+  /** Either per second or per video. */
   readonly usd_per_second?: Readonly<Record<string, PicoUsd>>;
   readonly usd_per_video?: Readonly<Record<string, PicoUsd>>;
   readonly default_resolution: string;
@@ -151,14 +151,14 @@ const usd = parsed(parsePrice);
 const factor = parsed(parseFactor);
 const clockTime = parsed(parseClockTime);
 
-/** One price for all resolutions has no place here: they are what is on offer. */
+/** A single price for all resolutions is not possible here: the keys define which are offered. */
 const pricesByResolution = Joi.object().pattern(name, usd).min(1);
 
 const fieldName = Joi.alternatives(name, Joi.object({ to: name.required(), as: Joi.valid(...FIELD_FORMS) })).allow(
   null,
 );
 
-/** One price, or one for each resolution. */
+/** One price for all, or one per resolution. */
 const costs = Joi.alternatives(usd.optional(), Joi.object().pattern(name, usd).min(1));
 
 const mediaRoute = Joi.object<MediaRouteEntry>({

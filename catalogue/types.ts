@@ -41,7 +41,7 @@ export interface VideoModel extends MediaModelBase {
   /** The most reference inputs of each kind; null when the model takes none. */
   readonly maxReferenceVideos: number | null;
   readonly maxReferenceAudios: number | null;
-  /** `values` are the only ones on sale, where not every number between the bounds is. */
+  /** `values` lists the only durations on sale, if not every number within the bounds is. */
   readonly durationSeconds: {
     readonly min: number;
     readonly max: number;
@@ -73,7 +73,7 @@ export interface TextRoute {
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
-  /** How long a streamed answer may take to begin; that of the upstream when left out. */
+  /** How long a streamed answer may take to begin; the upstream's own limit by default. */
   readonly firstByteTimeoutMs?: number;
   /** The upstream's name for the output bound, where it speaks chat completions; `max_tokens` by default. */
   readonly maxTokensField?: MaxTokensField;

@@ -115,11 +115,11 @@ export function createBatcher<Item, Result>(
     onFlush?.(batch.length);
     return flushBatch(batch).finally(() => {
       inFlight -= 1;
-      tellIdle();
+      resolveIfIdle();
     });
   }
 
-  function tellIdle(): void {
+  function resolveIfIdle(): void {
     if (queue.length > 0 || inFlight > 0) return;
     for (const resolve of idleWaiters) resolve();
     idleWaiters = [];
@@ -135,7 +135,7 @@ export function createBatcher<Item, Result>(
     idle: () =>
       new Promise<void>((resolve) => {
         idleWaiters.push(resolve);
-        tellIdle();
+        resolveIfIdle();
       }),
   };
 }

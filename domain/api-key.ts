@@ -24,7 +24,7 @@ const SENTENCES = {
   key_disabled: 'The API key is disabled. Enable it, or use another.',
   key_expired: 'The API key has expired. Create a new one.',
   key_exhausted:
-    'The API key is exhausted: its usage limit is spent. Raise the limit; what the key paid for can still be read.',
+    'The API key is exhausted: its usage limit is spent. Raise the limit; what the key paid for remains readable.',
 };
 
 /** 401 `missing_api_key` or `invalid_api_key`, with a message that says what is wrong. */

@@ -1,4 +1,4 @@
-/** Values of the environment in files that operators write: `${NAME}` in any string, and `$$` for one `$`. */
+/** Environment variables in files that operators write: `${NAME}` in any string, and `$$` for a literal `$`. */
 
 /** The value of an environment variable, if it is set. */
 export type ReadVariable = (name: string) => string | undefined;

@@ -1,4 +1,4 @@
-/** JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1) as data: what readers of requests and the API description share. */
+/** JSON Schema (draft 2020-12, the dialect of OpenAPI 3.1), shared by request readers and the API description. */
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
-/** Values as JSON has them, once parsed. */
+/** Parsed JSON values. */
 
-/** An object whose values are not known yet. */
+/** An object with values of unknown types. */
 // A type and not an interface: an interface could gain fields elsewhere, and so would not be assignable from plain objects.
 export type JsonObject = { readonly [field: string]: unknown };
 

@@ -1,15 +1,18 @@
-/** How a media model may be rendered: its upstreams, and what each is to be asked for. The operator writes it (docs/catalogue.md). */
+/**
+ * How a media model may be rendered: its upstreams and the request to each. Configured by the operator
+ * (docs/catalogue.md).
+ */
 import type { PicoUsd } from './money.ts';
 
-/** What the images of a request are to the upstream's model. */
+/** The meaning of a request's images for the upstream's model. */
 export const IMAGE_ROLES = ['first_frame', 'first_and_last_frame', 'references'] as const;
 export type ImageRole = (typeof IMAGE_ROLES)[number];
 
-/** Whether a file must have the size that was asked for, only its shape, or only the right kind. */
+/** Whether a file must have the requested size, only its shape, or only the right kind. */
 export const RESULT_CHECKS = ['exact', 'ratio', 'any'] as const;
 export type ResultCheck = (typeof RESULT_CHECKS)[number];
 
-/** What a field of an upstream's model may be filled from. */
+/** The inputs that can fill a field of an upstream's request. */
 export const FIELD_INPUTS = [
   'prompt',
   'image',
@@ -27,7 +30,7 @@ export const FIELD_INPUTS = [
 ] as const;
 export type FieldInput = (typeof FIELD_INPUTS)[number];
 
-/** The form in which an input is written: `5`, `"5"`, `"5s"`, `{width, height}`, `[…]`. */
+/** The notation of an input: `5`, `"5"`, `"5s"`, `{width, height}`, `[…]`. */
 export const FIELD_FORMS = ['number', 'string', 'seconds', 'object', 'list'] as const;
 export type FieldForm = (typeof FIELD_FORMS)[number];
 
@@ -35,14 +38,14 @@ export type FieldForm = (typeof FIELD_FORMS)[number];
 export type FieldName = { readonly to: string; readonly as?: FieldForm } | null;
 export type FieldNames = Readonly<Partial<Record<FieldInput, FieldName>>>;
 
-/** What a render costs the operator, in pico-USD: for each second, or for the whole; by resolution where a map is given. */
+/** The cost of a render to the operator, in pico-USD: per second, or in total; by resolution if a map is given. */
 export interface RouteCost {
   readonly per: 'second' | 'render' | 'unit';
-  /** By resolution, with `*` for every other; of `unit`, for one of the units in which the upstream tells what it charged. */
+  /** By resolution, with `*` for any other; with `unit`, per unit in which the upstream reports its charge. */
   readonly prices: Readonly<Record<string, string>>;
 }
 
-/** One way to have a model rendered. Kept with each task as it was when the task was created. */
+/** One way to render a model. Stored with each task as it was when the task was created. */
 export interface MediaRoute {
   /** The upstream's name. */
   readonly provider: string;
@@ -95,46 +98,46 @@ function drawEquals(routes: readonly RankedRoute[], random: () => number): reado
   return drawn;
 }
 
-/** What the images of a request are on a route. */
+/** The meaning of a request's images on a route. */
 export function imageRoleOf(route: Pick<MediaRoute, 'imagesAs'>, kind: 'image' | 'video'): ImageRole {
   return route.imagesAs ?? (kind === 'video' ? 'first_frame' : 'references');
 }
 
-/** What an upstream said that a render cost it: so many of its units, such as `usd`, `tokens` or `credits`. */
+/** The cost of a render as the upstream reported it, in its own units, such as `usd`, `tokens` or `credits`. */
 export interface VendorCost {
   /** A decimal, as the upstream wrote it. */
   readonly amount: string;
   readonly unit: string;
 }
 
-/** One handing over of a task to an upstream, from the moment before its first byte was sent. */
+/** A submission of a task to an upstream, from the moment before the first byte is sent. */
 export interface Submission {
   readonly taskId: string;
   /** From 1. */
   readonly attempt: number;
-  /** The place of the route in the task's list. */
+  /** The position of the route in the task's list. */
   readonly route: number;
   readonly provider: string;
   /** The upstream's name for the model. */
   readonly model: string;
-  /** Of the body, so that it is known again in a list of the upstream's. */
+  /** A digest of the body, by which it is recognised in the upstream's list. */
   readonly fingerprint: string;
   readonly submittedAt: Date;
-  /** Null while nobody knows. */
+  /** Null while it is unknown. */
   readonly outcome: SubmissionOutcome | null;
   /** How the outcome was learnt, such as `the answer` or `the callback`. */
   readonly learntFrom: string | null;
-  /** What was said, for operators. */
+  /** Details for operators. */
   readonly detail: string | null;
   readonly settledAt: Date | null;
   readonly jobId: string | null;
-  /** Nothing is to be had from that upstream for this task. */
+  /** Whether that upstream has nothing to offer for this task. */
   readonly leavesRoute: boolean;
-  /** The list price of what may have been rendered for nobody, in pico-USD. */
+  /** The list price of what may have been rendered in vain, in pico-USD. */
   readonly possibleLoss: PicoUsd | null;
   readonly vendorCost: VendorCost | null;
 }
 
-/** What became of a submission; `unknown` once it was given up to find out. */
+/** The outcomes of a submission; `unknown` once finding out was given up. */
 const SUBMISSION_OUTCOMES = ['accepted', 'refused', 'not_taken', 'unknown'] as const;
 export type SubmissionOutcome = (typeof SUBMISSION_OUTCOMES)[number];

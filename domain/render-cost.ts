@@ -1,31 +1,31 @@
-/** What a render cost the operator: as the upstream told it, or as the operator wrote it down with the route. */
+/** The operator's cost for a render: as reported by the upstream, or as configured with the route. */
 import { imageTierOf } from './image-size.ts';
 import type { RouteCost, VendorCost } from './media-route.ts';
 import { type PicoUsd, PICO_PER_USD } from './money.ts';
 import type { RenderInputs } from './task.ts';
 
-/** The unit of upstreams that tell what they charge in money. */
+/** The unit of upstreams that report their charge in money. */
 const USD = 'usd';
-/** The resolution that stands for every other. */
+/** Stands for any other resolution. */
 const ANY_RESOLUTION = '*';
 
-/** @returns pico-USD, rounded down; null where nobody says */
+/** @returns pico-USD, rounded down; null if the cost is unknown */
 export function renderCost(
   inputs: Pick<RenderInputs, 'resolution' | 'durationSeconds' | 'width' | 'height'>,
-  { told, written }: { readonly told: VendorCost | null; readonly written: RouteCost | null },
+  { reported, written }: { readonly reported: VendorCost | null; readonly written: RouteCost | null },
 ): PicoUsd | null {
-  if (told?.unit === USD) return multiply(told.amount, PICO_PER_USD);
+  if (reported?.unit === USD) return multiply(reported.amount, PICO_PER_USD);
   if (!written) return null;
   if (written.per === 'unit') {
-    const price = told && written.prices[told.unit];
-    return price ? multiply(told.amount, BigInt(price)) : null;
+    const price = reported && written.prices[reported.unit];
+    return price ? multiply(reported.amount, BigInt(price)) : null;
   }
   const price = written.prices[resolutionOf(inputs)] ?? written.prices[ANY_RESOLUTION];
   if (price === undefined) return null;
   return written.per === 'render' ? BigInt(price) : BigInt(price) * BigInt(inputs.durationSeconds ?? 1);
 }
 
-/** Of pictures, the billing tier. */
+/** For images, the billing tier. */
 function resolutionOf({ resolution, width, height }: Pick<RenderInputs, 'resolution' | 'width' | 'height'>): string {
   if (resolution !== undefined) return resolution;
   return width === undefined || height === undefined ? ANY_RESOLUTION : imageTierOf({ width, height });

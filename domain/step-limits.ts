@@ -15,9 +15,9 @@ export const RENDER_LIMIT_MS = 10 * 60_000;
 export const DISPATCH_LIMIT_MS = 2 * 60_000;
 /** By then a submission that is written down has arrived at its upstream, or never will. */
 export const SUBMISSION_SURELY_SENT_MS = 2 * PROVIDER_ANSWER_MS;
-/** How long it is tried to learn what became of a submission, as a multiple of the patience with providers. */
+/** How long the outcome of a submission is searched for, as a multiple of the patience with providers. */
 export const RECOVERY_PATIENCES = 5;
-/** Everything about handing a job over, whatever was to be found out meanwhile. */
+/** Limits a submission as a whole, whatever had to be found out. */
 export const HAND_OVER_LIMIT_MS = 20 * 60_000;
 /** How often a step reports that its worker is alive. */
 export const HEARTBEAT_MS = 5_000;

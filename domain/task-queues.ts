@@ -3,10 +3,10 @@
  */
 export const TASK_QUEUES = {
   media: 'genway-media',
-  /** Of renders that are answered with their files, for which a stopping worker waits. */
+  /** For renders that are answered with their files; a stopping worker waits for them. */
   renders: 'genway-renders',
   webhooks: 'genway-webhooks',
-  /** Attempts to deliver test events, of which clients send as many as they like. Their workflows run on `webhooks`. */
+  /** For test events, of which clients may send many. Their workflows run on `webhooks`. */
   webhookTests: 'genway-webhook-tests',
   schedules: 'genway-schedules',
 } as const;
@@ -19,13 +19,12 @@ export function providerQueue(provider: string): string {
   return `genway-provider-${provider}`;
 }
 
-/** Of five priorities; 1 goes first: https://docs.temporal.io/develop/task-queue-priority-fairness */
+/** From 1 (first) to 5: https://docs.temporal.io/develop/task-queue-priority-fairness */
 const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
 
 /**
- * Where a workflow, its steps and its children stand in a queue: accounts take turns, however much each of them has
- * waiting.
+ * The place of a workflow, its steps and its children in a queue: accounts take turns, however much each has waiting.
  */
 export interface Share {
   readonly fairnessKey: string;

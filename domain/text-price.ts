@@ -54,7 +54,7 @@ export interface TextConsumption {
   readonly upstream: { readonly provider: string } | null;
 }
 
-/** Pico-USD: what must fit, what is held when it fits easily, and what is held when there is plenty. */
+/** In pico-USD: the least that must fit, the usual hold if it fits easily, and the hold if there is plenty. */
 export interface HoldAmounts {
   readonly leastAmount: PicoUsd;
   readonly usualAmount: PicoUsd;
@@ -75,14 +75,14 @@ export interface ConsumptionPrice {
   readonly clamped: boolean;
 }
 
-/** No request is served with less for each answer. */
+/** No request is served with fewer output tokens per answer. */
 const LEAST_OUTPUT_TOKENS = 1_024;
-/** Upstreams that refuse a smaller bound are given up to this one; the client does not pay for what is cut. */
+/** Upstreams that refuse a smaller limit get up to this one; the client does not pay for what is cut off. */
 const LARGEST_LEAST_BOUND = 16;
 
 /**
- * What to hold: the price of the whole prompt at the dearest rate, and of all answers. A request without a bound of its
- * own may get anything from a short answer to the model's longest.
+ * What to hold: the price of the whole prompt at the highest rate, and of all answers. A request without an output
+ * limit may get anything from a short answer to the model's longest.
  */
 export function holdAmounts(estimate: TextEstimate): HoldAmounts {
   if (estimate.maxOutputTokens !== null) {
@@ -142,7 +142,7 @@ export function priceConsumption(
       clamped,
     };
   }
-  // What an upstream reports before the end is what it had produced by then.
+  // The output reported before the end is what was produced by then.
   const outputTokens =
     consumption.status === 'disconnected'
       ? Math.max(reportedOutput ?? 0, countedOutput)

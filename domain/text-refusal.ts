@@ -1,9 +1,9 @@
-/** Why nothing is held for a text request, and what its client then reads: contract 5 and 7.2. */
+/** Why nothing is held for a text request, and the resulting message: contract 5 and 7.2. */
 import { type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
-/** The names that PostgreSQL uses (`hold_text`). */
+/** The names used in PostgreSQL (`hold_text`). */
 export type HoldRefusal =
   | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'
@@ -11,7 +11,7 @@ export type HoldRefusal =
   | 'insufficient_credits'
   | 'insufficient_funds'
   | 'free_limit'
-  /** It was given up before it was held. */
+  /** The request was given up before it was held. */
   | 'ended';
 
 /** Why a request is not held. */
@@ -23,10 +23,10 @@ export interface RefusedHold {
   readonly retryAfterSeconds: number | null;
 }
 
-/** What was to be held. */
+/** The hold that was wanted. */
 interface WantedHold {
   readonly model: string;
-  /** What must fit, and what is held when there is plenty. */
+  /** The least that must fit, and the hold if there is plenty. */
   readonly leastAmount: PicoUsd;
   readonly mostAmount: PicoUsd;
 }
@@ -47,7 +47,7 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
       `The account has used up its requests to free models for this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
       { retryAfterSeconds: retryAfterSeconds ?? undefined },
     ),
-  ended: () => new ServiceError('processing_unavailable', 'The service is catching up. Send the request again.'),
+  ended: () => new ServiceError('processing_unavailable', 'The service is overloaded. Send the request again.'),
 };
 
 /** 401, 402, 403, 429 or 503, with a message that says what to change. */
@@ -55,7 +55,7 @@ export function refusedHold(hold: WantedHold, refused: RefusedHold): ServiceErro
   return ERRORS[refused.refusal](hold, refused);
 }
 
-/** What an account that never topped up reads where signup credit does not pay. */
+/** The error for an account that never topped up, where signup credit does not pay. */
 export function neverToppedUp(model: string): ServiceError {
   const message = `Signup credit pays for the free models only. Top up the account once to unlock ${model}.`;
   return new ServiceError('forbidden', message);

@@ -1,4 +1,4 @@
-/** The shapes in which text requests and answers travel: contract 4.8. What each of them is, is in `text/`. */
+/** The formats of text requests and answers: contract 4.8. They are defined in `text/`. */
 export const WIRE_FORMAT_NAMES = ['chat-completions', 'responses', 'messages', 'generate-content'] as const;
 
 export type WireFormatName = (typeof WIRE_FORMAT_NAMES)[number];

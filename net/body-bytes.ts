@@ -1,21 +1,22 @@
 /**
- * The bytes of a body while it comes. A client chooses in which pieces: one that is kept costs some hundred bytes besides its
- * own, so they are copied together, into blocks that the bodies of this process share and that are never left to be collected.
+ * Collects the bytes of an incoming body. Clients choose the size of its pieces, and keeping a piece costs some hundred
+ * bytes besides its content, so pieces are copied into blocks that this process reuses instead of leaving them to the
+ * garbage collector.
  */
 
 const SMALLEST_BLOCK_BYTES = 4 * 1024;
-/** Only blocks of this size are used again. */
+/** Only blocks of this size are reused. */
 const BLOCK_BYTES = 256 * 1024;
-/** As much as the largest body has. */
+/** Enough for the largest body. */
 const MAX_FREE_BLOCKS = (32 * 2 ** 20) / BLOCK_BYTES;
 
 const freeBlocks: Buffer[] = [];
 
 export class BodyBytes {
-  /** Most bodies come in one piece. */
+  /** Most bodies arrive in one piece. */
   #first: Buffer | null = null;
   #blocks: Buffer[] = [];
-  /** How much of the last block is filled. */
+  /** The filled part of the last block. */
   #filled = 0;
   #length = 0;
 
@@ -25,7 +26,7 @@ export class BodyBytes {
     else for (let at = 0; at < piece.byteLength;) at += this.#fill(piece.subarray(at));
   }
 
-  /** All of them, which are held here no longer. */
+  /** Hands over all bytes; they are no longer held here. */
   take(): Buffer {
     const first = this.#first ?? Buffer.alloc(0);
     const bytes = this.#blocks.length === 0 ? first : Buffer.concat([first, ...this.#blocks], this.#length);
@@ -41,7 +42,7 @@ export class BodyBytes {
     this.#blocks = [];
   }
 
-  /** @returns how many of the bytes the last block had room for */
+  /** @returns how many bytes fitted into the last block */
   #fill(bytes: Buffer): number {
     let block = this.#blocks.at(-1);
     if (block === undefined || this.#filled === block.byteLength) {
@@ -55,7 +56,7 @@ export class BodyBytes {
   }
 }
 
-/** @param heldBytes a body that is small so far has small blocks */
+/** @param heldBytes bodies that are still small get small blocks */
 function newBlock(heldBytes: number): Buffer {
   if (heldBytes >= BLOCK_BYTES) return freeBlocks.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES);
   return Buffer.allocUnsafe(Math.max(SMALLEST_BLOCK_BYTES, heldBytes));

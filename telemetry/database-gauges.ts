@@ -27,7 +27,7 @@ interface Pool {
   numPendingAcquires(): number;
 }
 
-/** What is told of a reading, by the name of the metric. */
+/** The metrics of a reading, by metric name. */
 type Gauges<Reading> = Readonly<Record<string, { readonly help: string; readonly read: (reading: Reading) => number }>>;
 
 const BACKLOG: Gauges<Backlog> = {
@@ -53,31 +53,33 @@ const BACKLOG: Gauges<Backlog> = {
     read: ({ unstartedDeliveries }) => unstartedDeliveries,
   },
   genway_deliveries_oldest_unstarted_seconds: {
-    help: 'How long the oldest of them is due whose endpoint does not hang; 0 when there is none',
+    help: 'How long the oldest of them whose endpoint answers has been due; 0 if there is none',
     read: ({ oldestUnstartedDeliverySeconds }) => oldestUnstartedDeliverySeconds,
   },
   genway_deliveries_pending: {
-    help: 'Webhook deliveries that have neither arrived nor been given up',
+    help: 'Webhook deliveries that have neither arrived nor failed for good',
     read: ({ pendingDeliveries }) => pendingDeliveries,
   },
 };
 
 const BOOKS: Gauges<BooksState> = {
   genway_absorbed_loss_usd: {
-    help: 'USD that text cost in the last 24 hours beyond what its accounts had',
+    help: 'USD that text cost in the last 24 hours beyond what accounts could pay',
     read: ({ absorbedUsd }) => absorbedUsd,
   },
-  genway_reconciliation_findings: { help: 'What the last reconciliation found', read: ({ findings }) => findings },
+  genway_reconciliation_findings: {
+    help: 'Number of findings of the last reconciliation',
+    read: ({ findings }) => findings,
+  },
   genway_reconciliation_age_seconds: {
-    help: 'Time since the last reconciliation was finished',
+    help: 'Time since the last reconciliation finished',
     read: ({ secondsSinceReconciliation }) => secondsSinceReconciliation,
   },
 };
 
 /**
- * What waits in the database, and how the books stand: the same numbers whichever process is asked, so take the maximum
- * over processes, not the sum. When the database does not answer these measurements are missing and the others are
- * still told.
+ * The backlog in the database and the state of the books: every process reports the same numbers, so take the maximum
+ * over processes, not the sum. If the database does not answer, only these measurements are missing.
  */
 export function watchDatabaseState(registry: Registry, database: Database): void {
   watchReading(registry, () => readBacklog(database), BACKLOG);

@@ -94,7 +94,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** Of text requests and their upstreams. */
+/** Text requests and their upstreams. */
 function textInstruments(registers: Registry[]) {
   return {
     upstreams: new Histogram({
@@ -119,7 +119,7 @@ function textInstruments(registers: Registry[]) {
   };
 }
 
-/** Of media tasks and their submissions. */
+/** Media tasks and their submissions. */
 function mediaInstruments(registers: Registry[]) {
   return {
     tasks: new Counter({
@@ -165,7 +165,7 @@ function mediaInstruments(registers: Registry[]) {
   };
 }
 
-/** Of what every process does. */
+/** Common to all processes. */
 function processInstruments(registers: Registry[]) {
   return {
     requests: new Histogram({

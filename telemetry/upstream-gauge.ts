@@ -7,11 +7,11 @@ interface Rest {
   readonly cause: string;
 }
 
-/** Tells Prometheus which upstreams are left alone for a while. @param list those that are at the moment */
+/** Reports which upstreams are paused. @param list the upstreams that are currently paused */
 export function watchRests(registry: Registry, list: () => readonly Rest[]): void {
   const resting = new Gauge({
     name: 'genway_text_upstream_resting',
-    help: 'Ways to models of text upstreams, one a key, that the process leaves alone for a while, by why',
+    help: 'Text upstreams that the process has paused, per model and key, by reason',
     labelNames: ['upstream', 'model', 'cause'],
     registers: [registry],
     collect() {

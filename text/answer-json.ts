@@ -1,17 +1,17 @@
-/** JSON from upstreams. What cannot be read of it is their failure. */
+/** JSON from upstreams. Unreadable JSON counts as the upstream's failure. */
 import { isObject, type JsonObject } from '../domain/json.ts';
 import { LARGE_JSON_BYTES, parseInSteps } from './json/parse.ts';
 import { inSteps, type Steps } from './json/steps.ts';
 import type { ServerSentEvent } from './sse.ts';
 import { AnswerTooLongError, malformedAnswer } from './upstream-errors.ts';
 
-/** Far above what probabilities of every token of a long answer come to. */
+/** Far more than the probabilities of every token of a long answer need. */
 const LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
 
 /**
- * The value of a whole answer.
+ * Parses a whole answer.
  *
- * @throws ServiceError `processing_failed` when it is no JSON, or too large once it is read
+ * @throws ServiceError `processing_failed` if it is not JSON, or exceeds the limits
  */
 export async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
   return bytes.byteLength < LARGE_JSON_BYTES ? parseText(decoder.decode(bytes)) : inSteps(parseAnswerInSteps(bytes));
@@ -19,7 +19,7 @@ export async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
 
 const decoder = new TextDecoder();
 
-/** As {@link parseAnswer}. */
+/** {@link parseAnswer} in steps. */
 export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
   try {
     return yield* parseInSteps(bytes, LIMITS);
@@ -29,9 +29,9 @@ export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
 }
 
 /**
- * The object that an event carries.
+ * The object in an event.
  *
- * @throws ServiceError `processing_failed` when it carries none
+ * @throws ServiceError `processing_failed` if there is none
  */
 export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
   const value = json ?? parseText(data);

@@ -7,7 +7,7 @@ import type { JsonObject } from '../domain/json.ts';
 import { type JsonSchema, NULL } from '../domain/json-schema.ts';
 import { isSet, join, mapped, notOneOf, readObject, reader, type Reader } from './read.ts';
 
-/** What becomes of each field that a client may send. */
+/** The reader of each field that a client may send. */
 export type Shape<Values> = { readonly [Name in keyof Values]: Reader<Values[Name]> };
 
 /** A field that is accepted without effect. */
@@ -49,7 +49,7 @@ export class Fields<Values> {
     return this.#shape[name](this.object[name], this.at(name));
   }
 
-  /** Reads a field otherwise than its shape says, where that depends on others. */
+  /** Reads a field with another reader than its shape's, if that depends on other fields. */
   getAs<T>(name: keyof Values & string, read: (value: unknown, path: string) => T): T {
     return read(this.object[name], this.at(name));
   }
@@ -124,12 +124,12 @@ function schemaOf(
   };
 }
 
-/** The values of all fields of an object, read in the order of its shape. */
+/** Reads all fields of an object, in the order of its shape. */
 export function record<Values>(shape: Shape<Values>, options?: FieldsOptions): Reader<Values> {
   return mapped(fields(shape, options), (read) => read.all());
 }
 
-/** What is made of the values of all fields of an object. */
+/** Reads all fields of an object and converts the result. */
 export function object<Values, Result>(
   shape: Shape<Values>,
   make: (values: Values, read: Fields<Values>) => Result,
@@ -138,7 +138,7 @@ export function object<Values, Result>(
   return mapped(fields(shape, options), (read) => make(read.all(), read));
 }
 
-/** One of several objects, told apart by the word in their `type`, which their own shapes leave out. */
+/** One of several kinds of objects, distinguished by their `type`, which their own shapes omit. */
 export function typed<T>(readers: Readonly<Record<string, Reader<T>>>): Reader<T> {
   const known = new Map(Object.entries(readers));
   const [schema = {}, ...others] = [...known].map(([type, read]) => withType(type, read.schema));

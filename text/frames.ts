@@ -1,6 +1,6 @@
 /**
- * A stream of server-sent events in frames: the bytes of each event with the blank line after it. The JSON of a long one is
- * parsed in steps before the frame goes on, so that meanwhile others are served.
+ * Splits a stream of server-sent events into frames: the bytes of each event with the blank line after it. The JSON of
+ * a long one is parsed in steps before the frame is passed on, so that other requests are served meanwhile.
  */
 import { parseAnswerInSteps } from './answer-json.ts';
 import type { Steps } from './json/steps.ts';
@@ -9,35 +9,35 @@ import type { Emit, Stage } from './stage.ts';
 import { AnswerTooLongError } from './upstream-errors.ts';
 
 export interface Frame {
-  /** As they came. */
+  /** As received. */
   readonly bytes: Buffer;
-  /** Whether the blank line is there, which may be missing at the end of a stream. */
+  /** Whether the blank line has arrived; it may be missing at the end of a stream. */
   readonly isWhole: boolean;
-  /** The event, where it was read beforehand. */
+  /** The event, if it was parsed beforehand. */
   readonly event?: ServerSentEvent;
 }
 
-/** A frame may hold images, or at the end of a stream all of its answer once more. */
+/** A frame may contain images, or the whole answer once more at the end of a stream. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
-/** Shorter ones are read in passing. */
+/** Shorter frames are parsed at once. */
 const LONG_FRAME_BYTES = 128 * 1024;
-/** What is read in passing of long frames that hold more than the one line of JSON that upstreams send. */
+/** The limit for long frames that are not the single line of JSON that upstreams usually send. */
 const MAX_STRANGE_FRAME_BYTES = 1024 * 1024;
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
-/** The stage from the bytes of a stream, cut anywhere, to its frames. Lines end in LF, CR LF or CR. */
+/** The stage that splits the bytes of a stream, received in any pieces, into frames. Lines end in LF, CR LF or CR. */
 export function splitFrames(): Stage<Uint8Array, Frame> {
   return new FrameSplitter();
 }
 
 class FrameSplitter implements Stage<Uint8Array, Frame> {
-  /** A frame whose end has not come yet: the first bytes of a buffer that doubles as it fills. */
+  /** A frame without its end so far, at the start of a buffer that doubles as it fills. */
   #rest = Buffer.alloc(0);
   #restLength = 0;
   #isAtLineStart = true;
-  /** An LF that comes now belongs to the CR before it. */
+  /** An LF that arrives now belongs to the preceding CR. */
   #isAfterReturn = false;
 
   push(given: Uint8Array, emit: Emit<Frame>): void {
@@ -54,7 +54,7 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
       this.#isAfterReturn = byte === CARRIAGE_RETURN;
       at += 1;
       if (!isBlank) continue;
-      // The LF of the blank line goes with it, if it is there already.
+      // Includes the LF of the blank line, if it has arrived.
       if (this.#isAfterReturn && bytes[at] === LINE_FEED) {
         this.#isAfterReturn = false;
         at += 1;
@@ -81,7 +81,7 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
     this.#restLength = length;
   }
 
-  /** The frame that ends with these bytes. */
+  /** The frame that these bytes complete. */
   #whole(last: Buffer): Buffer {
     if (this.#restLength === 0) return last;
     this.#keep(last);
@@ -92,7 +92,7 @@ class FrameSplitter implements Stage<Uint8Array, Frame> {
   }
 }
 
-/** Where lines end; each byte is looked at once, whatever they are. */
+/** Finds line ends, looking at each byte once, whatever its value. */
 class LineEnds {
   readonly #bytes: Uint8Array;
   #feed = -1;
@@ -102,7 +102,7 @@ class LineEnds {
     this.#bytes = bytes;
   }
 
-  /** The index of the first LF or CR from an index on, which is not before the one asked for last; else the length. */
+  /** The index of the first LF or CR at or after `from`, which must not decrease; the length if there is none. */
   next(from: number): number {
     if (this.#feed < from) this.#feed = this.#indexOf(LINE_FEED, from);
     if (this.#return < from) this.#return = this.#indexOf(CARRIAGE_RETURN, from);
@@ -115,15 +115,15 @@ class LineEnds {
   }
 }
 
-/** Whether a frame is to be read by {@link readFrame} before it goes on. */
+/** Whether a frame must be parsed by {@link readFrame} before it is passed on. */
 export function isLong({ bytes }: Frame): boolean {
   return bytes.length >= LONG_FRAME_BYTES;
 }
 
 /**
- * A long frame with its event.
+ * Parses a long frame.
  *
- * @throws ServiceError `processing_failed` when it cannot be read
+ * @throws ServiceError `processing_failed` if it cannot be parsed
  */
 export function* readFrame(frame: Frame): Steps<Frame> {
   const event = findEvent(frame.bytes);
@@ -134,7 +134,7 @@ export function* readFrame(frame: Frame): Steps<Frame> {
   return frame;
 }
 
-/** The event of a frame that holds one line of data, and nothing that is no event; else null. */
+/** The event of a frame that contains a single line of data and no stray lines; otherwise null. */
 function findEvent(bytes: Uint8Array): { readonly name: string | null; readonly data: Uint8Array } | null {
   const lineEnds = new LineEnds(bytes);
   let name: string | null = null;
@@ -152,14 +152,14 @@ function findEvent(bytes: Uint8Array): { readonly name: string | null; readonly 
 }
 
 const decoder = new TextDecoder();
-/** As long as the name of any field, its colon and a space. */
+/** The length of the longest field name with its colon and a space. */
 const BEGINNING_BYTES = 8;
 
 function beginningOf(line: Uint8Array): string {
   return decoder.decode(line.subarray(0, BEGINNING_BYTES));
 }
 
-/** The stage that reads the events of frames. */
+/** The stage that parses the events of frames. */
 export function readEvents(): Stage<Frame, ServerSentEvent> {
   const parser = parseServerSentEvents();
   return {

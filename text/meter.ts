@@ -10,9 +10,9 @@ import { TokenCounter } from './token-estimate.ts';
 /** The measurements. They can be read at any time, even for an answer that broke off. */
 export class Meter {
   usage: Usage = UNREPORTED_USAGE;
-  /** Whether a stream has said anything, if only that it will answer. */
+  /** Whether a stream has sent anything, even just an announcement. */
   heard = false;
-  /** Whether there is anything of the answer itself yet. */
+  /** Whether any of the answer itself has arrived. */
   begun = false;
   /** Whether the answer was complete. */
   finished = false;
@@ -31,7 +31,7 @@ export class Meter {
     return this.#output.length;
   }
 
-  /** Notes an event as it came. What only keeps a connection open says nothing. */
+  /** Records an event as received. Keep-alives do not count. */
   hear(event: ServerSentEvent): void {
     this.heard ||= !isKeepAlive(event);
   }
@@ -46,7 +46,7 @@ export class Meter {
     }
   }
 
-  /** An estimate of the output that was seen. */
+  /** The estimated tokens of the output that passed. */
   countSeenTokens(): number {
     return this.#output.count();
   }
@@ -64,7 +64,7 @@ export class Meter {
     if (usage.outputTotal !== null) this.#unreportedLength = 0;
   }
 
-  /** The stage that notes events as they come. */
+  /** The stage that records events as received. */
   hearingStage(): Stage<ServerSentEvent, ServerSentEvent> {
     return {
       push: (event, emit) => {
@@ -87,7 +87,7 @@ export class Meter {
   }
 }
 
-/** Upstreams say that they will answer before they know whether they can. */
+/** Upstreams announce an answer before they know whether they can give one. */
 const ANNOUNCEMENTS: ReadonlySet<StreamEvent['type']> = new Set([
   'response-start',
   'usage',

@@ -17,7 +17,7 @@ export function cutAtBound(maxTokens: number): Stage<StreamEvent, StreamEvent> {
 interface OpenPart {
   readonly choice: number;
   text: string;
-  /** The events of a tool call, until it is known whether the call fits; null for text. */
+  /** The events of a tool call, held until it is known whether the call fits; null for text. */
   readonly waiting: StreamEvent[] | null;
 }
 
@@ -108,7 +108,7 @@ class Cutter implements Stage<StreamEvent, StreamEvent> {
     return this.#maxTokens - (this.#spent.get(choice) ?? 0);
   }
 
-  /** The client reads, and pays for, no more than it asked for. */
+  /** The client gets, and pays for, no more than it asked for. */
   #bounded(usage: Usage): Usage {
     const atMost = (count: number | null): number | null => (count === null ? null : Math.min(count, this.#maxTokens));
     return { ...usage, outputTotal: atMost(usage.outputTotal), reasoning: atMost(usage.reasoning) };

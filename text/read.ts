@@ -11,7 +11,7 @@ export interface Reader<T> {
   /** @throws ServiceError `bad_request` that names what is missing, malformed or not supported */
   (value: unknown, path: string): T;
   readonly schema: JsonSchema;
-  /** Where it reads a field that may be absent. */
+  /** Whether the field may be absent. */
   readonly isOptional?: true;
 }
 
@@ -19,22 +19,22 @@ export function reader<T>(schema: JsonSchema, read: (value: unknown, path: strin
   return Object.assign((value: unknown, path: string) => read(value, path), { schema });
 }
 
-/** The same reader, with something to say about what it takes. */
+/** Adds a description to a reader's schema. */
 export function described<T>(read: Reader<T>, description: string): Reader<T> {
   return constrained(read, { description });
 }
 
-/** The same reader, with more in its schema. */
+/** Adds constraints to a reader's schema. */
 export function constrained<T>(read: Reader<T>, constraints: JsonSchema): Reader<T> {
   return reader({ ...read.schema, ...constraints }, read);
 }
 
-/** The same reader, whose schema stands under a name of its own in the API description. */
+/** Gives a reader's schema a name of its own in the API description. */
 export function named<T>(name: string, read: Reader<T>): Reader<T> & { readonly definition: JsonSchema } {
   return Object.assign(reader(ref(name), read), { definition: read.schema });
 }
 
-/** What is made of that which a reader reads. */
+/** Converts the result of a reader. */
 export function mapped<T, Result>(read: Reader<T>, make: (read: T, path: string) => Result): Reader<Result> {
   return reader(read.schema, (value, path) => make(read(value, path), path));
 }
@@ -61,7 +61,7 @@ function mistyped(value: unknown, path: string, expected: string): Error {
   return badRequest(`"${path}" must be ${expected}`);
 }
 
-/** Whatever it is. */
+/** Any value. */
 export const anything: Reader<unknown> = reader({}, (value) => value);
 
 export const readObject: Reader<JsonObject> = reader({ type: 'object' }, (value, path) => {
@@ -109,7 +109,7 @@ export function numberBetween(minimum: number, maximum: number): Reader<number> 
   });
 }
 
-/** A whole number within the bounds, inclusive; no bound says: as small, or as large, as a number is exact. */
+/** A whole number within the bounds, inclusive; a null bound allows every number that is exact. */
 export function integerBetween(minimum: number | null, maximum: number | null): Reader<number> {
   const bounds = { ...(minimum !== null && { minimum }), ...(maximum !== null && { maximum }) };
   return reader({ type: 'integer', ...bounds }, (value, path) => {
@@ -123,7 +123,7 @@ function inBounds(value: number, path: string, minimum: number, maximum: number)
   throw badRequest(`"${path}" must be between ${minimum} and ${maximum}`);
 }
 
-/** One of the words. */
+/** One of these words. */
 export function oneOf<const Word extends string>(words: readonly Word[]): Reader<Word> {
   const choice = words.length === 1 ? { const: words[0] } : { enum: words };
   return reader({ type: 'string', ...choice }, (value, path) => {
@@ -142,7 +142,7 @@ export function arrayOf<T>(readItem: Reader<T>): Reader<T[]> {
   return reader({ type: 'array', items: readItem.schema }, (value, path) => readArray(value, path, readItem));
 }
 
-/** The same, for items whose reader depends on those before. */
+/** {@link arrayOf} for items whose reader depends on earlier ones. */
 export function readArray<T>(value: unknown, path: string, readItem: (value: unknown, path: string) => T): T[] {
   if (!Array.isArray(value)) throw mistyped(value, path, 'an array');
   return value.map((item: unknown, index) => readItem(item, join(path, index)));
@@ -183,7 +183,7 @@ export const readStopSequences: Reader<readonly string[]> = mapped(arrayOf(readS
   return sequences;
 });
 
-/** The same, or one sequence by itself. */
+/** Stop sequences, or a single one. */
 export const readStops: Reader<readonly string[]> = textOr(
   reader(readString.schema, (value, path) => readStopSequences([value], path)),
   readStopSequences,

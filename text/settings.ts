@@ -1,4 +1,4 @@
-/** Settings that several formats take, and call alike. */
+/** Settings with the same name in several formats. */
 import { REASONING_EFFORTS } from './canonical.ts';
 import { described, integerBetween, numberBetween, oneOf, readBoolean, readObject } from './read.ts';
 
@@ -7,14 +7,14 @@ export const TOP_P = described(numberBetween(0, 1), 'Change this or `temperature
 export const TOP_K = integerBetween(0, null);
 export const PENALTY = numberBetween(-2, 2);
 export const STREAM = described(readBoolean, 'Whether to answer with `text/event-stream`');
-export const EFFORT = described(oneOf(REASONING_EFFORTS), 'Which of them a model takes differs');
+export const EFFORT = described(oneOf(REASONING_EFFORTS), 'Supported values depend on the model');
 export const VERBOSITY = oneOf(['low', 'medium', 'high']);
 export const JSON_SCHEMA = described(readObject, 'A JSON Schema');
 
-/** Where a format has a bound of its own: contract 4.8.2 and 4.8.4. */
+/** For formats with a limit of their own: contract 4.8.2 and 4.8.4. */
 export const MOST_OUTPUT_TOKENS = 1_073_741_823;
 
-/** @param most null for no bound but that of exact numbers */
+/** @param most null for the largest exact number */
 export function outputTokens(most: number | null = null) {
-  return described(integerBetween(1, most), 'Bounds generated tokens, reasoning included');
+  return described(integerBetween(1, most), 'Limits generated tokens, reasoning included');
 }

@@ -9,9 +9,9 @@ import { AnswerTooLongError } from './upstream-errors.ts';
 export interface ServerSentEvent {
   /** Null when the event has no name. */
   readonly event: string | null;
-  /** Empty where it is so long that it was parsed beforehand. */
+  /** Empty if the event was so long that it was parsed beforehand. */
   readonly data: string;
-  /** What such data holds. */
+  /** The parsed data of such an event. */
   readonly json?: unknown;
 }
 
@@ -20,7 +20,7 @@ export const DONE = '[DONE]';
 
 const PING = /^\{\s*"type"\s*:\s*"ping"/;
 
-/** Whether an event does no more than a comment. */
+/** Whether an event has no more effect than a comment. */
 export function isKeepAlive({ event, data }: ServerSentEvent): boolean {
   return event === 'ping' || PING.test(data);
 }
@@ -58,7 +58,7 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
   readonly #decoder = new TextDecoder();
   /** The pieces of an unfinished line, joined once, so that a long line in many reads takes linear time. */
   #pieces: string[] = [];
-  /** Short pieces, which are joined from time to time: a piece costs more than its few characters. */
+  /** Short pieces, which are joined occasionally: each piece costs more than its few characters. */
   #shortPieces: string[] = [];
   #event: string | null = null;
   #data: string[] = [];
@@ -77,7 +77,7 @@ class ServerSentEventParser implements Stage<Uint8Array, ServerSentEvent> {
     this.#read(this.#decoder.decode(bytes, { stream: true }), emit);
   }
 
-  /** As {@link push}, for bytes that end with a line, of which no character is cut: that takes half the time. */
+  /** Like {@link push}, in half the time, for bytes that end with a line and cut no character. */
   pushLines(bytes: Buffer, emit: Emit<ServerSentEvent>): void {
     this.#read(bytes.toString(), emit);
   }

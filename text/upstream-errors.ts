@@ -6,8 +6,8 @@ import { ServiceError, type ErrorCode } from '../domain/errors.ts';
 import { isObject, type JsonObject } from '../domain/json.ts';
 
 /**
- * What is wrong with a failing upstream, which decides whom to ask next and what to leave alone for a while: its
- * address, its key, its key for the model, the model, all of it for a moment, or nothing that it says.
+ * What is wrong with a failing upstream. Decides what to try next and what to pause: its address, its key, its key for
+ * the model, the model, or all of it briefly; or, if the fault is only in this answer, nothing.
  */
 export const UPSTREAM_FAULTS = [
   'unreachable',
@@ -22,7 +22,7 @@ export type UpstreamFault = (typeof UPSTREAM_FAULTS)[number];
 
 interface UpstreamErrorOptions {
   readonly status?: number | null | undefined;
-  readonly told?: string | undefined;
+  readonly vendorMessage?: string | undefined;
   readonly askedWaitSeconds?: number | null | undefined;
   readonly cause?: unknown;
 }
@@ -34,20 +34,20 @@ const DEFAULT_WAIT_SECONDS = 5;
 export class UpstreamError extends ServiceError {
   /** Null when the request is at fault, so that every upstream would refuse it. */
   readonly fault: UpstreamFault | null;
-  /** The HTTP status of the answer; null when there was none, or when the error was inside a successful answer. */
+  /** The HTTP status of the answer; null without an answer, or for an error inside a successful one. */
   readonly upstreamStatus: number | null;
   /** The upstream's own message, which may contain secrets and quote the request; empty when there was none. */
-  readonly told: string;
-  /** For how long it asked to be left alone; null where it did not. `retryAfterSeconds` is what clients are told. */
+  readonly vendorMessage: string;
+  /** How long it asked to be left alone; null if it did not. Clients get `retryAfterSeconds`. */
   readonly askedWaitSeconds: number | null;
 
   constructor({ code, message, fault }: Failure, options: UpstreamErrorOptions = {}) {
-    const { status = null, told = '', askedWaitSeconds = null, cause } = options;
+    const { status = null, vendorMessage = '', askedWaitSeconds = null, cause } = options;
     const defaultWait = fault === 'rate_limited' ? DEFAULT_WAIT_SECONDS : undefined;
     super(code, message, { retryAfterSeconds: askedWaitSeconds ?? defaultWait, cause });
     this.fault = fault;
     this.upstreamStatus = status;
-    this.told = told;
+    this.vendorMessage = vendorMessage;
     this.askedWaitSeconds = askedWaitSeconds;
   }
 }
@@ -176,12 +176,12 @@ const VAGUE_CODES = new Set(['invalid_request_error']);
  *
  * @param status the HTTP status; null for an error inside a stream
  * @param codes the upstream's names for the failure, the most precise first; anything but strings is skipped
- * @param told the upstream's own message; anything but a string counts as none
+ * @param vendorMessage the upstream's own message; anything but a string counts as none
  */
 export function upstreamError(
   status: number | null,
   codes: readonly unknown[],
-  told?: unknown,
+  vendorMessage?: unknown,
   retryAfterSeconds?: number,
 ): UpstreamError {
   const known = codes.filter((code) => typeof code === 'string' && Object.hasOwn(FAILURE_BY_CODE, code)) as string[];
@@ -192,7 +192,11 @@ export function upstreamError(
     FAILED;
   // Other keys of the upstream may have access to the model.
   const failure = named === MODEL_UNKNOWN && status === 403 ? ACCESS_REFUSED : named;
-  return new UpstreamError(failure, { status, told: stringOf(told), askedWaitSeconds: retryAfterSeconds });
+  return new UpstreamError(failure, {
+    status,
+    vendorMessage: stringOf(vendorMessage),
+    askedWaitSeconds: retryAfterSeconds,
+  });
 }
 
 /**
@@ -246,10 +250,10 @@ export function malformedAnswer(cause?: unknown): ServiceError {
   return new ServiceError('processing_failed', "The model's answer cannot be read; try again.", { cause });
 }
 
-/** An answer that is too long to be read. Whose fault that is depends on the request. */
+/** An answer too long to be read. The fault may lie with the request. */
 export class AnswerTooLongError extends ServiceError {
   constructor() {
-    super('processing_failed', "The model's answer is too long to be read.");
+    super('processing_failed', "The model's answer is too long to read.");
   }
 }
 

@@ -94,7 +94,7 @@ export interface Repairer {
 }
 
 export interface StreamRepairer {
-  /** Notes what was read from the event that is repaired next. */
+  /** Records the event that will be repaired next. */
   see(event: StreamEvent): void;
   /** The event to pass on instead of one: the same when there is nothing to repair, null to drop it. */
   repair(event: ServerSentEvent): ServerSentEvent | null;

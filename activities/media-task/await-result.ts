@@ -6,12 +6,16 @@ import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { taskFailure } from './task-failure.ts';
 
-/** An upstream that keeps saying it knows no such job has lost it; one that forgets it for a while, such as during a deploy, has not. */
+/**
+ * An upstream that keeps reporting an unknown job has lost it; one that does so only for a while, such as during a
+ * deployment, has not.
+ */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
 
 /**
- * Polls the upstream until it gives its verdict, at the pace that it likes. An error of a poll is not one. Ends with the number
- * of results, or fails with the upstream's code; only the deadline of the activity ends the wait for a job that says nothing.
+ * Polls the upstream until it reports a final state, at the pace that the upstream asks for. A failed poll is not a
+ * final state. Returns the number of results, or fails with the upstream's code; only the activity's deadline ends the
+ * wait for a job that reports nothing.
  */
 export function createAwaitResult(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
@@ -51,7 +55,9 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
   }
 }
 
-/** @returns says whether the upstream has known no such job often and long enough to be believed */
+/**
+ * @returns a function that says whether the upstream has reported an unknown job often and long enough to be believed
+ */
 function createLossWatch(patienceMs: number): (isUnknown: boolean) => boolean {
   let answers = 0;
   let sinceMs = 0;
@@ -62,7 +68,7 @@ function createLossWatch(patienceMs: number): (isUnknown: boolean) => boolean {
   };
 }
 
-/** A poll that failed says nothing about the job; the operator sees it in the heartbeat. */
+/** A failed poll reveals nothing about the job; operators see it in the heartbeat. */
 function describeError(error: unknown): { readonly state: 'unreachable'; readonly detail: string } {
   if (error instanceof Error && error.name === 'AbortError') throw error;
   return { state: 'unreachable', detail: error instanceof Error ? error.message : String(error) };

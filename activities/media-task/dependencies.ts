@@ -1,4 +1,4 @@
-/** What the steps of a media task work with. */
+/** The dependencies of a media task's steps. */
 import { ApplicationFailure } from '@temporalio/common';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
@@ -11,21 +11,21 @@ import type { InputReader } from './read-inputs.ts';
 
 export interface MediaTaskDependencies {
   readonly database: Database;
-  /** By name, as routes name them. */
+  /** By the name that routes use. */
   readonly upstreams: ReadonlyMap<string, MediaUpstream>;
-  /** Those whose steps run on a task queue of their own. */
+  /** Providers whose steps run on a task queue of their own. */
   readonly limitedProviders: ReadonlySet<string>;
   readonly storage: WatchedStorage;
-  /** Fetches the inputs of a request, for upstreams that want them as bytes. */
+  /** Fetches the inputs of a request, for upstreams that need them as bytes. */
   readonly readInputs: InputReader;
-  /** How long an upstream may contradict itself: know no job that it took, or have no file that it announced. */
+  /** How long an upstream may contradict itself: not know a job that it accepted, or lack a file that it announced. */
   readonly providerPatienceMs: number;
-  /** By which the times that the database keeps are compared with now. */
+  /** Compares times in the database with the current time. */
   readonly clock: Clock;
   readonly metrics: Metrics;
 }
 
-/** @throws ApplicationFailure when the database has lost the task: no repetition helps */
+/** @throws ApplicationFailure if the database has lost the task, so that retries are useless */
 export async function loadTask(database: Database, taskId: string): Promise<Task> {
   return required(taskId, await findTask(database, taskId));
 }
@@ -35,7 +35,7 @@ export function required(taskId: string, task: Task | null): Task {
   return task;
 }
 
-/** The upstream at which a task is. @throws Error when it is not configured any more, which an operator can mend */
+/** The upstream that has the task. @throws Error if it is no longer configured, which an operator can correct */
 export function upstreamOf({ upstreams }: Pick<MediaTaskDependencies, 'upstreams'>, { provider }: Task): MediaUpstream {
   const upstream = upstreams.get(provider);
   if (!upstream) throw new Error(`no upstream named ${provider} is configured`);

@@ -4,16 +4,16 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { whileHeartbeating } from './liveness.ts';
 import { queueHere, type RouteSteps } from './routes.ts';
 
-/** The task is to go on with another route, whose steps run elsewhere. */
+/** The task continues with another route, whose steps run elsewhere. */
 export interface NextRoute {
   readonly nextRoute: RouteSteps;
 }
 
 /**
- * Hands a task over to an upstream that answers with a job, once however often it runs.
+ * Submits a task to an upstream that answers with a job, once, however often this step runs.
  *
  * @returns the upstream's job id
- * @throws ApplicationFailure of the type `StoreAway` while nothing that is rendered could be stored
+ * @throws ApplicationFailure of type `StoreAway` while results could not be stored
  */
 export function createDispatch(dependencies: MediaTaskDependencies) {
   const handOver = createHandOver(dependencies);

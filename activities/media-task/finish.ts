@@ -9,14 +9,14 @@ export interface Resolution {
   readonly deliveryIds: readonly string[];
 }
 
-/** Turns the reservation into a charge and ends the task as succeeded. */
+/** Charges the reservation and ends the task as succeeded. */
 export function createSettle(dependencies: MediaTaskDependencies) {
   const finish = createFinish(dependencies);
   return async (taskId: string, output: readonly GeneratedMedia[]): Promise<Resolution> =>
     finish(taskId, { status: 'succeeded', output }, true);
 }
 
-/** Gives the whole reservation back and ends the task as failed. A processing timeout sends no event. */
+/** Refunds the whole reservation and ends the task as failed. A processing timeout sends no event. */
 export function createRefund(dependencies: MediaTaskDependencies) {
   const finish = createFinish(dependencies);
   return async (taskId: string, code: TaskErrorCode, message: string): Promise<Resolution> =>
@@ -27,7 +27,7 @@ function createFinish({ database, metrics }: MediaTaskDependencies) {
   return async (taskId: string, ending: TaskEnding, sendsEvent: boolean): Promise<Resolution> => {
     const event = sendsEvent ? eventOf(ending) : null;
     const finished = await finishTask(database, taskId, ending, event).catch(async (error: unknown) => {
-      // A task that a restored database has lost will not come back: no repetition helps.
+      // A task that a restored database has lost will not come back, so retries are useless.
       await loadTask(database, taskId);
       throw error;
     });

@@ -1,7 +1,7 @@
 /**
- * Hands a task over to an upstream, so that it is rendered once whatever dies when. Before anything is sent, that it will be
- * is committed; whoever finds such a submission without an outcome first learns what became of it (`recover.ts`), and sends
- * nothing before. What is certain not to have been taken is sent again, to the next route or later.
+ * Submits a task to an upstream so that it is rendered once, whatever dies when. The submission is committed before
+ * anything is sent. Whoever finds a submission without an outcome first finds out what happened to it (`recover.ts`),
+ * and sends nothing before that. What was certainly not accepted is submitted again, to the next route or later.
  */
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
@@ -22,10 +22,10 @@ import { nextTurn, type RouteSteps, stepsOf, type Turn } from './routes.ts';
 import { createSettle } from './settle.ts';
 import { taskFailure, throwIfFailed, throwIfStoreAway, transferFailed, unavailable } from './task-failure.ts';
 
-/** What became of handing a task over. */
+/** The result of submitting a task. */
 export type HandedOver =
   | { readonly state: 'waiting'; readonly jobId: string }
-  /** The files are here, and nowhere else. */
+  /** The files, which exist only here. */
   | {
       readonly state: 'answered';
       readonly submission: KeptSubmission;
@@ -34,7 +34,7 @@ export type HandedOver =
     }
   /** An earlier attempt stored the files. */
   | { readonly state: 'stored'; readonly files: readonly GeneratedMedia[] }
-  /** The next route has its turn, whose steps run elsewhere. */
+  /** It is the turn of the next route, whose steps run elsewhere. */
   | { readonly state: 'moving'; readonly steps: RouteSteps };
 
 type AnsweredFiles = Extract<Accepted, { files: unknown }>;
@@ -45,10 +45,10 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   const settle = createSettle(dependencies);
 
   /**
-   * Goes on with handing a task over, wherever an earlier attempt left off.
+   * Continues submitting a task, wherever an earlier attempt left off.
    *
-   * @param here what the calling step does, and where it runs
-   * @throws ApplicationFailure that is final with the code of a verdict; one to be tried again while nobody takes the job
+   * @param here the work of the calling step, and its queue
+   * @throws ApplicationFailure with the code of a final refusal; one that is retried while no upstream accepts the job
    */
   return async function handOver(taskId: string, here: RouteSteps, say: Say): Promise<HandedOver> {
     for (;;) {
@@ -61,7 +61,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       if (last?.outcome === null) {
         const outcome = await recover(task, last, say);
         if (outcome === 'not_taken')
-          await throwUnlessElsewhere(task, new NotTakenError('the upstream has no job of it'));
+          await throwUnlessElsewhere(task, new NotTakenError('the upstream has no job for it'));
         continue;
       }
       const turn = takeTurn(task, submissions);
@@ -73,7 +73,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
     }
   };
 
-  /** @throws ApplicationFailure when nothing is to be had anywhere, or not yet */
+  /** @throws ApplicationFailure if no upstream can take the task, or none can yet */
   function takeTurn(task: Task, submissions: readonly KeptSubmission[]): Turn {
     const turn = nextTurn(dependencies, task, submissions);
     if (!turn) throw unavailable();
@@ -81,7 +81,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
     return turn;
   }
 
-  /** @returns null when there is another route to take, or something to find out */
+  /** @returns null if another route must be taken, or something must be found out first */
   async function submit(task: Task, turn: Turn, attempt: number): Promise<HandedOver | null> {
     const { upstream, route, traits, index } = turn;
     const request = await requestFor(task, turn);
@@ -100,8 +100,8 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       { isRendering: traits.answers === 'files' },
     );
     if (!submission) return null;
-    // A worker that froze here has been taken for dead by now, and another one looks for what was never sent.
-    if (performance.now() - startedAt > HEARTBEAT_TIMEOUT_MS) throw new Error('the worker stood still');
+    // By now a worker that froze here counts as dead, and another is looking for a submission that was never sent.
+    if (performance.now() - startedAt > HEARTBEAT_TIMEOUT_MS) throw new Error('the worker was frozen');
     try {
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
@@ -113,7 +113,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
     }
   }
 
-  /** @throws ApplicationFailure where the task, or this attempt of the step, is over */
+  /** @throws ApplicationFailure if the task, or this attempt of the step, is over */
   async function settleFailed(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
       await settle(submission, {
@@ -129,12 +129,12 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       await throwUnlessElsewhere(task, error);
       return;
     }
-    // Left open: what became of it is found out by the next turn of the loop, or by the next attempt.
+    // Left open: the next turn of the loop, or the next attempt, finds out the outcome.
     if (!(error instanceof OutcomeUnknownError)) throw error;
     metrics.submissionUnclear(turn.route.provider);
   }
 
-  /** @throws ApplicationFailure to be tried again when every route was tried, or final when it would be too late then */
+  /** @throws ApplicationFailure that is retried once every route was tried, or final if it would be too late by then */
   async function throwUnlessElsewhere(task: Task, reason: NotTakenError): Promise<void> {
     Context.current().cancellationSignal.throwIfAborted();
     const submissions = await listSubmissions(database, task.id);
@@ -159,7 +159,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   }
 }
 
-/** @throws ApplicationFailure for a request that the upstream has no words for */
+/** @throws ApplicationFailure for a request that the upstream's format cannot express */
 function prepared(upstream: MediaUpstream, request: RenderRequest): VendorCall {
   try {
     return upstream.prepare(request);
@@ -169,14 +169,14 @@ function prepared(upstream: MediaUpstream, request: RenderRequest): VendorCall {
   }
 }
 
-/** What is left of the time in which somebody has to take the job, since nobody may have it. */
+/** The time left for some upstream to accept the job. */
 function leftMs(submissions: readonly KeptSubmission[], nowMs: number): number {
   const lastUnknown = submissions.findLastIndex(({ outcome }) => outcome === 'unknown');
   const since = submissions[lastUnknown + 1]?.submittedAt.getTime() ?? nowMs;
   return since + DISPATCH_LIMIT_MS - nowMs;
 }
 
-/** A submission that is under way is not broken off: its answer tells what is to be cancelled. A long render is. */
+/** A submission in progress is not aborted, because its answer says what to cancel. A long render is. */
 function signalFor(answers: 'job' | 'files'): AbortSignal {
   return answers === 'files' ? Context.current().cancellationSignal : new AbortController().signal;
 }

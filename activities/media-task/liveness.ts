@@ -1,13 +1,13 @@
-/** How steps tell Temporal, and by it operators, that they go on. */
+/** Heartbeats, by which steps show Temporal and operators that they are alive. */
 import type { Context } from '@temporalio/activity';
 import { HEARTBEAT_MS } from '../../domain/step-limits.ts';
 
-/** What operators are shown of a step. */
+/** Shows operators the progress of a step. */
 export type Say = (details: object) => void;
 
 const FIRST_HEARTBEAT_MS = 2_000;
 
-/** Beats once an activity has run for a while: most end before anybody could miss them, and each beat costs the server. */
+/** Sends heartbeats once an activity has run for a while: most end before that, and each heartbeat costs the server. */
 export function createHeartbeat(context: Context): Say {
   const firstBeatAt = Date.now() + FIRST_HEARTBEAT_MS;
   return (details) => {
@@ -15,7 +15,7 @@ export function createHeartbeat(context: Context): Say {
   };
 }
 
-/** A pause as long as it likes, in which the worker still counts as alive. */
+/** A pause of any length during which the worker still counts as alive. */
 export async function sleepWithHeartbeat(context: Context, milliseconds: number, beat: () => void): Promise<void> {
   for (let leftMs = milliseconds; leftMs > 0; leftMs -= HEARTBEAT_MS) {
     await context.sleep(Math.min(leftMs, HEARTBEAT_MS));
@@ -24,11 +24,14 @@ export async function sleepWithHeartbeat(context: Context, milliseconds: number,
 }
 
 /**
- * Work that may be silent for longer than a worker may: a download or a write that stands still has a limit of its own.
+ * Keeps the worker alive during work that may be silent for long: a download or a write has its own limit on silence.
  *
- * @param work calls `say` with what operators shall see of it
+ * @param work calls `say` with progress for operators
  */
-export async function whileHeartbeating<Result>(context: Context, work: (say: Say) => Promise<Result>): Promise<Result> {
+export async function whileHeartbeating<Result>(
+  context: Context,
+  work: (say: Say) => Promise<Result>,
+): Promise<Result> {
   let details: object = {};
   const beat = createHeartbeat(context);
   const timer = setInterval(() => beat(details), HEARTBEAT_MS);

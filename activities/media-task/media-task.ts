@@ -1,7 +1,7 @@
 /**
- * The steps of a media task. Each is safe to run again: money by the ledger's unique keys, upstreams by what is written down
- * before they are asked, storage by names of each attempt's own. A business failure is an ApplicationFailure whose type is a
- * task error code; anything else is retried.
+ * The steps of a media task. Each is safe to repeat: money by the ledger's unique keys, upstreams by what is committed
+ * before they are called, storage by names unique to each attempt. A business failure is an ApplicationFailure whose
+ * type is a task error code; anything else is retried.
  */
 import { createAwaitResult } from './await-result.ts';
 import { createCancelJob } from './cancel-job.ts';

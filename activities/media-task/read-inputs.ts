@@ -1,25 +1,28 @@
-/** Fetches the inputs of a request for upstreams that take bytes: once each, bounded, and never from inside our network. */
+/**
+ * Fetches the inputs of a request for upstreams that take bytes: once each, limited in size, and never from inside our
+ * network.
+ */
 import type { GuardedClient } from '../../net/address-guard.ts';
 import type { RenderInputs } from '../../domain/task.ts';
 import type { InputFile } from '../../providers/media/adapter.ts';
 import { detectFileType, FILE_TYPE_BYTES } from '../../storage/file-type.ts';
 import type { Storage } from '../../storage/storage.ts';
 
-/** An input that cannot be read, through no fault of ours. The message is for the client. */
+/** An input cannot be read, and the gateway is not at fault. The message is for the client. */
 export class UnreadableInputError extends Error {
   override readonly name = 'UnreadableInputError';
 }
 
-/** What is wrong with a file, as the end of a sentence. */
+/** The problem with a file, as the end of a sentence. */
 class UnusableFileError extends Error {}
 
 /**
- * @returns the inputs by their links
+ * @returns the inputs, by link
  * @throws UnreadableInputError
  */
 export type InputReader = (inputs: RenderInputs, signal: AbortSignal) => Promise<ReadonlyMap<string, InputFile>>;
 
-/** Of one file, and of all inputs of a request together: what vendors take lies below. */
+/** For one file, and for all inputs of a request together; above what vendors accept. */
 const MAX_FILE_BYTES = 50 * 2 ** 20;
 const MAX_BYTES = 128 * 2 ** 20;
 const MAX_REDIRECTS = 2;
@@ -65,11 +68,11 @@ export function createInputReader({
       try {
         const bytes = await collect(await open(url, signal), Math.min(room, MAX_FILE_BYTES));
         const type = detectFileType(bytes.subarray(0, FILE_TYPE_BYTES));
-        if (!type) throw new UnusableFileError('it is of no supported type');
+        if (!type) throw new UnusableFileError('its type is not supported');
         return { bytes, mimeType: type.mimeType, name: `${name}.${type.extension}` };
       } catch (error) {
         signal.throwIfAborted();
-        // What is wrong with our own store is no fault of the input.
+        // A failure of our own store is not the input's fault.
         if (storage.keyOf(url) !== null && !(error instanceof UnusableFileError)) throw error;
         if (attempt < TRIES) continue;
         throw new UnreadableInputError(`"${field}" could not be used: ${reasonOf(error)}`, { cause: error });
@@ -108,7 +111,7 @@ async function collect(body: AsyncIterable<Uint8Array>, maxBytes: number): Promi
   return Buffer.concat(chunks);
 }
 
-/** What other errors say may tell of the network inside. */
+/** Other error messages may reveal the internal network. */
 function reasonOf(error: unknown): string {
-  return error instanceof UnusableFileError ? error.message : 'its server did not hand it out';
+  return error instanceof UnusableFileError ? error.message : 'its server did not provide it';
 }

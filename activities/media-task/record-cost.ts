@@ -6,20 +6,20 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
 /**
- * Writes down what a render cost, where the upstream tells it or the operator wrote it with the route.
+ * Records the cost of a render, if the upstream reports it or the operator configured it with the route.
  *
- * @param isCharged whether the upstream charges for it, as far as it does not tell
+ * @param isCharged whether the upstream charges for the render, unless it reports the cost
  */
 export function createCostRecorder({ database }: Pick<MediaTaskDependencies, 'database'>) {
-  return async (task: Task, told: VendorCost | null, isCharged = true): Promise<void> => {
+  return async (task: Task, reported: VendorCost | null, isCharged = true): Promise<void> => {
     const { routes } = task.request;
-    if (told === null && !routes.some(({ cost }) => cost !== undefined)) return;
+    if (reported === null && !routes.some(({ cost }) => cost !== undefined)) return;
     await untilWritten(async () => {
       const submissions = await listSubmissions(database, task.id);
       const accepted = submissions.find(({ outcome }) => outcome === 'accepted');
       const written = (accepted && routes[accepted.route]?.cost) ?? null;
-      const cost = isCharged || told !== null ? renderCost(task.request, { told, written }) : null;
-      await recordCost(database, task.id, { told, cost });
+      const cost = isCharged || reported !== null ? renderCost(task.request, { reported, written }) : null;
+      await recordCost(database, task.id, { reported, cost });
     });
   };
 }

@@ -1,6 +1,7 @@
 /**
- * Learns what became of a submission whose answer was lost, by the best way that the upstream allows. Nothing is sent here.
- * What cannot be learnt is given up as a possible loss, once, or sent again where the operator wants that.
+ * Finds out the outcome of a submission whose answer was lost, by the best means that the upstream offers. Sends
+ * nothing. An outcome that cannot be determined is given up as a possible loss, once, or resubmitted if the operator
+ * wants that.
  */
 import { Context } from '@temporalio/activity';
 import type { Clock } from '../../db/database-clock.ts';
@@ -24,11 +25,11 @@ import { createSettle } from './settle.ts';
 import { unavailable, unavailableButMayRender } from './task-failure.ts';
 
 interface LookUp {
-  /** What operators read of it. */
+  /** A description for operators. */
   readonly words: string;
-  /** How long an upstream that knows of no job must keep to that. */
+  /** How long an upstream must keep reporting that it has no such job. */
   readonly settleMs: number;
-  /** Whether what it finds may belong to somebody else: whose submissions count as such. */
+  /** Whether a job that it finds may belong to another submission, and to which ones. */
   readonly rivals: 'of the same body' | 'of the same model' | 'none';
 }
 
@@ -39,15 +40,15 @@ const LOOK_UPS: Readonly<Partial<Record<Recovery, LookUp>>> = {
   exclusion: { words: 'exclusion', settleMs: 60_000, rivals: 'of the same model' },
 };
 
-/** Between two look-ups, unless the patience with upstreams is shorter. */
+/** Between look-ups, unless the patience with upstreams is shorter. */
 const PAUSE_MS = 5_000;
-/** So far may the clocks of an upstream and of ours be apart, and submissions that could be mistaken for each other. */
+/** Allows for the difference between an upstream's clock and ours, and limits which submissions can be confused. */
 const CLOCK_SLACK_MS = 30_000;
 const RIVALS_WITHIN_MS = 10 * 60_000;
-/** An upstream that knows of no job must say so more than once. */
+/** An upstream must report more than once that it has no such job. */
 const MISSES_UNTIL_BELIEVED = 2;
 
-/** Finds out what became of the submission; it is settled when this returns. @throws ApplicationFailure when it is given up */
+/** Determines and records the outcome of the submission. @throws ApplicationFailure when giving up */
 export type Recover = (task: Task, submission: KeptSubmission, say: Say) => Promise<SubmissionOutcome | null>;
 
 export function createRecovery(dependencies: MediaTaskDependencies): Recover {
@@ -73,7 +74,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       if (lookUp && isBelieved(traits, lookUp, { misses, ageMs: ageOf(submission, clock) })) {
         return settle(submission, { outcome: 'not_taken', learntFrom: lookUp.words });
       }
-      // The callback may have told by now.
+      // The callback may have arrived in the meantime.
       const told = await outcomeOf(submission);
       if (told !== null) return told;
       const isHopeless = found.state === 'cannot tell' && !isTold;
@@ -97,18 +98,18 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
   }
 
-  /** Never sent again from here on, unless the operator wants it: what was rendered for nobody is counted. */
+  /** Never submitted again from here on, unless the operator wants that: what was rendered in vain is counted. */
   async function giveUp(
     task: Task,
     submission: KeptSubmission,
     upstream: MediaUpstream,
     { recovery }: KindTraits,
   ): Promise<SubmissionOutcome> {
-    // It can be looked up for as long as one likes, and is, to be cancelled.
+    // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableButMayRender();
     const submissions = await listSubmissions(database, task.id);
     const mayResubmit = upstream.onUnknown === 'resubmit' && !submissions.some(({ outcome }) => outcome === 'unknown');
-    const detail = 'what became of it cannot be learnt';
+    const detail = 'its outcome cannot be determined';
     await settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
     if (!mayResubmit) throw unavailable();
     return 'unknown';
@@ -134,8 +135,8 @@ type Found =
   | { readonly state: 'none' | 'several' | 'unreachable' | 'cannot tell' };
 
 /**
- * Asks the upstream once. Whose jobs it lists is looked at afterwards: a submission that was made before the list was read is
- * in the database by then.
+ * Asks the upstream once. Ownership of the listed jobs is checked afterwards: a submission that was made before the
+ * list was read is in the database by then.
  */
 async function lookUpJob(
   { database }: Pick<MediaTaskDependencies, 'database'>,
@@ -176,7 +177,7 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
     const found = lookUp
       ? await lookUpJob({ database }, { lookUp, submission, upstream, sent })
       : { state: 'cannot tell' as const };
-    if (found.state === 'unreachable') throw new Error('the upstream does not tell whether it has the job');
+    if (found.state === 'unreachable') throw new Error('the upstream does not say whether it has the job');
     if (found.state === 'none' && ageOf(submission, clock) < SUBMISSION_SURELY_SENT_MS) {
       throw new Error('the submission may still be on its way');
     }
@@ -190,7 +191,7 @@ export function createClosing({ database, clock, metrics }: MediaTaskDependencie
 function closingOf(found: Found, task: Task, lookUp: LookUp | undefined): Settlement {
   if (found.state === 'one') return { outcome: 'accepted', learntFrom: found.words, jobId: found.jobId };
   if (found.state === 'none' && lookUp) return { outcome: 'not_taken', learntFrom: lookUp.words };
-  const detail = 'nobody waited any longer to learn what became of it';
+  const detail = 'the task ended before its outcome was known';
   return { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price };
 }
 
@@ -204,7 +205,7 @@ function sentSubmission(task: Task, submission: KeptSubmission, upstream: MediaU
   };
 }
 
-/** @returns undefined for an upstream that does not tell now */
+/** @returns undefined for an upstream that does not answer now */
 function unlessCancelled(): undefined {
   Context.current().cancellationSignal.throwIfAborted();
   return undefined;

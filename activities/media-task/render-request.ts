@@ -1,10 +1,10 @@
-/** What an upstream is asked for, for a task on one of its routes. */
+/** The request to an upstream, for a task on one of its routes. */
 import { imageRoleOf, type MediaRoute } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import type { RenderRequest } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 
-/** All of a request but its inputs as bytes. */
+/** Everything in a request except the bytes of its inputs. */
 export function renderRequestOf(task: Task, route: MediaRoute, upstream: MediaUpstream): RenderRequest {
   const { routes: _routes, resultCheck: _resultCheck, ...inputs } = task.request;
   const hasImages = (inputs.images ?? []).length > 0;

@@ -18,10 +18,10 @@ const STORE_PAUSE_MS = 5_000;
 const FETCH_PAUSE_MS = 1_000;
 
 /**
- * Has a task rendered by an upstream that answers with the files, and stores them: they are here only, so that all of it is one
- * step. It goes on until they are stored; an attempt after that finds them.
+ * Has a task rendered by an upstream that answers with the files, and stores them. The files exist only in memory, so
+ * both are one step. It retries until they are stored; a later attempt finds them.
  *
- * @throws ApplicationFailure of the type `StoreAway` while nothing that is rendered could be stored
+ * @throws ApplicationFailure of type `StoreAway` while results could not be stored
  */
 export function createRender(dependencies: MediaTaskDependencies) {
   const { database, metrics } = dependencies;
@@ -44,7 +44,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
       return media;
     });
 
-  /** Stores the files for as long as our own store may be away. @throws ApplicationFailure `result_transfer_failed` */
+  /** Stores the files, for as long as our own store may be away. @throws ApplicationFailure `result_transfer_failed` */
   async function keep(
     task: Task,
     { submission, upstream, files }: Answered,
@@ -71,7 +71,7 @@ export function createRender(dependencies: MediaTaskDependencies) {
     }
   }
 
-  /** @returns null when another try would change nothing */
+  /** @returns null if a retry would change nothing */
   function pauseAfter(error: unknown, forMs: number): number | null {
     Context.current().cancellationSignal.throwIfAborted();
     const fault = resultFaultOf(error);

@@ -9,13 +9,13 @@ export interface ConfirmedReservation {
   readonly alreadyFinal: boolean;
   /** It failed, and its upstream may not know: there was no workflow to cancel the job. */
   readonly leavesJob?: true;
-  /** Where the steps that call the upstream are to run, when not where the workflow runs. */
+  /** The queue for steps that call the upstream, if not the workflow's. */
   readonly providerQueue?: string;
   /** The first route answers a submission with the files. */
   readonly answersFiles?: true;
 }
 
-/** Confirms that the money of a task is held, and records that its workflow runs. */
+/** Confirms that the task's money is held, and records that its workflow runs. */
 export function createReserve(dependencies: MediaTaskDependencies) {
   const { database } = dependencies;
 

@@ -1,4 +1,4 @@
-/** Which route of a task has its turn. A task leaves a route only while no upstream has, or may have, a job of it. */
+/** Chooses a task's route. A task leaves a route only if no upstream has, or may have, a job for it. */
 import { Context } from '@temporalio/activity';
 import type { MediaRoute, Submission } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
@@ -7,31 +7,31 @@ import type { KindTraits } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 
-/** A route that can be taken. */
+/** A route to try. */
 export interface Turn {
-  /** Its place in the task's list. */
+  /** Its position in the task's list. */
   readonly index: number;
   readonly route: MediaRoute;
   readonly upstream: MediaUpstream;
   readonly traits: KindTraits;
-  /** No submission of this task went there before. */
+  /** Whether the task was never submitted to it before. */
   readonly isFirst: boolean;
 }
 
 /** Where and how the steps of a route run. */
 export interface RouteSteps {
-  /** When not where the workflow runs. */
+  /** If not the workflow's. */
   readonly taskQueue?: string;
-  /** What a submission is answered with: a job to wait for, or the files. */
+  /** Whether a submission is answered with a job to wait for, or with the files. */
   readonly answers: KindTraits['answers'];
 }
 
 /**
- * The route after the one that was tried last, round and round, without those at which nothing is to be had.
+ * The route after the one that was tried last, cyclically, without routes that have nothing to offer.
  *
  * @param submissions of the task, oldest first; none of them open or accepted
- * @returns null when none is left
- * @throws Error when none of the upstreams is configured
+ * @returns null if none is left
+ * @throws Error if none of the upstreams is configured
  */
 export function nextTurn(
   { upstreams }: Pick<MediaTaskDependencies, 'upstreams'>,
@@ -47,7 +47,7 @@ export function nextTurn(
   if (turns.length === 0) throw new Error(`no upstream of these is configured: ${namesOf(routes)}`);
   const open = turns.filter(({ index }) => !submissions.some((one) => one.leavesRoute && one.route === index));
   const last = submissions.at(-1);
-  // What may have been taken is sent again, if at all, to where it may have been taken.
+  // A submission that may have been accepted is repeated, if at all, at the same upstream.
   const from = last === undefined ? 0 : last.outcome === 'unknown' ? last.route : last.route + 1;
   return open.find(({ index }) => index >= from) ?? open[0] ?? null;
 }
@@ -64,7 +64,7 @@ function namesOf(routes: readonly MediaRoute[]): string {
   return routes.map(({ provider }) => provider).join(', ');
 }
 
-/** Where the calling step runs, in the words of {@link RouteSteps}. */
+/** The queue of the calling step, as in {@link RouteSteps}. */
 export function queueHere(): Pick<RouteSteps, 'taskQueue'> {
   const { taskQueue } = Context.current().info;
   return taskQueue === TASK_QUEUES.media ? {} : { taskQueue };

@@ -2,7 +2,7 @@ import { type KeptSubmission, type Settlement, settleSubmission } from '../../db
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { untilWritten } from './until-written.ts';
 
-/** Writes down what became of a submission, however long that takes, and counts it once. */
+/** Records the outcome of a submission, however long that takes, and counts it once. */
 export type Settle = (submission: KeptSubmission, settlement: Settlement) => Promise<void>;
 
 export function createSettle({ database, metrics }: Pick<MediaTaskDependencies, 'database' | 'metrics'>): Settle {

@@ -1,4 +1,4 @@
-/** Stores the files of a result, and checks that they are what was asked for. */
+/** Stores the files of a result after checking that they match the request. */
 import { randomBytes } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { recordResultFile } from '../../db/queries/result-files.ts';
@@ -18,19 +18,19 @@ import type { Say } from './liveness.ts';
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;
 
-/** The upstream's result is to blame. */
+/** The upstream's result is at fault. */
 export class ResultFaultError extends Error {
   override readonly name = 'ResultFaultError';
 }
 
-/** The file arrived whole, and another attempt will hardly bring another one. */
+/** The file is complete but wrong, and fetching it again is unlikely to help. */
 export class WrongFileError extends ResultFaultError {}
 
 type Dependencies = Pick<MediaTaskDependencies, 'database' | 'storage'>;
 
 /**
- * Stores every file of a result under names of this attempt's own, which nobody knows before the task is settled with them: an
- * attempt that was taken for dead cannot touch the files of the one that took its place.
+ * Stores every file of a result under names unique to this attempt, which are unknown until the task is settled with
+ * them: an attempt that was taken for dead cannot touch the files of its successor.
  */
 export function createFileStorer({ database, storage }: Dependencies) {
   return async (
@@ -48,7 +48,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
       }
       return media;
     } catch (error) {
-      // What cannot be removed now is swept.
+      // The sweep removes what cannot be removed now.
       await Promise.allSettled(keys.map((key) => storage.delete(key)));
       throw error;
     }
@@ -74,7 +74,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
     });
     const facts = inspected.facts();
     const difference = matchesRequest(facts, task.request);
-    if (difference !== null) throw new WrongFileError(`The model's result is not what was asked for: ${difference}.`);
+    if (difference !== null) throw new WrongFileError(`The model's result does not match the request: ${difference}.`);
     return {
       type: task.kind,
       url: stored.url,
@@ -88,16 +88,16 @@ interface FileToStore {
   readonly task: Task;
   readonly upstream: MediaUpstream;
   readonly file: ResultFile;
-  /** The key, without its extension. */
+  /** The key without its extension. */
   readonly name: string;
-  /** Gains the key before anything is written under it. */
+  /** Receives the key before anything is written under it. */
   readonly keys: string[];
   readonly say: Say;
 }
 
 /**
- * A video model makes one video (contract 2.2): what else the upstream offers beside it, such as a still or
- * another take, is not fetched. Pictures are all the client's.
+ * A video model produces one video (contract 2.2): extras such as a still or another take are not fetched. All images
+ * belong to the client.
  */
 function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly ResultFile[] {
   if (kind === 'image') return files;
@@ -105,10 +105,10 @@ function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly Res
   return files.slice(Math.max(index, 0)).slice(0, 1);
 }
 
-/** @returns null when it is not the result that is to blame */
+/** @returns null if the result is not at fault */
 export function resultFaultOf(error: unknown): ResultFaultError | null {
   if (error instanceof ResultFaultError) return error;
-  // What a link answers is no verdict on the job: the next answer of the upstream may hold another link.
+  // A bad link is no verdict on the job: the upstream's next answer may have another link.
   if (error instanceof JobRefusedError) return new ResultFaultError(error.message);
   if (error instanceof ProviderUnreachableError)
     return new ResultFaultError("The model's result could not be fetched.");

@@ -1,7 +1,7 @@
 /**
- * The step that stores what an upstream rendered. Three kinds of things go wrong, and each is treated in its own way: what the
- * upstream's result is to blame for is asked for again, with fresh links, and then believed; what our own store is to blame
- * for is tried for as long as storing may take (the retries of the activity); the rest, such as the database, likewise.
+ * Stores what an upstream rendered. Three kinds of failures are treated differently: if the upstream's result is at
+ * fault, it is requested again, with fresh links, before the fault is accepted; if our own store is at fault, storing
+ * is retried as long as allowed (by the activity's retries); anything else, such as the database, likewise.
  */
 import { Context } from '@temporalio/activity';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
@@ -12,17 +12,17 @@ import { type Say, whileHeartbeating } from './liveness.ts';
 import { createFileStorer, resultFaultOf, ResultFaultError, WrongFileError } from './store-files.ts';
 import { taskFailure, throwIfFailed } from './task-failure.ts';
 
-/** So often a file is fetched that arrives whole and is not what was asked for. */
+/** How often a complete but wrong file is fetched. */
 const MAX_WRONG_FILES = 4;
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
 /**
- * Streams the results into storage and checks that they are what was asked for. A task that has ended meanwhile keeps the ending
- * it has.
+ * Streams the results into storage and checks that they match the request. A task that has ended in the meantime keeps
+ * its ending.
  *
- * @throws ApplicationFailure `result_transfer_failed`, or the upstream's verdict, when there is no result to be had
- * @throws Error when the same may be tried again
+ * @throws ApplicationFailure `result_transfer_failed`, or the upstream's refusal, if there is no result
+ * @throws Error if a retry may help
  */
 export function createStoreResult(dependencies: MediaTaskDependencies) {
   const { database, providerPatienceMs } = dependencies;
@@ -59,11 +59,11 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
   }
 }
 
-/** Asked for at each attempt, so that links are fresh and never part of a history. */
+/** Fetched at each attempt, so that links are fresh and never part of a history. */
 async function freshFiles(upstream: MediaUpstream, jobId: string): Promise<readonly ResultFile[]> {
   const state = await upstream.status(jobId, Context.current().cancellationSignal);
   if (state.state === 'failed') throw taskFailure(state.code, state.message);
-  if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then knew of none.');
+  if (state.state !== 'succeeded') throw new ResultFaultError('The model announced a result and then had none.');
   if (state.results.length === 0) throw new ResultFaultError('The model announced a result without any file.');
   return state.results;
 }

@@ -5,17 +5,17 @@ import type { Task } from '../../domain/task.ts';
 import { messageFor } from '../../providers/media/words.ts';
 import type { WatchedStorage } from '../../storage/watched.ts';
 
-/** A verdict on the task: no retry of the step can change it. */
+/** A verdict on the task, which retrying the step cannot change. */
 export function taskFailure(code: TaskErrorCode, message: string): ApplicationFailure {
   return ApplicationFailure.nonRetryable(message, code);
 }
 
-/** Nobody takes the job, or what became of it cannot be learnt. */
+/** No upstream accepts the job, or its outcome cannot be determined. */
 export function unavailable(): ApplicationFailure {
   return taskFailure('processing_unavailable', messageFor('processing_unavailable'));
 }
 
-/** As {@link unavailable}, of an upstream that may have the job all the same: the workflow sees to it that it is cancelled. */
+/** Like {@link unavailable}, but the upstream may have the job: the workflow makes sure that it is cancelled. */
 export function unavailableButMayRender(): ApplicationFailure {
   const message = messageFor('processing_unavailable');
   return ApplicationFailure.create({
@@ -26,21 +26,21 @@ export function unavailableButMayRender(): ApplicationFailure {
   });
 }
 
-/** There was a result, which cannot be had any more. */
+/** There was a result, but it is no longer available. */
 export function transferFailed(): ApplicationFailure {
   return taskFailure('result_transfer_failed', messageFor('result_transfer_failed'));
 }
 
-/** A task that was refunded is not worked on again, by whomever: its ending stands. */
+/** A refunded task is never worked on again: its ending stands. */
 export function throwIfFailed({ failure }: Task): void {
   if (failure !== null) throw taskFailure(failure.code, failure.message);
 }
 
-/** @throws ApplicationFailure of the type {@link STORE_AWAY} while nothing that is rendered could be stored */
+/** @throws ApplicationFailure of type {@link STORE_AWAY} while results could not be stored */
 export async function throwIfStoreAway(storage: Pick<WatchedStorage, 'isAvailable'>): Promise<void> {
   if (await storage.isAvailable()) return;
   throw ApplicationFailure.nonRetryable(
-    'The store is away, so that nothing is rendered that could not be kept.',
+    'The store is unavailable, so nothing is rendered that could not be stored.',
     STORE_AWAY,
   );
 }

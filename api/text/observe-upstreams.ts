@@ -31,7 +31,7 @@ function levelOf({ decision, fault }: AttemptReport): 'debug' | 'info' | 'warn' 
 }
 
 function lineOf({ requestId, upstream, format, model, key, ...attempt }: AttemptReport): object {
-  const { status, fault, told, reason, decision, seconds } = attempt;
+  const { status, fault, vendorMessage, reason, decision, seconds } = attempt;
   return {
     request_id: requestId,
     upstream,
@@ -41,7 +41,7 @@ function lineOf({ requestId, upstream, format, model, key, ...attempt }: Attempt
     decision,
     ...(status !== null && { status }),
     ...(fault !== null && { fault }),
-    ...(told !== '' && { told }),
+    ...(vendorMessage !== '' && { vendor_message: vendorMessage }),
     ...(reason !== '' && { reason }),
     duration_ms: Math.round(seconds * 10_000) / 10,
   };

@@ -144,12 +144,12 @@ export async function recordFiles(
 export async function recordCost(
   database: Database,
   taskId: string,
-  { told, cost }: { readonly told: VendorCost | null; readonly cost: PicoUsd | null },
+  { reported, cost }: { readonly reported: VendorCost | null; readonly cost: PicoUsd | null },
 ): Promise<void> {
   await database<SubmissionRow>('submissions')
     .where({ task_id: taskId, task_created_at: createdAtOf(taskId), outcome: 'accepted' })
     .update({
-      vendor_cost: told && database.raw('?::jsonb', [JSON.stringify(told)]),
+      vendor_cost: reported && database.raw('?::jsonb', [JSON.stringify(reported)]),
       cost: cost?.toString() ?? null,
     });
 }

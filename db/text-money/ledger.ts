@@ -172,8 +172,8 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
         ...HOLD,
         values: [processId, catalogueVersion, neverToppedUp, toppedUp, ...columns(HOLD_COLUMNS, holds)],
       });
-      const told = new Map(rows.map((row) => [row.position, decisionOf(row)]));
-      return holds.map(({ mostAmount }, index) => told.get(index + 1) ?? { refusal: null, amount: mostAmount });
+      const decided = new Map(rows.map((row) => [row.position, decisionOf(row)]));
+      return holds.map(({ mostAmount }, index) => decided.get(index + 1) ?? { refusal: null, amount: mostAmount });
     },
 
     async settle(settlements) {

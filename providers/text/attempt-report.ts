@@ -21,7 +21,7 @@ export interface AttemptReport {
   /** What is wrong with the upstream; null where nothing is known to be. */
   readonly fault: UpstreamFault | null;
   /** The upstream's own words, on one line and without secrets; empty where it said none. */
-  readonly told: string;
+  readonly vendorMessage: string;
   /** What undici or the system calls the failure; empty where neither has a name for it. */
   readonly reason: string;
   readonly decision: Decision;
@@ -29,7 +29,7 @@ export interface AttemptReport {
 }
 
 /**
- * `answered`; `next`: another upstream is asked; `refused`: the client is told, for want of another or because its request is
+ * `answered`; `next`: another upstream is asked; `refused`: the client gets the error, for lack of another upstream or because its request is
  * at fault; `broken`: the client has had a part of the answer; `cancelled` by the caller.
  */
 export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
@@ -62,7 +62,7 @@ export function describeAttempt(
     key: shownKey(key),
     status: answer?.upstreamStatus ?? null,
     fault: failure?.fault ?? null,
-    told: lineForOperators(answer?.told ?? '', secrets),
+    vendorMessage: lineForOperators(answer?.vendorMessage ?? '', secrets),
     reason: error instanceof Error ? codeOf(error.cause) : '',
   };
 }
@@ -70,7 +70,7 @@ export function describeAttempt(
 /** An error as the client may read it: with what the upstream said of a request that it refused. */
 export function tellable(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
-  const words = wordsForClient(error.told, route.model, secrets);
+  const words = wordsForClient(error.vendorMessage, route.model, secrets);
   if (words === '') return error;
   return new ServiceError('bad_request', `${error.message} It said: ${words}`, { cause: error });
 }

@@ -38,8 +38,8 @@ const VENDORS =
  *
  * @param secrets what must not stand in it, whatever it looks like
  */
-export function lineForOperators(told: string, secrets: readonly string[]): string {
-  return cut(withoutLongQuotes(withoutSecrets(told, secrets)));
+export function lineForOperators(message: string, secrets: readonly string[]): string {
+  return cut(withoutLongQuotes(withoutSecrets(message, secrets)));
 }
 
 /**
@@ -47,8 +47,8 @@ export function lineForOperators(told: string, secrets: readonly string[]): stri
  *
  * @param model the upstream's name for the model, which is not the client's
  */
-export function wordsForClient(told: string, model: string, secrets: readonly string[]): string {
-  const words = withoutSecrets(told, secrets)
+export function wordsForClient(message: string, model: string, secrets: readonly string[]): string {
+  const words = withoutSecrets(message, secrets)
     .replaceAll(REQUEST_ID, '')
     .replaceAll(ADDRESS, '')
     .replaceAll(EMAIL, '')
@@ -61,8 +61,8 @@ export function wordsForClient(told: string, model: string, secrets: readonly st
   return isMarkup || OF_OPERATORS.test(words) ? '' : cut(words);
 }
 
-function withoutSecrets(told: string, secrets: readonly string[]): string {
-  let line = beginningOf(told)
+function withoutSecrets(message: string, secrets: readonly string[]): string {
+  let line = beginningOf(message)
     .replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, ' ')
     .trim();
   for (const secret of secrets) if (secret !== '') line = line.replaceAll(secret, '[secret]');
@@ -82,8 +82,8 @@ function withoutLongQuotes(line: string): string {
 }
 
 /** More than is shown is not worth looking through; half a word might be half a secret. */
-function beginningOf(told: string): string {
-  return told.length <= 4 * LONGEST_LINE ? told : told.slice(0, 4 * LONGEST_LINE).replace(/\S*$/, '');
+function beginningOf(message: string): string {
+  return message.length <= 4 * LONGEST_LINE ? message : message.slice(0, 4 * LONGEST_LINE).replace(/\S*$/, '');
 }
 
 function cut(line: string): string {

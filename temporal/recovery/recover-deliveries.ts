@@ -1,4 +1,4 @@
-/** Decides what becomes of pending webhook deliveries, from what Temporal knows of their workflows. */
+/** Decides the fate of pending webhook deliveries, from what Temporal knows about their workflows. */
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
 import { restartDelivery } from '../../db/queries/deliveries.ts';

@@ -1,4 +1,4 @@
-/** Decides what becomes of unfinished tasks, from what Temporal knows of their workflows. */
+/** Decides the fate of unfinished tasks, from what Temporal knows about their workflows. */
 import type { Database } from '../../db/database.ts';
 import { inPages } from '../../db/in-pages.ts';
 import { eventOf, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';

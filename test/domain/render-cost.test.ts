@@ -10,27 +10,31 @@ describe('what a render cost', () => {
   const video = { resolution: '720p', durationSeconds: 5 };
 
   it('is what the upstream tells in money', () => {
-    const told = { amount: '0.0421', unit: 'usd' };
-    expect(renderCost(video, { told, written: null })).to.equal(parseUsd('0.0421'));
+    const reported = { amount: '0.0421', unit: 'usd' };
+    expect(renderCost(video, { reported, written: null })).to.equal(parseUsd('0.0421'));
   });
 
   it('is the units that the upstream tells, at the price that the operator wrote', () => {
     const written: RouteCost = { per: 'unit', prices: prices({ credits: '0.014' }) };
-    expect(renderCost(video, { told: { amount: '2.5', unit: 'credits' }, written })).to.equal(parseUsd('0.035'));
-    expect(renderCost(video, { told: { amount: '2.5', unit: 'tokens' }, written })).to.equal(null);
-    expect(renderCost(video, { told: null, written })).to.equal(null);
+    expect(renderCost(video, { reported: { amount: '2.5', unit: 'credits' }, written })).to.equal(parseUsd('0.035'));
+    expect(renderCost(video, { reported: { amount: '2.5', unit: 'tokens' }, written })).to.equal(null);
+    expect(renderCost(video, { reported: null, written })).to.equal(null);
   });
 
   it('is what the operator wrote, for the whole or for each second, by resolution or for all', () => {
     const perSecond: RouteCost = { per: 'second', prices: prices({ '720p': '0.1', '*': '0.2' }) };
-    expect(renderCost(video, { told: null, written: perSecond })).to.equal(parseUsd('0.5'));
-    expect(renderCost({ ...video, resolution: '1080p' }, { told: null, written: perSecond })).to.equal(parseUsd('1'));
+    expect(renderCost(video, { reported: null, written: perSecond })).to.equal(parseUsd('0.5'));
+    expect(renderCost({ ...video, resolution: '1080p' }, { reported: null, written: perSecond })).to.equal(
+      parseUsd('1'),
+    );
     const perRender: RouteCost = { per: 'render', prices: prices({ '1K': '0.03' }) };
-    expect(renderCost({ width: 1024, height: 1024 }, { told: null, written: perRender })).to.equal(parseUsd('0.03'));
-    expect(renderCost({ width: 2048, height: 2048 }, { told: null, written: perRender })).to.equal(null);
+    expect(renderCost({ width: 1024, height: 1024 }, { reported: null, written: perRender })).to.equal(
+      parseUsd('0.03'),
+    );
+    expect(renderCost({ width: 2048, height: 2048 }, { reported: null, written: perRender })).to.equal(null);
   });
 
   it('is not known where nobody says', () => {
-    expect(renderCost(video, { told: null, written: null })).to.equal(null);
+    expect(renderCost(video, { reported: null, written: null })).to.equal(null);
   });
 });

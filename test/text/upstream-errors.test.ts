@@ -39,10 +39,10 @@ describe('an error of an upstream', () => {
 
     it(`of ${name} keeps its status and the upstream's own sentence, wherever that stands`, () => {
       for (const body of [{ error: { message: 'No.' } }, { message: 'No.' }, { detail: 'No.' }, 'No.']) {
-        expect(upstream.parseError(503, body)).to.include({ upstreamStatus: 503, told: 'No.' });
+        expect(upstream.parseError(503, body)).to.include({ upstreamStatus: 503, vendorMessage: 'No.' });
       }
       for (const body of [null, [], { error: { message: 7 } }, 3]) {
-        expect(upstream.parseError(503, body)).to.include({ told: '' });
+        expect(upstream.parseError(503, body)).to.include({ vendorMessage: '' });
       }
     });
   }

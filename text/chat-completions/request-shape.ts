@@ -1,4 +1,6 @@
-/** What a chat-completions request takes: the fields of contract 4.8.1, and the format's others, which have no effect. */
+/**
+ * The fields of a chat-completions request: those of contract 4.8.1, and others of the format, which have no effect.
+ */
 import type {
   FilePart,
   ImagePart,
@@ -46,8 +48,7 @@ import {
 import { reasoningText } from './content.ts';
 
 const MAXIMUM_CHOICES = 128;
-const WHERE_OFFERED =
-  'Accepted, and of no effect unless the upstream of the model offers it at no charge beyond tokens';
+const WHERE_OFFERED = 'Accepted; has an effect only if the model’s upstream offers it without extra charge';
 
 const textPart = object({ text: readString }, ({ text }): TextPart => ({ type: 'text', text }));
 const refusalPart = object({ refusal: readString }, ({ refusal }): TextPart => ({ type: 'text', text: refusal }));
@@ -75,13 +76,13 @@ const audioPart = object(
   },
 );
 
-/** Clients send the parts of an answer back as the upstream sent them, thinking included. */
+/** Clients send the parts of an answer back as the upstream sent them, including reasoning. */
 const thinkingPart = mapped(readObject, (part): ReasoningPart => ({ type: 'reasoning', text: reasoningText(part) }));
 
 const inputParts = { text: textPart, image_url: imagePart, file: filePart, input_audio: audioPart };
 const answerParts = { text: textPart, refusal: refusalPart, thinking: thinkingPart, reasoning: thinkingPart };
 
-/** What messages of each role say. */
+/** The content of messages, by role. */
 export const readSystemContent = contentOf(typed<TextPart>({ text: textPart }));
 export const readInputContent = contentOf(typed<InputPart>(inputParts));
 export const readAnswerContent = optional(contentOf(typed<TextPart | ReasoningPart>(answerParts)));
@@ -102,23 +103,23 @@ const toolCall = named(
   })),
 );
 
-/** Clients send answers back as they got them, so fields that are not known have no effect. */
+/** Clients send answers back unchanged, so unknown fields have no effect. */
 export const readMessage = named(
   'ChatMessage',
   fields({
     role: oneOf(['system', 'developer', 'user', 'assistant', 'tool', 'function']),
     content: optional(
-      described(contentOf(contentPart), 'Required but of an assistant; `system` takes text parts only'),
+      described(contentOf(contentPart), 'Required, except for `assistant`; `system` takes text parts only'),
     ),
-    reasoning_content: optional(described(readString, 'Of an assistant: what it thought')),
-    reasoning: optional(described(readString, 'The same, as other services call it')),
+    reasoning_content: optional(described(readString, 'For `assistant`: the reasoning')),
+    reasoning: optional(described(readString, 'The same, under another service’s name')),
     refusal: optional(readString),
     tool_calls: optional(arrayOf(toolCall)),
-    tool_call_id: optional(described(readId, 'Of a tool: the call that it answers')),
-    name: optional(described(readString, 'Of a function: which one answers; else without effect')),
+    tool_call_id: optional(described(readId, 'For `tool`: the call that it answers')),
+    name: optional(described(readString, 'For `function`: the function that answers; otherwise no effect')),
     annotations: ignored,
     audio: refused('the models take text, images and files only'),
-    function_call: optional(described(called, 'What `tool_calls` were called before')),
+    function_call: optional(described(called, 'The earlier name of `tool_calls`')),
   }),
 );
 
@@ -168,14 +169,11 @@ export const readRequest = fields(
     messages: constrained(arrayOf(readMessage), { minItems: 1 }),
     max_tokens: optional(outputTokens()),
     max_completion_tokens: optional(
-      described(
-        outputTokens(),
-        'As `max_tokens`; the larger of both counts, and without any what the balance leaves room for',
-      ),
+      described(outputTokens(), 'Same as `max_tokens`; the larger of both counts. The default depends on the balance'),
     ),
     stream: optional(STREAM),
     stream_options: optional(
-      record({ include_usage: optional(described(readBoolean, 'Whether the last chunk tells the usage')) }),
+      record({ include_usage: optional(described(readBoolean, 'Whether the last chunk reports the usage')) }),
     ),
     temperature: optional(TEMPERATURE),
     top_p: optional(TOP_P),
@@ -184,14 +182,14 @@ export const readRequest = fields(
     tools: optional(arrayOf(readTool)),
     tool_choice: optional(toolChoice),
     parallel_tool_calls: optional(readBoolean),
-    n: optional(described(integerBetween(1, MAXIMUM_CHOICES), 'How many answers')),
+    n: optional(described(integerBetween(1, MAXIMUM_CHOICES), 'Number of answers')),
     seed: optional(integerBetween(null, null)),
     frequency_penalty: optional(PENALTY),
     presence_penalty: optional(PENALTY),
     response_format: optional(outputFormat),
     reasoning_effort: optional(EFFORT),
     verbosity: optional(VERBOSITY),
-    user: optional(described(readString, 'Names the end user')),
+    user: optional(described(readString, 'Identifies the end user')),
     modalities: optional(arrayOf(oneOf(['text']))),
     logit_bias: ignored,
     logprobs: ignored,
@@ -213,19 +211,19 @@ export const readRequest = fields(
     reasoning_split: ignored,
     repetition_penalty: ignored,
     thinking: ignored,
-    // Without effect, unless the route passes them on.
+    // No effect unless the route passes them on.
     audio: optional(described(readObject, WHERE_OFFERED)),
     web_search_options: optional(described(readObject, WHERE_OFFERED)),
-    // The older names of tools and their choice.
+    // The earlier names of tools and their choice.
     functions: optional(
-      described(arrayOf(readFunction), 'What `tools` were called before: the answer has `function_call` then'),
+      described(arrayOf(readFunction), 'The earlier name of `tools`; the answer then uses `function_call`'),
     ),
     function_call: optional(functionChoice),
   },
   { unknown: 'refuse' },
 );
 
-/** The schemas that stand under a name of their own. */
+/** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
   ChatMessage: readMessage.definition,
   ChatContentPart: contentPart.definition,

@@ -37,7 +37,10 @@ export function nativeFields<Values>(shape: Shape<Values>, options: FieldsOption
   return fields(shape, { ...options, open: readFields });
 }
 
-/** The same, for one that refuses fields it does not know: its schema says that all may come in snake_case as well. */
+/**
+ * {@link nativeFields} for objects that refuse unknown fields; their schema says that every field may also be in
+ * snake_case.
+ */
 export function closedNativeFields<Values>(shape: Shape<Values>, description?: string): FieldsReader<Values> {
   const read = nativeFields(shape, { unknown: 'refuse', ...(description !== undefined && { description }) });
   const names = Object.keys(shape)

@@ -1,4 +1,7 @@
-/** What a native request takes: the fields of contract 4.8.4, in either spelling, and the format's others, without effect. */
+/**
+ * The fields of a native request: those of contract 4.8.4, in either spelling, and others of the format, which have no
+ * effect.
+ */
 import { badRequest } from '../../domain/errors.ts';
 import { ref } from '../../domain/json-schema.ts';
 import type { InputPart, Sampling, TextPart, Tool } from '../canonical.ts';
@@ -54,7 +57,7 @@ const partFields = closedNativeFields(
         parts: optional(arrayOf(attachment)),
       }),
     ),
-    thought: optional(described(readBoolean, 'Whether the text is what the model thought')),
+    thought: optional(described(readBoolean, 'Whether the text is the model’s reasoning')),
     thoughtSignature: optional(readString),
     videoMetadata: ignored,
     mediaResolution: ignored,
@@ -90,7 +93,7 @@ export function textOf({ fields: part }: Part): TextPart[] {
   return text === '' ? [] : [{ type: 'text', text }];
 }
 
-/** What a part of the user's, or of a function's response, says. */
+/** The content of a part from the user, or of a function's response. */
 export function inputOf(part: Part): InputPart[] {
   if (part.kind === 'text') return textOf(part);
   const media = part.fields.get('inlineData') ?? part.fields.get('fileData');
@@ -114,8 +117,8 @@ const systemInstruction = reader(
 export const generationConfig = closedNativeFields({
   maxOutputTokens: optional(outputTokens(MOST_OUTPUT_TOKENS)),
   temperature: optional(TEMPERATURE),
-  topP: optional(described(numberBetween(0, 1), '0 is as if not sent')),
-  topK: optional(described(integerBetween(0, null), '0 is as if not sent')),
+  topP: optional(described(numberBetween(0, 1), '0 counts as not sent')),
+  topK: optional(described(integerBetween(0, null), '0 counts as not sent')),
   stopSequences: optional(described(readStopSequences, 'The first 4 are used')),
   candidateCount: optional(integerBetween(1, MOST_CANDIDATES)),
   presencePenalty: optional(PENALTY),
@@ -196,10 +199,10 @@ export const readRequest = closedNativeFields(
     store: ignored,
     model: refused('the model is named in the path'),
   },
-  'Field names may come in snake_case too.',
+  'Field names may also be in snake_case.',
 );
 
-/** The schemas that stand under a name of their own. */
+/** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
   Content: readContent.definition,
   Part: readPart.definition,

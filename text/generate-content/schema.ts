@@ -100,7 +100,7 @@ export function withoutReferences(root: JsonObject, growth: Growth): JsonObject 
   return hasReferences ? compact({ ...replaced, $defs, definitions }) : replaced;
 }
 
-/** About how long the text of a value is; counted no further than `most`. */
+/** The approximate length of a value's text; counting stops at `most`. */
 function sizeOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length + 2;
   if (typeof value !== 'object' || value === null) return 4;

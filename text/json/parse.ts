@@ -9,7 +9,7 @@ import { inSteps, type Steps } from './steps.ts';
 export const LARGE_JSON_BYTES = 128 * 1024;
 /** How many bytes a step reads: a few milliseconds of work. */
 const STEP_COST = 512 * 1024;
-/** A value takes as long as this many bytes of text. */
+/** Each value takes about as long as this many bytes of text. */
 const VALUE_COST = 64;
 /** RFC 8259, section 9, lets parsers limit the length of numbers. */
 const MOST_NUMBER_BYTES = 1_024;
@@ -54,12 +54,12 @@ const LETTER_U = 0x75;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Tabs, line breaks and spaces. */
+/** Whether the byte is a tab, line break or space. */
 function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The bytes of a UTF-8 character after the first one. */
+/** Whether the byte continues a UTF-8 character. */
 function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
@@ -67,7 +67,10 @@ function isContinuation(byte: number | undefined): boolean {
 /** An array or object that is not complete yet. */
 type Open = { readonly items: unknown[] } | { readonly fields: Record<string, unknown>; name: string };
 
-/** What may come next. `item`, `field`: the first of an array or object, or its end; `more`: what follows a value. */
+/**
+ * What may come next. `item`, `field`: the first element of an array or object, or its end; `more`: what follows a
+ * value.
+ */
 type Place = 'value' | 'item' | 'field' | 'name' | 'colon' | 'more';
 
 class Parser {
@@ -79,9 +82,9 @@ class Parser {
   #values = 0;
   #place: Place = 'value';
   #at = 0;
-  /** What is left of this step. */
+  /** The budget left in this step. */
   #left = 0;
-  /** The string that is being read, so far; null outside strings. */
+  /** The string that is being read; null outside strings. */
   #text: string | null = null;
 
   constructor(bytes: Buffer, limits: JsonLimits) {
@@ -111,7 +114,7 @@ class Parser {
     this.#left -= this.#at - start;
   }
 
-  /** Takes what begins with this byte, which is not white space. */
+  /** Handles a byte that is not white space. */
   #takeByte(byte: number): void {
     this.#left -= VALUE_COST;
     switch (this.#place) {
@@ -216,7 +219,7 @@ class Parser {
       if (byte >= 0x80) isAscii = false;
       end += 1;
     }
-    // Also after an escape that is cut by the end of the document.
+    // Also for an escape that the end of the document cuts.
     end = Math.min(end, bytes.length);
     while (isContinuation(bytes[end])) end += 1;
     const piece = bytes.toString(isAscii ? 'latin1' : 'utf8', start, end);
@@ -244,7 +247,7 @@ function unescaped(piece: string): string {
 }
 
 function tooLarge(): RangeError {
-  return new RangeError('the JSON holds too many values, or too many in one another');
+  return new RangeError('the JSON has too many values or nests too deeply');
 }
 
 function notJson(): SyntaxError {

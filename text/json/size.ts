@@ -14,10 +14,10 @@ export interface JsonLimits {
 /** Longer field names are compared byte by byte with every other name of the same length. */
 const MAXIMUM_NAME_BYTES = 4_096;
 
-/** Model names are shorter. */
+/** Longer than any model name. */
 const LONGEST_TOP_TEXT = 200;
 
-// They stand in parse.ts, too: looking at each byte takes a third longer with constants of another module.
+// These are repeated in parse.ts: reading each byte takes a third longer with another module's constants.
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -101,7 +101,7 @@ export class JsonSizer {
     this.#values += 1;
     if (this.#values > this.#limits.maxValues) {
       throw badRequest(
-        `The body holds more than ${this.#limits.maxValues} values (objects, lists, fields, strings, numbers). Send fewer.`,
+        `The body has more than ${this.#limits.maxValues} values (objects, lists, fields, strings, numbers). Send fewer.`,
       );
     }
   }
@@ -125,22 +125,22 @@ export class JsonSizer {
   }
 }
 
-/** The bytes outside of texts that say how many values there are. */
+/** The bytes outside strings that determine the number of values. */
 const MARKS = new Uint8Array(256);
 for (const byte of [QUOTE, COMMA, COLON, OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT]) MARKS[byte] = 1;
 
-/** The index of the first mark from an index on, or the length. */
+/** The index of the first mark from `from` on, or the length. */
 function nextMark(bytes: Uint8Array, from: number): number {
   let index = from;
   while (index < bytes.length && MARKS[bytes[index] ?? 0] === 0) index += 1;
   return index;
 }
 
-/** As much of a text is looked at at once, once it is known to be long. */
+/** How much of a string known to be long is searched at once. */
 const WINDOW_BYTES = 4_096;
 const SHORT_TEXT_BYTES = 64;
 
-/** The index of the quote that ends a text; past the end where that escapes what comes next. */
+/** The index of the quote that ends a string; beyond the end if a final backslash escapes the next byte. */
 function endOfText(bytes: Uint8Array, from: number): number {
   let index = walkText(bytes, from, from + SHORT_TEXT_BYTES);
   while (index < bytes.length && bytes[index] !== QUOTE) {
@@ -152,7 +152,7 @@ function endOfText(bytes: Uint8Array, from: number): number {
   return index;
 }
 
-/** Walks over a text, escape by escape, to its quote or to about `until`. */
+/** Walks over a string, escape by escape, to its quote or to about `until`. */
 function walkText(bytes: Uint8Array, from: number, until: number): number {
   const end = Math.min(until, bytes.length);
   let index = from;

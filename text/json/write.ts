@@ -12,7 +12,7 @@ export async function writeJson(value: unknown): Promise<WrittenJson> {
   return lengthOf(value, PIECE_LENGTH) < PIECE_LENGTH ? JSON.stringify(value) : inSteps(writeInSteps(value));
 }
 
-/** The same as {@link writeJson}, always as bytes. */
+/** {@link writeJson}, always as bytes. */
 export function* writeInSteps(value: unknown): Steps<Uint8Array[]> {
   const pieces: Uint8Array[] = [];
   let pending = '';
@@ -32,7 +32,7 @@ export function byteLengthOf(written: WrittenJson): number {
   return written.reduce((sum, { byteLength }) => sum + byteLength, 0);
 }
 
-/** About how long the text of a value is; counted no further than `most`. */
+/** The approximate length of a value's text; counting stops at `most`. */
 function lengthOf(value: unknown, most: number): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return 4;

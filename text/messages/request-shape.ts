@@ -1,4 +1,4 @@
-/** What a messages request takes: the fields of contract 4.8.3, and the format's others, which have no effect. */
+/** The fields of a messages request: those of contract 4.8.3, and others of the format, which have no effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type {
   AnswerPart,
@@ -102,7 +102,7 @@ const answerBlock = named(
   }),
 );
 
-/** What messages of each role say. */
+/** The content of messages, by role. */
 export const CONTENT = {
   user: contentOf(userBlock),
   assistant: contentOf(answerBlock),
@@ -136,12 +136,12 @@ const readTool = object(
   ({ name, description, input_schema: parameters, strict }): Tool => compact({ name, description, parameters, strict }),
 );
 
-const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'One call in an answer')) };
+const serial = { disable_parallel_tool_use: optional(described(readBoolean, 'At most one call per answer')) };
 const plainChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'none']) });
 const toolByName = fields({ ...serial, type: oneOf(['tool']), name: readName });
 const anyChoice = fields({ ...serial, type: oneOf(['auto', 'any', 'tool', 'none']), name: readName });
 
-/** Absent, and null, where the model chooses. */
+/** Absent or null lets the model choose. */
 export const readToolChoice = optional(
   reader(
     { oneOf: [plainChoice.schema, toolByName.schema] },
@@ -172,10 +172,7 @@ export const readRequest = fields(
     stop_sequences: optional(readStopSequences),
     tools: optional(arrayOf(readTool)),
     tool_choice: optional(
-      described(
-        anything,
-        '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; without tools of no effect, whatever it is',
-      ),
+      described(anything, '`{"type": "auto"}`, `any`, `none` or `tool` with its `name`; has no effect without tools'),
     ),
     output_config: optional(
       fields({
@@ -183,7 +180,7 @@ export const readRequest = fields(
         format: optional(outputFormat),
       }),
     ),
-    metadata: optional(fields({ user_id: optional(described(readString, 'Names the end user')) })),
+    metadata: optional(fields({ user_id: optional(described(readString, 'Identifies the end user')) })),
     thinking: ignored,
     cache_control: ignored,
     context_management: ignored,
@@ -193,14 +190,14 @@ export const readRequest = fields(
     user_profile_id: ignored,
     workspace_id: ignored,
     container: refused('hosted tools and skills are not offered; send tools with a name and an input_schema'),
-    inference_geo: refused('the place of processing cannot be chosen'),
+    inference_geo: refused('the region of processing cannot be chosen'),
     mcp_servers: refused('hosted tools are not offered; send tools with a name and an input_schema'),
     output_format: refused('send "output_config.format" instead'),
   },
   { unknown: 'refuse' },
 );
 
-/** The schemas that stand under a name of their own. */
+/** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
   MessagesInputBlock: inputBlock.definition,
   MessagesUserBlock: userBlock.definition,

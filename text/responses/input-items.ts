@@ -104,7 +104,7 @@ const reasoningItem = object(
 
 const referenceItem = fields(
   { type: optional(oneOf(['item_reference'])), id: readString },
-  { description: 'Nothing is stored: a reference to reasoning is passed over, any other refused.' },
+  { description: 'Nothing is stored: references to reasoning are ignored, all others refused.' },
 );
 
 const itemType = oneOf(['message', 'reasoning', 'function_call', 'function_call_output', 'item_reference']);
@@ -128,7 +128,7 @@ export const readInput = reader({ oneOf: [inputText.schema, inputItems.schema] }
   if (!isSet(value)) throw badRequest(`"${path}" is required`);
   if (!Array.isArray(value)) throw badRequest(`"${path}" must be a string or an array`);
   const turns = mergeNeighbours(inputItems(value, path).flat());
-  if (turns.length === 0) throw badRequest(`"${path}" must hold at least one message`);
+  if (turns.length === 0) throw badRequest(`"${path}" must contain at least one message`);
   return turns;
 });
 
@@ -186,7 +186,7 @@ function dropReference(reference: ReturnType<typeof referenceItem>): [] {
   );
 }
 
-/** The schemas that stand under a name of their own. */
+/** The schemas with names of their own. */
 export const INPUT_SCHEMAS = {
   ResponsesInputItem: inputItem.definition,
   ResponsesReasoningPart: reasoningPart.definition,

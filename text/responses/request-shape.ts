@@ -1,4 +1,4 @@
-/** What a responses request takes: the fields of contract 4.8.2, and the format's others, which have no effect. */
+/** The fields of a responses request: those of contract 4.8.2, and others of the format, which have no effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type { OutputFormat, Tool, ToolChoice } from '../canonical.ts';
 import { type Fields, fields, ignored, object, refused, typed } from '../fields.ts';
@@ -98,7 +98,7 @@ const textFormat = named(
   ),
 );
 
-/** Named, because generators name what stands inside of others after all of these, and then more than one thing alike. */
+/** Named, because code generators name anonymous schemas themselves, and may give several the same name. */
 const reasoning = named(
   'ResponsesReasoning',
   fields({ effort: optional(EFFORT) }, { description: 'textg models only' }),
@@ -130,11 +130,11 @@ export const readRequest = fields(
     parallel_tool_calls: optional(readBoolean),
     reasoning: optional(reasoning),
     text: optional(textSettings),
-    user: optional(described(readString, 'Names the end user')),
+    user: optional(described(readString, 'Identifies the end user')),
     background: optional(background),
     include: ignored,
     max_tool_calls: ignored,
-    metadata: optional(described(readObject, 'Comes back with the answer')),
+    metadata: optional(described(readObject, 'Returned with the answer')),
     moderation: ignored,
     prompt_cache_key: ignored,
     prompt_cache_options: ignored,
@@ -155,7 +155,7 @@ export const readRequest = fields(
   { unknown: 'refuse' },
 );
 
-/** The schemas that stand under a name of their own. */
+/** The schemas with names of their own. */
 export const REQUEST_SCHEMAS = {
   ...INPUT_SCHEMAS,
   ResponsesTool: readTool.definition,

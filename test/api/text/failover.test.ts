@@ -311,7 +311,7 @@ describe('an upstream that fails before its answer begins', () => {
       { upstream: 'first', key: '…k-1', status: 401, fault: 'key_refused', decision: 'next' },
       { upstream: 'simulator', decision: 'answered' },
     ]);
-    expect(attempts[0]?.['told']).to.equal('Incorrect API key provided: [secret]');
+    expect(attempts[0]?.['vendor_message']).to.equal('Incorrect API key provided: [secret]');
     expect(await text.measured()).to.contain(
       'genway_text_attempts_total{upstream="first",model="over-chat-completions",fault="key_refused",decision="next"}',
     );

@@ -30,7 +30,9 @@ describe('the secrets of a database', () => {
   it('are noted at the first start, and others are refused from then on', async () => {
     await checkSecrets(testDatabase.database, before);
     await checkSecrets(testDatabase.database, before);
-    expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    expect(await refused({ ...before, sealer: createSealer(newKey) })).to.match(
+      /^GENWAY_ENCRYPTION_KEY does not decrypt/,
+    );
     expect(await refused({ ...before, keyPeppers: [newPepper] })).to.match(/^GENWAY_KEY_PEPPER is not the pepper/);
     await checkSecrets(testDatabase.database, during);
   });
@@ -42,7 +44,7 @@ describe('the secrets of a database', () => {
     await database('webhook_endpoints')
       .where({ id })
       .update({ sealed_secret: before.sealer.seal('whsec_x', id) });
-    expect(await refused(after)).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    expect(await refused(after)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
     await checkSecrets(database, before);
   });
 
@@ -78,7 +80,7 @@ describe('the secrets of a database', () => {
     expect(await last(), 'once').to.deep.equal({ webhook_endpoints: 0, idempotency_keys: 0 });
     await noteSecrets(database, during);
     await checkSecrets(database, after);
-    expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not open/);
+    expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
     const endpoint = await database<{ id: string; sealed_secret: Buffer; previous_sealed_secret: Buffer }>(
       'webhook_endpoints',
     ).first();

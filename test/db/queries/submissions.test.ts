@@ -141,7 +141,7 @@ describe('db/queries/submissions', () => {
   it('keep what the upstream charged', async () => {
     const task = await newTask();
     await submitTask(database, task, 'job_that_cost');
-    await recordCost(database, task.id, { told: { amount: '12.5', unit: 'credits' }, cost: 3n });
+    await recordCost(database, task.id, { reported: { amount: '12.5', unit: 'credits' }, cost: 3n });
     expect((await listSubmissions(database, task.id))[0]).to.deep.include({
       vendorCost: { amount: '12.5', unit: 'credits' },
       cost: 3n,

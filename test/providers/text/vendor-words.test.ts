@@ -6,7 +6,7 @@ const KEY = 'k-9d2c';
 
 describe('what an upstream says', () => {
   describe('in the log', () => {
-    for (const [what, told] of [
+    for (const [what, message] of [
       ['a key of ours', `The key ${KEY} is wrong.`],
       ['a key of anybody', 'Incorrect API key provided: sk-proj-aBcD1234efGh5678.'],
       ['a masked key', 'Incorrect API key provided: sk-proj-****************abcd.'],
@@ -14,14 +14,14 @@ describe('what an upstream says', () => {
       ['a long quotation of a prompt', `Cannot read "${'my deepest wish is '.repeat(5)}".`],
     ] as const) {
       it(`does not hold ${what}`, () => {
-        expect(lineForOperators(told, [KEY])).to.not.match(/k-9d2c|abcd|aBcD|abc\.def|deepest/);
+        expect(lineForOperators(message, [KEY])).to.not.match(/k-9d2c|abcd|aBcD|abc\.def|deepest/);
       });
     }
 
     it('is one line of a few hundred characters, whatever it is', () => {
       fc.assert(
-        fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (told) => {
-          const line = lineForOperators(told, [KEY]);
+        fc.property(fc.string({ unit: 'binary', maxLength: 2_000 }), (message) => {
+          const line = lineForOperators(message, [KEY]);
           expect(line).to.not.match(/[\r\n\u2028\u2029]/);
           expect(line.length).to.be.at.most(301);
         }),
@@ -29,17 +29,17 @@ describe('what an upstream says', () => {
     });
 
     it('stays as it is when there is nothing to hide', () => {
-      for (const told of [
+      for (const message of [
         'The engine is currently overloaded, please try again later.',
         "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",
       ]) {
-        expect(lineForOperators(told, [KEY])).to.equal(told);
+        expect(lineForOperators(message, [KEY])).to.equal(message);
       }
     });
   });
 
   describe('to a client', () => {
-    for (const [told, shown] of [
+    for (const [message, shown] of [
       ["Invalid value for 'temperature': must be at most 2.", "Invalid value for 'temperature': must be at most 2."],
       [
         'max_tokens: 100000 > 64000, which is the maximum allowed number of output tokens for claude-sonnet-4-5-20250929',
@@ -53,11 +53,11 @@ describe('what an upstream says', () => {
       ['Too many images. See https://vendor.example/docs/limits for more.', 'Too many images. See for more.'],
     ] as const) {
       it(`is passed on where it is about the request: ${shown}`, () => {
-        expect(wordsForClient(told, 'secret-name', [KEY])).to.equal(shown);
+        expect(wordsForClient(message, 'secret-name', [KEY])).to.equal(shown);
       });
     }
 
-    for (const told of [
+    for (const message of [
       'Your organization must be verified to stream this model.',
       'Your credit balance is too low.',
       'The API key k-9d2c has no access.',
@@ -66,8 +66,8 @@ describe('what an upstream says', () => {
       '<html><body>400 Bad Request</body></html>',
       '',
     ]) {
-      it(`is kept back where it is about the operator, or nothing: ${told}`, () => {
-        expect(wordsForClient(told, 'secret-name', [KEY])).to.equal('');
+      it(`is kept back where it is about the operator, or nothing: ${message}`, () => {
+        expect(wordsForClient(message, 'secret-name', [KEY])).to.equal('');
       });
     }
 
@@ -79,8 +79,8 @@ describe('what an upstream says', () => {
     });
 
     it('names no address and no maker of models', () => {
-      const told = 'POST http://10.0.0.7:8080/v1 of gw.internal.example:8443: OpenAI gpt-4o-mini wants a@b.example.';
-      expect(wordsForClient(told, 'secret-name', [])).to.not.match(/10\.0|8080|gw|OpenAI|gpt|@/i);
+      const message = 'POST http://10.0.0.7:8080/v1 of gw.internal.example:8443: OpenAI gpt-4o-mini wants a@b.example.';
+      expect(wordsForClient(message, 'secret-name', [])).to.not.match(/10\.0|8080|gw|OpenAI|gpt|@/i);
     });
   });
 });

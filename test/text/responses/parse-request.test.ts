@@ -72,7 +72,7 @@ describe('responses request', () => {
     [{ model: 'textg-6-sol' }, '"input" is required'],
     [{ ...base, input: 5 }, '"input" must be a string or an array'],
     [{ ...base, input: '' }, '"input" must not be empty'],
-    [{ ...base, input: [] }, '"input" must hold at least one message'],
+    [{ ...base, input: [] }, '"input" must contain at least one message'],
     [wrongItem('Hello'), '"input[0]" must be an object'],
     [wrongItem({ content: 'Hello' }), '"input[0].role" is required'],
     [wrongItem({ role: 'tool', content: '' }), '"input[0].role" must be one of: [user assistant system developer]'],
