@@ -253,7 +253,7 @@ export function loadDatabaseConfig(env: Environment = process.env): Config['data
   return { url: values.DATABASE_URL, poolSize: values.GENWAY_DATABASE_POOL };
 }
 
-/** What moves secrets to new keys. */
+/** The configuration of `genway secrets`. */
 export type SecretsConfig = Pick<Config, 'database'> & {
   readonly secrets: Pick<Config['secrets'], 'keyPeppers' | 'encryptionKeys'>;
 };

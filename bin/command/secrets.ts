@@ -1,4 +1,4 @@
-/** `genway secrets`: what ends the overlap of old and new secrets; it works on the database itself. */
+/** `genway secrets`, which completes the replacement of secrets; it works directly on the database. */
 import type { Command } from 'commander';
 import type { SecretsConfig } from '../../config.ts';
 import { createDatabase } from '../../db/database.ts';
@@ -8,14 +8,14 @@ import { createSealer } from '../../db/sealing.ts';
 
 const CONNECTIONS = 2;
 
-/** @param load is called when a command runs, so that `--help` needs no configuration */
+/** @param load called when a command runs, so that `--help` needs no configuration */
 export function addSecretsCommands(program: Command, load: () => SecretsConfig, print: (text: string) => void): void {
   program
     .command('secrets')
     .description('secrets that are being replaced; needs DATABASE_URL and the secrets, old and new')
     .command('reseal')
     .description(
-      'seal everything with GENWAY_ENCRYPTION_KEY, and tell which API keys still need GENWAY_KEY_PEPPER_ALSO',
+      're-encrypt everything with GENWAY_ENCRYPTION_KEY, and count the API keys that still need GENWAY_KEY_PEPPER_ALSO',
     )
     .action(async () => {
       const {

@@ -1,4 +1,4 @@
-/** The commands of upstreams: how they stand, and taking them out of service and back. */
+/** Commands for upstreams: listing them, taking them out of service and putting them back. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import { given, type Options, type Report } from './report.ts';
@@ -9,13 +9,13 @@ export function addUpstreamCommands(program: Command, connect: () => Promise<Adm
   const upstreams = program.command('upstreams').description('vendors behind the models');
   upstreams
     .command('list', { isDefault: true })
-    .description('how they stand, as the process knows them that answers')
+    .description('list upstreams and their health, as seen by the process that answers')
     .action(async () => report.showList(await (await connect()).call('GET', '/upstreams'), COLUMNS));
   upstreams
     .command('rest <name>')
     .description('take one out of service for a while, in all processes')
-    .requiredOption('--seconds <count>', 'for how long')
-    .requiredOption('--reason <text>', 'why; kept with the order')
+    .requiredOption('--seconds <count>', 'how long it stays out of service')
+    .requiredOption('--reason <text>', 'the reason; kept with the order')
     .option('--author <name>', 'who; by default whose admin token it is')
     .action(async (name: string, { seconds, reason, author }: Options) => {
       const body = given({ seconds: Number(seconds), reason, author });
@@ -23,8 +23,8 @@ export function addUpstreamCommands(program: Command, connect: () => Promise<Adm
     });
   upstreams
     .command('resume <name>')
-    .description('take one back into service, and forget what was wrong with it')
-    .option('--reason <text>', 'why; kept with the order')
+    .description('put one back into service, and clear its record of failures')
+    .option('--reason <text>', 'the reason; kept with the order')
     .option('--author <name>', 'who; by default whose admin token it is')
     .action(async (name: string, { reason, author }: Options) => {
       const body = given({ reason, author });

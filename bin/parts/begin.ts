@@ -1,4 +1,4 @@
-/** What has to be done before a process serves, however long the database is away. */
+/** Work that must be done before a process serves, however long the database is unavailable. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { OperatorError } from '../../domain/operator-error.ts';
@@ -6,12 +6,12 @@ import { OperatorError } from '../../domain/operator-error.ts';
 const RETRY_MS = 2_000;
 
 /**
- * Does it, and ends the process where an operator has to put something right.
+ * Does the work, retrying it; ends the process if an operator has to correct something.
  *
- * @returns what readiness asks: it fails until all is done
+ * @returns the readiness check, which fails until the work is done
  */
 export function begin(log: Logger, work: () => Promise<void>): () => Promise<void> {
-  let reason: unknown = new Error('the process has just begun');
+  let reason: unknown = new Error('the process is still starting');
 
   async function untilDone(): Promise<void> {
     for (;;) {
@@ -20,7 +20,7 @@ export function begin(log: Logger, work: () => Promise<void>): () => Promise<voi
         reason = null;
         return;
       } catch (error) {
-        // Nobody waits for this promise, so that the process ends by it.
+        // Nothing awaits this promise, so the rejection ends the process.
         if (error instanceof OperatorError) throw error;
         reason = error;
         log.warn({ err: error }, 'the process cannot serve yet');

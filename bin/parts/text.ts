@@ -14,12 +14,12 @@ export interface Text {
   readonly service: TextService;
   readonly upstreams: UpstreamControl;
   /**
-   * Puts the process and its prices on record.
+   * Registers the process and its prices.
    *
-   * @throws RateCardChangedError when the catalogue may not be sold by
+   * @throws RateCardChangedError when prices changed without a new catalogue version
    */
   ready(): Promise<void>;
-  /** Makes a round trip through text's own connection pool. */
+  /** Checks text's own connection pool with a round trip. */
   ping(): Promise<unknown>;
   /** Waits for requests in progress, records their costs, and closes all connections. */
   close(): Promise<void>;

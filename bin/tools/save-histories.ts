@@ -173,7 +173,7 @@ async function deliveryOfATask(path: Path): Promise<string> {
   return id;
 }
 
-/** A delivery to an endpoint that is left alone for a while, because it did not answer in time. */
+/** A delivery to an endpoint that is paused because it did not answer in time. */
 async function deliveryThatHasToWait({ stack, apiKey }: Path): Promise<string> {
   const { id } = await createWebhookClient(stack, apiKey).create('https://hooks.example.com/');
   const pausedUntil = new Date(Date.now() + 3_600_000);
