@@ -21,50 +21,8 @@ interface BatcherOptions<Item, Result> {
    * that fails too. Defaults to the same flush, which must then be idempotent.
    */
   readonly again?: (items: readonly Item[]) => Promise<readonly Result[]>;
-  /** Decides when to flush; by default, whenever none of its own flushes is in flight. */
-  readonly turns?: Turns;
   /** Called with the number of items in each flush. */
   readonly onFlush?: (items: number) => void;
-}
-
-/**
- * Coordinates flushes. Batchers that share turns flush together, and again only when all of them are done: batches that
- * would wait for each other in the database anyway come half as often and twice as large.
- */
-export interface Turns {
-  /** @param flush starts a flush, or returns null if there is nothing to do */
-  join(flush: () => Promise<void> | null): void;
-  /** Requests a turn. */
-  request(): void;
-}
-
-/** Allows one turn at a time. */
-export function createTurns(): Turns {
-  const members: (() => Promise<void> | null)[] = [];
-  let inFlight = 0;
-  let isRequested = false;
-
-  function request(): void {
-    if (isRequested || inFlight > 0) return;
-    isRequested = true;
-    // Waits until everything that has already arrived was read, so that it becomes part of the batch.
-    setImmediate(begin);
-  }
-
-  function begin(): void {
-    isRequested = false;
-    for (const flush of members) {
-      const flushing = flush();
-      if (flushing === null) continue;
-      inFlight += 1;
-      void flushing.finally(() => {
-        inFlight -= 1;
-        request();
-      });
-    }
-  }
-
-  return { join: (flush) => void members.push(flush), request };
 }
 
 interface Waiting<Item, Result> {
@@ -80,10 +38,11 @@ interface Waiting<Item, Result> {
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
-  { maxItems, again = flush, turns = createTurns(), onFlush }: BatcherOptions<Item, Result>,
+  { maxItems, again = flush, onFlush }: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
   let queue: Waiting<Item, Result>[] = [];
-  let inFlight = 0;
+  let isRequested = false;
+  let isFlushing = false;
   let idleWaiters: (() => void)[] = [];
 
   async function repeat(items: readonly Item[]): Promise<readonly Result[]> {
@@ -107,30 +66,37 @@ export function createBatcher<Item, Result>(
     }
   }
 
-  function flushNext(): Promise<void> | null {
-    if (queue.length === 0) return null;
+  function request(): void {
+    if (isRequested || isFlushing || queue.length === 0) return;
+    isRequested = true;
+    // Waits until everything that has already arrived was read, so that it becomes part of the batch.
+    setImmediate(flushNext);
+  }
+
+  function flushNext(): void {
+    isRequested = false;
     const batch = queue.slice(0, maxItems);
     queue = queue.slice(maxItems);
-    inFlight += 1;
+    isFlushing = true;
     onFlush?.(batch.length);
-    return flushBatch(batch).finally(() => {
-      inFlight -= 1;
+    void flushBatch(batch).finally(() => {
+      isFlushing = false;
       resolveIfIdle();
+      request();
     });
   }
 
   function resolveIfIdle(): void {
-    if (queue.length > 0 || inFlight > 0) return;
+    if (queue.length > 0 || isFlushing) return;
     for (const resolve of idleWaiters) resolve();
     idleWaiters = [];
   }
 
-  turns.join(flushNext);
   return {
     add: (item) =>
       new Promise<Result>((resolve, reject) => {
         queue.push({ item, resolve, reject });
-        turns.request();
+        request();
       }),
     idle: () =>
       new Promise<void>((resolve) => {

@@ -18,6 +18,7 @@ import * as reconciliations from './migrations/0015-reconciliations.ts';
 import * as submissions from './migrations/0016-submissions.ts';
 import * as upstreamOrders from './migrations/0017-upstream-orders.ts';
 import * as secretMarks from './migrations/0018-secret-marks.ts';
+import * as textTurns from './migrations/0020-text-turns.ts';
 import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -40,6 +41,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0016-submissions': submissions,
   '0017-upstream-orders': upstreamOrders,
   '0018-secret-marks': secretMarks,
+  '0020-text-turns': textTurns,
   '0025-admin-tokens': adminTokens,
 };
 

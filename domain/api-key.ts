@@ -14,7 +14,7 @@ export interface KeyState {
   readonly reserved: PicoUsd;
 }
 
-/** Why a key may not be used. PostgreSQL uses the same names where money is held (`task_refusal`, `hold_text`). */
+/** Why a key may not be used. PostgreSQL uses the same names where money is held (`task_refusal`, `write_text`). */
 export type KeyRefusal = keyof typeof SENTENCES;
 
 const SENTENCES = {

@@ -3,7 +3,7 @@ import { type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
 
-/** The names used in PostgreSQL (`hold_text`). */
+/** The names used in PostgreSQL (`write_text`). */
 export type HoldRefusal =
   | Exclude<KeyRefusal, 'key_missing' | 'key_unknown'>
   | 'key_limit'

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import { ServiceError } from '../../domain/errors.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
-import { createTurns } from '../batcher.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { type RateCard, recordRateCards } from '../queries/rate-cards.ts';
@@ -12,6 +11,7 @@ import { createHolds } from './holds.ts';
 import { createTextLedger, type TextLedger } from './ledger.ts';
 import { keepProcessKnown } from './presence.ts';
 import { createSettlements } from './settlements.ts';
+import { createTextTurns } from './turns.ts';
 
 export interface TextBillingDependencies {
   readonly database: Database;
@@ -39,8 +39,8 @@ export interface TextBillingService extends TextBilling {
   close(): Promise<void>;
 }
 
-/** For holds, for settlements, and for exceptional cases. */
-const CONNECTIONS = 3;
+/** One for the turns, one for exceptional cases. */
+const CONNECTIONS = 2;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
 
@@ -49,9 +49,9 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
   const { database, catalogue, log } = dependencies;
   const processId = randomUUID();
   const ledger = openLedger(dependencies, processId);
-  const turns = createTurns();
-  const settlements = createSettlements(ledger, turns, log);
-  const holds = createHolds(dependencies, { ledger, turns, settlements });
+  const turns = createTextTurns(ledger);
+  const settlements = createSettlements(turns, ledger, log);
+  const holds = createHolds(dependencies, { turns, settlements });
   const presence = keepProcessKnown({ database, ledger, processId, waitsSince: () => holds.waitSince(), log });
   const ready = onceItSucceeds(async () => {
     await presence.begin();
@@ -73,7 +73,7 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
     },
 
     async close() {
-      await holds.idle();
+      await turns.idle();
       const left = await settlements.drain(DRAIN_TIMEOUT_MS);
       if (left > 0) log.error({ settlements: left }, 'settlements could not be written; their holds will be released');
       await presence.end();
@@ -92,7 +92,7 @@ function openLedger({ database, databaseUrl, catalogue }: TextBillingDependencie
   });
   return {
     ...ledger,
-    hold: (holds) => withPartitions(database, () => ledger.hold(holds)),
+    write: (turn) => withPartitions(database, () => ledger.write(turn)),
     settle: (settlements) => withPartitions(database, () => ledger.settle(settlements)),
   };
 }

@@ -3,22 +3,19 @@ import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
 import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
 import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
-import { createBatcher, type Turns } from '../batcher.ts';
 import { SERVING_LIMITS } from '../connections.ts';
 import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
-import type { HeldText, NewTextHold, TextLedger, TextSettlement } from './ledger.ts';
+import type { HeldText, NewTextHold, TextSettlement } from './ledger.ts';
 import type { Settlements } from './settlements.ts';
+import type { TextTurns } from './turns.ts';
 
 export interface Holds {
   /** @throws ServiceError 401, 402, 403 or 429 if nothing can be held */
   hold(charge: TextCharge): Promise<TextHold>;
   /** When the oldest unsettled request began; null if there is none. */
   waitSince(): Date | null;
-  /** Resolves when no hold is in progress. */
-  idle(): Promise<void>;
 }
 
-const MAX_HELD_AT_ONCE = 250;
 /**
  * The latest time at which a hold that was given up may still be made; a later one is released as one that nothing
  * waits for.
@@ -27,19 +24,15 @@ const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 export function createHolds(
   { metrics, log }: { metrics: { usageClamped(upstream: string): void }; log: Logger },
-  { ledger, turns, settlements }: { ledger: TextLedger; turns: Turns; settlements: Settlements },
+  { turns, settlements }: { turns: TextTurns; settlements: Settlements },
 ): Holds {
-  const batcher = createBatcher<NewTextHold, HeldText | RefusedHold>((batch) => ledger.hold(batch), {
-    maxItems: MAX_HELD_AT_ONCE,
-    turns,
-  });
   /** When each unsettled request began. */
   const waitedFor = new Map<string, Date>();
 
   async function decide(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
     waitedFor.set(hold.id, hold.createdAt);
     try {
-      const decision = await batcher.add(hold);
+      const decision = await turns.hold(hold);
       if (decision.refusal !== null) waitedFor.delete(hold.id);
       return decision;
     } catch (error) {
@@ -85,8 +78,6 @@ export function createHolds(
       for (const createdAt of waitedFor.values()) if (oldest === null || createdAt < oldest) oldest = createdAt;
       return oldest;
     },
-
-    idle: () => batcher.idle(),
   };
 }
 

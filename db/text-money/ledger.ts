@@ -59,15 +59,28 @@ export interface TextSettlement extends Omit<ConsumptionPrice, 'clamped'> {
   readonly givesSlotBack: boolean;
 }
 
+/** What one statement writes. */
+export interface TextTurn {
+  readonly holds: readonly NewTextHold[];
+  /** Of other requests. Holds of the next turn can use what these give back. */
+  readonly settlements: readonly TextSettlement[];
+}
+
+/** The outcome of a turn. */
+export interface WrittenTurn {
+  /** For each hold, in order, the hold or the reason why there is none. */
+  readonly decisions: readonly (HeldText | RefusedHold)[];
+  /** The ids of the settlements that had no hold. */
+  readonly withoutHold: ReadonlySet<string>;
+}
+
 export interface TextLedger {
-  /** @returns for each, in order, the hold or the reason why there is none */
-  hold(holds: readonly NewTextHold[]): Promise<readonly (HeldText | RefusedHold)[]>;
-  /**
-   * Ends requests, each once, however often it is called.
-   *
-   * @returns the ids of those that had no hold
-   */
-  settle(settlements: readonly TextSettlement[]): Promise<ReadonlySet<string>>;
+  /** Holds, and ends requests, each once, however often it is called. */
+  write(turn: TextTurn): Promise<WrittenTurn>;
+  /** Only holds. */
+  hold(holds: readonly NewTextHold[]): Promise<WrittenTurn['decisions']>;
+  /** Only ends requests. */
+  settle(settlements: readonly TextSettlement[]): Promise<WrittenTurn['withoutHold']>;
   /** Ends a request whose hold is gone; does nothing if it has already ended. */
   settleWithoutHold(settlement: TextSettlement): Promise<void>;
   /** Checks the connection with a round trip. */
@@ -87,7 +100,7 @@ export interface TextLedgerOptions {
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
 
-/** The parameters of `hold_text` after those that the batch shares, each an array over the batch. */
+/** The parameters of `write_text` for holds, each an array over them. */
 const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
   ({ id }) => id,
   ({ reservationId }) => reservationId,
@@ -106,7 +119,7 @@ const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
   ({ streamed }) => streamed,
 ];
 
-/** The parameters of `settle_text`, each an array over the batch. */
+/** The parameters of `write_text` for settlements, each an array over them. */
 const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] = [
   ({ hold }) => hold.id,
   ({ hold }) => hold.accountId,
@@ -131,25 +144,23 @@ const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] =
   ({ givesSlotBack }) => givesSlotBack,
 ];
 
-const COMMON_HOLD_PARAMETERS = 4;
+/** The parameters that come first, which all holds have in common. */
+const COMMON_PARAMETERS = 4;
 /** Refusals that say how much was left. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
 
-const HOLD = {
-  name: 'hold_text',
-  text: `SELECT * FROM hold_text(${parameters(COMMON_HOLD_PARAMETERS + HOLD_COLUMNS.length)})`,
-};
-const SETTLE = {
-  name: 'settle_text',
-  text: `SELECT settle_text(${parameters(SETTLEMENT_COLUMNS.length)}) AS without_hold`,
+const WRITE = {
+  name: 'write_text',
+  text: `SELECT * FROM write_text(${parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length)})`,
 };
 
-/** A request that holds less than its maximum, or nothing. */
-interface HoldRow {
-  position: number;
+/** A hold of less than its maximum, or of nothing; or a settlement that had no hold. */
+interface WrittenRow {
+  position: number | null;
   refusal: HoldRefusal | null;
   amount: string | null;
   retry_after_seconds: number | null;
+  without_hold: string | null;
 }
 
 /** Connects on demand. */
@@ -166,23 +177,29 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
-  return {
-    async hold(holds) {
-      const { rows } = await pool.query<HoldRow>({
-        ...HOLD,
-        values: [processId, catalogueVersion, neverToppedUp, toppedUp, ...columns(HOLD_COLUMNS, holds)],
-      });
-      const decided = new Map(rows.map((row) => [row.position, decisionOf(row)]));
-      return holds.map(({ mostAmount }, index) => decided.get(index + 1) ?? { refusal: null, amount: mostAmount });
-    },
+  async function write({ holds, settlements }: TextTurn): Promise<WrittenTurn> {
+    const { rows } = await pool.query<WrittenRow>({
+      ...WRITE,
+      values: [
+        processId,
+        catalogueVersion,
+        neverToppedUp,
+        toppedUp,
+        ...columns(HOLD_COLUMNS, holds),
+        ...columns(SETTLEMENT_COLUMNS, settlements),
+      ],
+    });
+    const decided = new Map(rows.map((row) => [row.position, decisionOf(row)]));
+    return {
+      decisions: holds.map(({ mostAmount }, index) => decided.get(index + 1) ?? { refusal: null, amount: mostAmount }),
+      withoutHold: new Set(rows.flatMap((row) => row.without_hold ?? [])),
+    };
+  }
 
-    async settle(settlements) {
-      const { rows } = await pool.query<{ without_hold: string[] }>({
-        ...SETTLE,
-        values: columns(SETTLEMENT_COLUMNS, settlements),
-      });
-      return new Set(rows[0]?.without_hold);
-    },
+  return {
+    write,
+    hold: async (holds) => (await write({ holds, settlements: [] })).decisions,
+    settle: async (settlements) => (await write({ holds: [], settlements })).withoutHold,
 
     async settleWithoutHold(settlement) {
       await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement, catalogueVersion)]);
@@ -198,7 +215,7 @@ export function connectionName(processId: string): string {
   return `genway-text ${processId}`;
 }
 
-function decisionOf({ refusal, amount, retry_after_seconds }: HoldRow): HeldText | RefusedHold {
+function decisionOf({ refusal, amount, retry_after_seconds }: WrittenRow): HeldText | RefusedHold {
   if (refusal === null) return { refusal, amount: BigInt(amount ?? 0) };
   const remaining = SHORTAGES.has(refusal) ? BigInt(amount ?? 0) : null;
   return { refusal, remaining, retryAfterSeconds: retry_after_seconds };

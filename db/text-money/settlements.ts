@@ -1,8 +1,9 @@
 /** Writes settlements, many at a time, retrying each until it is written. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { createBatcher, type Turns } from '../batcher.ts';
+import { againIfLost } from '../connections.ts';
 import type { TextLedger, TextSettlement } from './ledger.ts';
+import type { TextTurns } from './turns.ts';
 
 export interface Settlements {
   /**
@@ -17,25 +18,23 @@ export interface Settlements {
   drain(timeoutMs: number): Promise<number>;
 }
 
-const MAX_SETTLED_AT_ONCE = 250;
 const MAX_WAITING = 20_000;
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 10_000;
 
-/** @param turns coordinate the writes */
-export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger): Settlements {
+/** @param ledger for settlements whose hold is gone */
+export function createSettlements(
+  turns: TextTurns,
+  ledger: Pick<TextLedger, 'settleWithoutHold'>,
+  log: Logger,
+): Settlements {
   const waiting = new Set<Promise<void>>();
   const stopped = new AbortController();
-  const batcher = createBatcher<TextSettlement, null>(settle, { maxItems: MAX_SETTLED_AT_ONCE, turns });
 
-  async function settle(settlements: readonly TextSettlement[]): Promise<readonly null[]> {
-    const withoutHold = await ledger.settle(settlements);
-    for (const settlement of settlements) {
-      // Nothing is owed for a failure, so there is nothing to make up for.
-      const isOwed = settlement.outcome !== 'failed' && withoutHold.has(settlement.hold.id);
-      if (isOwed) await ledger.settleWithoutHold(settlement);
-    }
-    return settlements.map(() => null);
+  async function write(settlement: TextSettlement): Promise<void> {
+    const wasHeld = await turns.settle(settlement);
+    // Nothing is owed for a failure, so there is nothing to make up for.
+    if (!wasHeld && settlement.outcome !== 'failed') await againIfLost(() => ledger.settleWithoutHold(settlement));
   }
 
   async function retry(settlement: TextSettlement): Promise<void> {
@@ -47,7 +46,7 @@ export function createSettlements(ledger: TextLedger, turns: Turns, log: Logger)
 
   async function attempt(settlement: TextSettlement): Promise<boolean> {
     try {
-      await batcher.add(settlement);
+      await write(settlement);
       return true;
     } catch (error) {
       log.error({ err: error, text_request_id: settlement.hold.id }, 'a settlement could not be written yet');

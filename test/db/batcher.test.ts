@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { array, assert, asyncProperty, integer, nat } from 'fast-check';
 import { setImmediate as turn } from 'node:timers/promises';
 import { DatabaseError } from 'pg';
-import { createBatcher, createTurns, type Turns } from '../../db/batcher.ts';
+import { createBatcher } from '../../db/batcher.ts';
 import { OutcomeUnknownError, SilentConnectionError } from '../../db/connections.ts';
 import { rejectionOf } from '../support/rejection.ts';
 
@@ -15,7 +15,7 @@ interface Flush {
 const refusal = new DatabaseError('refused', 0, 'error');
 
 /** A batcher whose flushes end when the test says so. */
-function createManualBatcher(options: { maxItems: number; turns?: Turns }) {
+function createManualBatcher(options: { maxItems: number }) {
   const flushes: Flush[] = [];
   const batcher = createBatcher<number, string>(
     (items) =>
@@ -75,8 +75,8 @@ describe('db/batcher', () => {
     await results;
   });
 
-  it('has no more flushes in flight than its turns allow', async () => {
-    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2, turns: createTurns() });
+  it('has one flush in flight at a time', async () => {
+    const { batcher, batches, succeed } = createManualBatcher({ maxItems: 2 });
     const results = Promise.all([1, 2, 3, 4, 5].map((item) => batcher.add(item)));
     await turn();
     await turn();
@@ -89,21 +89,6 @@ describe('db/batcher', () => {
     await succeed(1);
     await succeed(2);
     await results;
-  });
-
-  it('flushes together with those it shares its turns with, and again when all of them are done', async () => {
-    const turns = createTurns();
-    const one = createManualBatcher({ maxItems: 10, turns });
-    const other = createManualBatcher({ maxItems: 10, turns });
-    const results = [one.batcher.add(1), other.batcher.add(2)];
-    await turn();
-    results.push(one.batcher.add(3));
-    await one.succeed(0);
-    expect([one.batches(), other.batches()], 'the other is not done').to.deep.equal([[[1]], [[2]]]);
-    await other.succeed(0);
-    expect([one.batches(), other.batches()]).to.deep.equal([[[1], [3]], [[2]]]);
-    await one.succeed(1);
-    expect(await Promise.all(results)).to.deep.equal(['1', '2', '3']);
   });
 
   it('rejects a single call with what its flush threw, and goes on', async () => {

@@ -233,6 +233,59 @@ describe('the money of text requests', () => {
     });
   });
 
+  describe('a turn of holds and settlements', () => {
+    it('holds and settles in one statement, each request by its own account and key', async () => {
+      const one = await keyWith({ fundedUsd: 1 });
+      const other = await keyWith({ fundedUsd: 1 });
+      const ending = [await held(newHold(one)), await held(newHold(other, { amount: 500n }))];
+      const lost = newHold(one);
+      const holds = [newHold(one, { amount: 2n * USD }), newHold(other, { amount: 30n }), newHold(one, { amount: 7n })];
+      const settlements = [...ending, lost].map((hold) => settlementOf(hold, { charge: 100n }));
+      const { decisions, withoutHold } = await ledger.write({ holds, settlements });
+      expect(decisions).to.deep.equal([
+        { refusal: 'insufficient_credits', remaining: USD - 1_000n, retryAfterSeconds: null },
+        { refusal: null, amount: 30n },
+        { refusal: null, amount: 7n },
+      ]);
+      expect(withoutHold).to.deep.equal(new Set([lost.id]));
+      expect(await balances(one)).to.include({ funded: USD - 107n, fundedReserved: 7n });
+      expect(await balances(other)).to.include({ funded: USD - 130n, fundedReserved: 30n });
+      expect(await Promise.all([one, other].map(used))).to.deep.equal([107n, 130n]);
+    });
+
+    it('holds from what a settlement gives back only once that is written', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const ending = await held(newHold(key, { amount: USD }));
+      const next = newHold(key, { amount: USD });
+      const settlements = [failureOf(ending)];
+      const { decisions } = await ledger.write({ holds: [next], settlements });
+      expect(decisions.map(({ refusal }) => refusal)).to.deep.equal(['insufficient_credits']);
+      expect(await refusals([next])).to.deep.equal([null]);
+    });
+
+    it('is the same once and twice', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const ending = await held(newHold(key));
+      const holds = [newHold(key, { amount: 50n })];
+      const settlements = [settlementOf(ending)];
+      const first = await ledger.write({ holds, settlements });
+      const balance = await balances(key);
+      const second = await ledger.write({ holds, settlements });
+      expect(second.decisions).to.deep.equal(first.decisions);
+      expect(second.withoutHold).to.deep.equal(new Set([ending.id]));
+      expect(await balances(key)).to.deep.equal(balance);
+    });
+
+    it('moves the balance of an account once for all of its keys', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const others = await Promise.all([1, 2].map(() => createKey(database, { id: key.accountId })));
+      const holds = [key, ...others].map((one) => newHold(one, { amount: 11n }));
+      await ledger.write({ holds, settlements: [] });
+      expect(await balances(key)).to.include({ funded: USD - 33n, fundedReserved: 33n });
+      expect(await Promise.all([key, ...others].map(used))).to.deep.equal([11n, 11n, 11n]);
+    });
+  });
+
   describe('a settlement', () => {
     it('charges what was used and gives the rest back', async () => {
       const key = await keyWith({ fundedUsd: 1 });
