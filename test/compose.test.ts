@@ -62,7 +62,7 @@ describe('docker-compose.temporal.yml', () => {
     expect(set.filter((name) => !variables.has(name))).to.deep.equal([]);
   });
 
-  it('passes on whatever an operator may want to set', () => {
+  it('passes on every variable that an operator may set', () => {
     // What the image and this file settle for containers, what only `npm start` reads, and what opens the network to clients.
     const settled = new Set([
       'GENWAY_HOST',
@@ -100,7 +100,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('shows the files of the operator to every process that reads them, and lets none change them', () => {
+  it('mounts the operator’s files, read-only, in every process that reads them', () => {
     for (const name of ['api', 'text', 'worker']) {
       expect(compose.services[name]?.volumes, name).to.include('${GENWAY_FILES:-./genway}:/etc/genway:ro');
       expect(compose.services[name]?.environment, name).to.include.keys('GENWAY_PROVIDERS', 'GENWAY_CATALOGUE');

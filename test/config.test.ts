@@ -149,7 +149,7 @@ describe('configuration', () => {
     });
   });
 
-  it('is documented as it is', async () => {
+  it('is documented accurately', async () => {
     expect(await readFile(CONFIGURATION_DOCS, 'utf8')).to.equal(await renderConfigurationDocs());
   });
 });

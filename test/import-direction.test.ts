@@ -118,7 +118,7 @@ describe('the direction of imports', () => {
     });
   }
 
-  it('keeps Node’s modules out of workflows, which run where there are none', () => {
+  it('keeps Node’s modules out of workflows, which cannot load them', () => {
     const offenders = sourceFiles('workflows')
       .flatMap(importsOf)
       .filter(({ from }) => from.startsWith('node:'));

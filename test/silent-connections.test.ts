@@ -80,7 +80,7 @@ describe('when every connection to the database goes silent and new ones work', 
     expect((await fetch(`${stack.baseUrl}/readyz`)).status).to.equal(200);
   });
 
-  it('a worker goes on with the tasks that wait for it', async function () {
+  it('a worker continues with the tasks that wait for it', async function () {
     this.timeout(90_000);
     const before = await Promise.all(Array.from({ length: 8 }, () => create()));
     proxy.silence();

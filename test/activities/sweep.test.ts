@@ -23,7 +23,7 @@ describe('the sweep of files', () => {
   });
   afterEach(() => testDatabase.drop());
 
-  it('removes what no task names, and keeps what one names, also when the store has another address since', async () => {
+  it('removes files that no task refers to, and keeps the others, even if the store’s address has changed', async () => {
     const { database } = testDatabase;
     const key = await createKey(database, await createAccount(database, { fundedUsd: 10 }));
     const [succeeded, failed] = [await createTaskRow(database, key), await createTaskRow(database, key)];

@@ -75,7 +75,7 @@ describe('an export', () => {
     });
   }
 
-  it('that fails halfway is cut off, so that nobody takes it for the whole', async () => {
+  it('that fails halfway is cut off, so that it is not mistaken for the whole', async () => {
     const failing = async function* (): AsyncIterable<Row> {
       yield { name: 'a', amount: '1' };
       await Promise.resolve();

@@ -24,7 +24,7 @@ describe('a month whose tables are missing', () => {
     expect((await call(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).status).to.equal(201);
   });
 
-  it('is told by the readiness of a process, which makes it', async () => {
+  it('is noticed by the readiness check of a process, which creates it', async () => {
     await loseMonth();
     const { status, body } = await call(`${app.baseUrl}/readyz`);
     expect([status, body]).to.deep.include(503);

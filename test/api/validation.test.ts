@@ -32,7 +32,7 @@ describe('validation of bodies', () => {
     });
   }
 
-  it('tells the fault of the field that stands first, however the body is ordered', () => {
+  it('reports the error of the field that comes first in the schema, however the body is ordered', () => {
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 4 })).to.equal('"first" must be a string');
     expect(refusalOf({ foo: 1, other: 1, list: [], second: 'c', first: 'x' })).to.equal(
       '"second" must be one of: [a b]',
@@ -42,7 +42,7 @@ describe('validation of bodies', () => {
     expect(refusalOf({ foo: 1, bar: 1, first: 'x' })).to.equal('unknown field: foo');
   });
 
-  it('tells fields that exclude each other after the faults of the first of them', () => {
+  it('reports fields that exclude each other after the errors of the first of them', () => {
     expect(refusalOf({ first: 'x', second: 'a', list: [] })).to.equal('Cannot combine "second" with "list"');
     expect(refusalOf({ first: 'x', second: 'c', list: [] })).to.equal('"second" must be one of: [a b]');
   });

@@ -100,7 +100,7 @@ describe('the genway command', function () {
     }
   });
 
-  it('tells a refusal in one line and ends with code 1', async () => {
+  it('prints a refusal in one line and exits with code 1', async () => {
     const failure = await genway('accounts', 'show', 'acc_unknown').catch(
       (error: { code: number; stderr: string }) => error,
     );

@@ -3,7 +3,7 @@ import { startTestStack, type TestStack } from '../support/stack.ts';
 
 const GRACE_S = 4;
 
-describe('a text process that is told to stop', function () {
+describe('a text process that is asked to stop', function () {
   this.timeout(120_000);
   let stack: TestStack;
   let apiKey: string;

@@ -92,7 +92,7 @@ describe('recovery', function () {
     );
   }
 
-  it('of a database from before makes good what happened since, once, and tells nobody twice', async () => {
+  it('of a database from before repairs once what happened since, and delivers no event twice', async () => {
     const { apiKey } = told;
     const slow = '[sim:render_ms=4000]';
     const charged = await createTask(stack, apiKey, `Ends after the backup ${slow}`);

@@ -141,7 +141,7 @@ describe('a process', function () {
     await database('secret_marks').delete();
   });
 
-  it('is ready once its prices are on record, although nobody has asked for text', async () => {
+  it('is ready once its prices are recorded, even without a text request', async () => {
     const stack = await startTestStack();
     try {
       await stack.text.start();

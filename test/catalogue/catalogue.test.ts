@@ -55,7 +55,7 @@ describe('the catalogue', () => {
       }
     });
 
-    it('wants a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
+    it('requires a funded account for texth-4-argon and a top-up for textk-5.3-flashx', () => {
       expect(idsWhere(({ fundedOnly }) => fundedOnly)).to.deep.equal(['texth-4-argon']);
       expect(idsWhere(({ requiresTopUp }) => requiresTopUp)).to.deep.equal(['textk-5.3-flashx']);
     });

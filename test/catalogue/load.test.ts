@@ -21,7 +21,7 @@ function faultsOf(yaml: string): string {
 }
 
 describe('loading a catalogue', () => {
-  it('reads the file beside it unless another is named', () => {
+  it('reads the file beside it by default', () => {
     expect(loadCatalogue().version).to.equal(parseCatalogue(text, 'test.yaml').version);
   });
 
@@ -79,7 +79,7 @@ describe('loading a catalogue', () => {
     });
   }
 
-  it('tells all faults at once', () => {
+  it('reports all errors at once', () => {
     const faults = faultsOf(changed("input: '0.21'", 'input: 1').replace('version:', 'edition:'));
     expect(faults).to.include('"version" is required').and.include('prices.input');
   });
@@ -163,7 +163,7 @@ media:
       expect([videoModels.size, imageModels.size, textModels.size]).to.deep.equal([1, 0, 0]);
     });
 
-    it('may have a few durations, the first of which is the default, and a price for the whole', () => {
+    it('may have a few durations, the first of which is the default, and a total price', () => {
       expect(model()?.durationSeconds).to.deep.equal({ min: 4, max: 8, default: 6, values: [6, 4, 8] });
       expect(model()?.pricing).to.deep.equal({ per: 'video', byResolution: new Map([['720p', 300_000_000_000n]]) });
       expect(model()?.resultCheck).to.equal('ratio');

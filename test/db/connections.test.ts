@@ -79,7 +79,7 @@ describe('db/connections', () => {
     expect((await answer).rows).to.deep.equal([{ two: 2 }]);
   });
 
-  it('tells by the error of a statement whose connection was closed that it is lost, however it is put', async () => {
+  it('recognises a lost connection by the statement’s error, however it is worded', async () => {
     await database.raw('SELECT 1');
     const failed = rejectionOf(database.select(database.raw('pg_sleep(5)')));
     await waitUntil(

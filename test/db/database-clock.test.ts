@@ -15,7 +15,7 @@ describe('the clock of the database', () => {
   after(() => testDatabase.drop());
 
   for (const offMs of [TEN_MINUTES_MS, -TEN_MINUTES_MS, 0]) {
-    it(`tells the time on a machine whose clock is ${offMs} ms ahead`, async () => {
+    it(`is right on a machine whose clock is ${offMs} ms ahead`, async () => {
       const clock = createDatabaseClock(testDatabase.database, { nowMs: () => Date.now() + offMs });
       expect(clock.aheadMs(), 'before it was measured').to.equal(0);
       await clock.measure();

@@ -8,7 +8,7 @@ import { TASK_EVENTS } from '../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
-describe('the rules that PostgreSQL keeps beside the domain', () => {
+describe('the domain rules that PostgreSQL also enforces', () => {
   let testDatabase: TestDatabase;
   let database: Database;
 

@@ -68,7 +68,7 @@ describe('db/migrate', () => {
       expect(await schemaOf(database)).to.deep.equal(before);
     });
 
-    it('goes on after a run that was killed', async () => {
+    it('continues after a run that was killed', async () => {
       await database('knex_migrations_lock').update({ is_locked: 1 });
       expect(await migrate(url)).to.deep.equal([]);
     });

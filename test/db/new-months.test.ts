@@ -19,7 +19,7 @@ describe('the tables of new months', () => {
   });
   after(() => testDatabase.drop());
 
-  it('are made beside those who read and write other months', async function () {
+  it('are created while other months are read and written', async function () {
     this.timeout(60_000);
     const { database, url } = testDatabase;
     const key = await createFundedKey(database, 1_000);

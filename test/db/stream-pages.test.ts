@@ -21,7 +21,7 @@ describe('a list that is streamed', () => {
     });
   }
 
-  it('reads a page when it is needed, and none when nobody goes on', async () => {
+  it('reads a page when it is needed, and none after reading stops', async () => {
     const { rows, pagesRead } = numbers(10_000);
     expect(pagesRead()).to.equal(0);
     for await (const number of rows) if (number === 1_500) break;

@@ -114,7 +114,7 @@ describe('db/sweeps', () => {
     expect(await sweep('events')).to.equal(0);
   });
 
-  it('remove no more at a time than they are told to', async () => {
+  it('remove no more at a time than the limit', async () => {
     for (let count = 0; count < 3; count += 1) await insertDelivery({ status: 'failed', completed_at: LONG_AGO });
     expect([await sweep('events', 2), await sweep('events', 2), await sweep('events', 2)]).to.deep.equal([2, 1, 0]);
   });

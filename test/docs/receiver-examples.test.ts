@@ -77,7 +77,7 @@ for (const { file, command, flags } of EXAMPLES) {
       expect(await statusOf(delivery({ secret: newWebhookSecret() }))).to.equal(401);
     });
 
-    it('refuses a timestamp older than 5 minutes, and accepts one a little younger', async () => {
+    it('refuses a timestamp older than 5 minutes, and accepts a slightly younger one', async () => {
       expect(await statusOf(delivery({ timestampSeconds: nowSeconds() - 310 }))).to.equal(401);
       expect(await statusOf(delivery({ timestampSeconds: nowSeconds() - 200 }))).to.equal(204);
     });

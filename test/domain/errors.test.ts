@@ -16,7 +16,7 @@ describe('errors', () => {
       .and.not.include(504);
   });
 
-  it('carries what a response needs beside the code', () => {
+  it('has everything that a response needs besides the code', () => {
     const cause = new Error('below');
     const error = new ServiceError('not_found', 'No', {
       status: 405,

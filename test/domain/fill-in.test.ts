@@ -12,7 +12,7 @@ describe('values of the environment in files of operators', () => {
     });
   });
 
-  it('leave everything else as it is, and two dollars as one', () => {
+  it('leave everything else unchanged, and turn two dollars into one', () => {
     for (const [text, filled] of [
       ['$KEY costs $5', '$KEY costs $5'],
       ['$${KEY}', '${KEY}'],

@@ -11,7 +11,7 @@ describe('ids', () => {
     expect(newId('task')).to.match(/^task_[0-9a-z]{32}$/);
   });
 
-  it('gives every kind of thing a prefix of its own', () => {
+  it('gives every kind of resource its own prefix', () => {
     expect(new Set(Object.values(ID_PREFIX)).size).to.equal(kinds.length);
   });
 

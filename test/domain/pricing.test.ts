@@ -314,7 +314,7 @@ describe('text prices', () => {
       );
     });
 
-    it('can be computed again from the rates that it tells', () => {
+    it('can be recomputed from the rates that it reports', () => {
       fc.assert(
         fc.property(anyPricing, anyUsage, moment, (pricing, usage, atMs) => {
           assertExactPricing(pricing);

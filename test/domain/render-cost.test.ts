@@ -9,12 +9,12 @@ const prices = (usd: Readonly<Record<string, string>>): RouteCost['prices'] =>
 describe('what a render cost', () => {
   const video = { resolution: '720p', durationSeconds: 5 };
 
-  it('is what the upstream tells in money', () => {
+  it('is the amount of money that the upstream reports', () => {
     const reported = { amount: '0.0421', unit: 'usd' };
     expect(renderCost(video, { reported, written: null })).to.equal(parseUsd('0.0421'));
   });
 
-  it('is the units that the upstream tells, at the price that the operator wrote', () => {
+  it('is the number of units that the upstream reports, at the operator’s price', () => {
     const written: RouteCost = { per: 'unit', prices: prices({ credits: '0.014' }) };
     expect(renderCost(video, { reported: { amount: '2.5', unit: 'credits' }, written })).to.equal(parseUsd('0.035'));
     expect(renderCost(video, { reported: { amount: '2.5', unit: 'tokens' }, written })).to.equal(null);
@@ -34,7 +34,7 @@ describe('what a render cost', () => {
     expect(renderCost({ width: 2048, height: 2048 }, { reported: null, written: perRender })).to.equal(null);
   });
 
-  it('is not known where nobody says', () => {
+  it('is unknown if it is neither reported nor configured', () => {
     expect(renderCost(video, { reported: null, written: null })).to.equal(null);
   });
 });

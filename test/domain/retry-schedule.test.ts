@@ -47,7 +47,7 @@ describe('domain/retry-schedule', () => {
     expect(parseRetryAfter('9'.repeat(400), NOW_MS, 3600)).to.equal(3600);
   });
 
-  it('ignores a Retry-After that makes no sense', () => {
+  it('ignores an invalid Retry-After', () => {
     for (const header of [undefined, '', 'soon', 'Soon enough', '-5', '1.5', '1e3', '0x10', '2026-01-01T00:00:00Z']) {
       expect(parseRetryAfter(header, NOW_MS, 3600), String(header)).to.equal(undefined);
     }

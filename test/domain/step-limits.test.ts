@@ -22,7 +22,7 @@ describe('the time limits of a task and its steps', () => {
     expect(HEARTBEAT_TIMEOUT_MS).to.be.greaterThan(2 * HEARTBEAT_MS);
   });
 
-  it('end a download or a write that stands still before the step that waits for it', () => {
+  it('end a stalled download or write before the step that waits for it', () => {
     expect(STORE_LIMIT_MS).to.be.greaterThan(2 * (DOWNLOAD_SILENCE_MS + STORE_SILENCE_MS));
   });
 

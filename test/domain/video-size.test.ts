@@ -19,7 +19,7 @@ describe('video sizes', () => {
     });
   }
 
-  it('has even edges also where the ratio gives a fraction', () => {
+  it('has even edges even if the ratio gives a fraction', () => {
     expect(videoSizeFor('480p', '16:9')).to.deep.equal({ width: 854, height: 480 });
   });
 

@@ -63,7 +63,7 @@ describe('net/address-guard', () => {
   }
 
   describe('a request', () => {
-    it('carries method, headers and body, and brings back status, headers and body', async () => {
+    it('sends method, headers and body, and returns status, headers and body', async () => {
       const { url } = await receiver((incoming, answer) => {
         const parts: Buffer[] = [];
         incoming.on('data', (part: Buffer) => parts.push(part));
@@ -144,7 +144,7 @@ describe('net/address-guard', () => {
       }
     });
 
-    it('asks once for each connection, so that nothing can change between check and use', async () => {
+    it('resolves the name once per connection, so that nothing can change between check and use', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'));
       const { resolve, questions } = resolverOf(['127.0.0.1'], ['10.0.0.1']);
       const response = await client({ resolve }).request(`http://rebind.example:${port}/`, LIMITS);
@@ -199,7 +199,7 @@ describe('net/address-guard', () => {
   });
 
   describe('redirects', () => {
-    it('are returned as they came when none are allowed', async () => {
+    it('are returned unchanged when none are allowed', async () => {
       const { url } = await receiver(countdown);
       const response = await client().request(`${url}/1`, LIMITS);
       expect([response.status, response.headers['location']]).to.eql([302, '/0']);

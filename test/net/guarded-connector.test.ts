@@ -15,7 +15,7 @@ const serversOf = (resolve4: () => Promise<string[]>, resolve6: () => Promise<st
 
 const NEVER: Resolve = () => Promise.reject(new Error('the system was asked'));
 
-describe('the resolver of names that somebody else chose', () => {
+describe('the resolver of untrusted names', () => {
   it('gives all addresses of both kinds', async () => {
     const both = serversOf(
       async () => ['192.0.2.1'],

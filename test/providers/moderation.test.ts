@@ -43,7 +43,7 @@ describe('the moderation client', () => {
     expect(await check('A lighthouse', IMAGES)).to.deep.equal({ flagged: false, categories: [] });
   });
 
-  it('tells what was flagged', async () => {
+  it('names what was flagged', async () => {
     expect(await check('please flag me')).to.deep.equal({ flagged: true, categories: ['violence'] });
   });
 

@@ -28,7 +28,7 @@ describe('the file of upstreams', () => {
       (error: unknown) => String(error),
     );
 
-  it('names media upstreams, of which some sign callbacks and some set limits', async () => {
+  it('configures media upstreams, with callbacks and limits where wanted', async () => {
     const { media } = await load({
       media: [
         STUDIO,
@@ -97,7 +97,7 @@ describe('the file of upstreams', () => {
     expect(text[1]).to.deep.equal({ name: 'some', apiKeys: ['sk-two'], baseUrls });
   });
 
-  it('finds the formats of a text upstream at its bare address, and takes one with a version as it is', async () => {
+  it('derives the addresses of a text upstream’s formats from a bare address, and keeps one with a version unchanged', async () => {
     const addressOf = async (base_url: string): Promise<unknown> =>
       (await load({ text: [{ ...EVERYTHING, base_url }] })).text[0]?.baseUrls;
     for (const base_url of ['https://one.example', 'https://one.example/']) {

@@ -49,7 +49,7 @@ describe('storage/image-header', () => {
     });
   }
 
-  it('tells the types apart', async () => {
+  it('distinguishes the types', async () => {
     const types = [png, jpeg, webpLossy].map(
       async (make) => (await readImageHeader(source(make(1, 1)).pieces))?.mimeType,
     );

@@ -35,7 +35,7 @@ describe('storage/local', () => {
       await utimes(join(directory, path), new Date(), new Date(now - minutes * 60_000));
     };
 
-    it('removes those that nobody has written to for an hour, and no others', async () => {
+    it('removes only those that were not written to for an hour', async () => {
       await mkdir(join(directory, '.unfinished'));
       await mkdir(join(directory, 'results'));
       await minutesOld('.unfinished/abandoned', 61);

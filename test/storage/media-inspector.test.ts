@@ -177,7 +177,7 @@ describe('storage/media-inspector', () => {
     expect(matchesRequest(renderedImage.facts, request)).to.equal(null);
   });
 
-  it('reads a media box that goes on to the end of the file', async () => {
+  it('reads a media box that extends to the end of the file', async () => {
     const { facts } = await inspect([isoFile('isom', movieBox(), openBox('mdat', Buffer.alloc(5)))]);
     expect(facts).to.include(MP4);
   });
@@ -221,7 +221,7 @@ describe('storage/media-inspector', () => {
     expect(asked).to.equal(0);
   });
 
-  it('passes an error of the source on as it is', async () => {
+  it('passes an error of the source on unchanged', async () => {
     const failure = new Error('connection reset');
     async function* source(): AsyncGenerator<Uint8Array> {
       yield pngFile().subarray(0, 20);

@@ -206,7 +206,7 @@ describe('storage/serve-local', () => {
     });
   }
 
-  it('leaves other paths and other methods to whoever comes next', async () => {
+  it('leaves other paths and methods to the next middleware', async () => {
     expect((await get('/v1/models')).body.toString()).to.equal('elsewhere');
     expect((await get('/files/results/video.mp4', {}, 'POST')).body.toString()).to.equal('elsewhere');
   });

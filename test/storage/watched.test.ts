@@ -52,7 +52,7 @@ describe('a watched store', () => {
     expect(state.writes).to.equal(0);
   });
 
-  it('tells its own faults from those of what is stored', async () => {
+  it('distinguishes its own faults from those of the stored object', async () => {
     const { state, watched, changes } = createStore();
     expect(await rejectionOf(watched.put('a', broken(), OPTIONS))).to.be.instanceOf(BrokenMediaError);
     state.failure = new ObjectTooLargeError('more than 100 bytes');

@@ -53,7 +53,7 @@ describe('metrics', () => {
     expect(await samples(metrics, 'genway_batch_items_sum')).to.deep.equal({ '{batch="task_creates"}': 3 });
   });
 
-  it('count calls of text upstreams by what became of them', async () => {
+  it('count calls of text upstreams by outcome', async () => {
     const metrics = createMetrics();
     for (const outcome of ['200', '200', 'unreachable']) {
       metrics.upstreamAnswered({ upstream: 'studio', outcome, seconds: 0.1 });
@@ -85,7 +85,7 @@ describe('metrics', () => {
       return Object.fromEntries(names.map((name, index) => [name, values[index]?.['']]));
     }
 
-    it('tell what has begun and not ended', async () => {
+    it('report unfinished work', async () => {
       const { database } = testDatabase;
       expect(await backlog()).to.deep.equal({ running: 0, unstarted: 0, overdue: 0, reserved_usd: 0 });
       const key = await createFundedKey(database);
@@ -100,7 +100,7 @@ describe('metrics', () => {
       expect(await backlog()).to.deep.equal({ running: 2, unstarted: 1, overdue: 1, reserved_usd: 2 });
     });
 
-    it('tell the age of the oldest task that was not started, and deliveries that are due', async () => {
+    it('report the age of the oldest unstarted task, and due deliveries', async () => {
       const { database } = testDatabase;
       await createTaskRow(database, await createFundedKey(database), { id: newId('task', Date.now() - HOUR_MS) });
       await database('deliveries').update({ next_start_at: new Date(0) });
@@ -115,7 +115,7 @@ describe('metrics', () => {
       expect((await samples(metrics, 'genway_deliveries_oldest_unstarted_seconds'))[''], 'it hangs').to.equal(0);
     });
 
-    it('tell what text has lost, and what the last reconciliation found, and when', async () => {
+    it('report the losses of text, and the findings and time of the last reconciliation', async () => {
       const { database, url } = testDatabase;
       const metrics = createMetrics();
       watchDatabaseState(metrics.registry, database);
@@ -140,7 +140,7 @@ describe('metrics', () => {
         .and.lessThan(3_700);
     });
 
-    it('tell how the connections are used', async () => {
+    it('report how the connections are used', async () => {
       const metrics = createMetrics();
       watchPool(metrics.registry, testDatabase.database);
       await testDatabase.database.transaction(async () => {

@@ -91,7 +91,7 @@ describe('what watches Genway', function () {
     await unknown.terminate();
   });
 
-  it('asks of each metric for labels that it has', () => {
+  it('uses only labels that each metric has', () => {
     const metrics = createMetrics();
     const known = new Map(
       metrics.registry
@@ -108,7 +108,7 @@ describe('what watches Genway', function () {
     }
   });
 
-  it('counts on the worker what became of a task', async () => {
+  it('counts the outcome of a task on the worker', async () => {
     await waitUntil(
       async () =>
         expect(await scrape(workerUrl)).to.include(
@@ -118,7 +118,7 @@ describe('what watches Genway', function () {
     );
   });
 
-  it('is told by the worker that it is ready', async () => {
+  it('sees the worker’s readiness', async () => {
     const { status, body } = await call(`${workerUrl}/readyz`);
     expect(status).to.equal(200);
     expect(body).to.deep.equal({ status: 'ready', database: 'ok', temporal: 'ok' });

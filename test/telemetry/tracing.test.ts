@@ -79,7 +79,7 @@ describe('telemetry/tracing', function () {
     await ofTrace('settle');
   });
 
-  it('is told to the provider with every request', async () => {
+  it('is sent to the provider with every request', async () => {
     const { body } = await call<{ data: { path: string; headers: Record<string, string> }[] }>(
       `${stack.simulatorUrl}/_sim/requests?limit=100`,
     );
@@ -117,7 +117,7 @@ describe('telemetry/tracing', function () {
     expect(dispatch.attributes['error.type']).to.equal('bad_request');
   });
 
-  it('tells nobody what clients wrote, nor any key', () => {
+  it('contains neither the words of clients nor any key', () => {
     expect(collector.received()).to.not.include(SECRET_WORDS);
     expect(collector.received()).to.not.include(apiKey);
     expect(collector.received()).to.not.include(stack.adminToken);
@@ -140,7 +140,7 @@ async function sourcesIn(folder: string): Promise<{ file: string; text: string }
 }
 
 describe('tracing without a collector', () => {
-  it('is off, and leaves everything as it is', async () => {
+  it('is off and changes nothing', async () => {
     const tracing = await openTracing('api', { endpoint: undefined, ratio: 1 });
     expect(tracing).to.equal(NO_TRACING);
     const handler = async (): Promise<void> => {};

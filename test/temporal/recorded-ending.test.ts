@@ -11,7 +11,7 @@ function endingIn(name: string): RecordedEnding | null {
 }
 
 describe('the ending that a history records', () => {
-  it('of a task that succeeded has its files, its settlement and who was told', () => {
+  it('of a task that succeeded has its files, its settlement and its deliveries', () => {
     const recorded = endingIn('task-with-webhooks');
     expect(recorded?.ending.status).to.equal('succeeded');
     expect(recorded).to.have.nested.property('ending.output[0].mimeType', 'video/mp4');
@@ -29,7 +29,7 @@ describe('the ending that a history records', () => {
     });
   });
 
-  it('is none where the workflow ended no task', () => {
+  it('is null for a workflow that ended no task', () => {
     expect(endingIn('task-final-before-it-began')).to.equal(null);
     expect(endingIn('delivery-delivered')).to.equal(null);
   });

@@ -21,7 +21,7 @@ describe('the room for tasks that are started ahead', () => {
     return taskIds.length;
   }
 
-  it('is for a few at first, and none while they are not taken up', () => {
+  it('is for a few tasks at first, and for none while they are not taken up', () => {
     for (let left = room.free(); left > 0; left -= 1) {
       expect(room.free()).to.equal(left);
       room.enter(`task ${left}`);
@@ -60,7 +60,7 @@ describe('the room for tasks that are started ahead', () => {
     expect(room.free()).to.equal(before);
   });
 
-  it('forgets tasks that nobody takes up, so that the others go on', () => {
+  it('forgets tasks that are never taken up, so that others can start', () => {
     for (const taskId of ['1', '2', '3', '4']) room.enter(taskId);
     nowMs += 9_000;
     expect(room.entered()).to.have.length(4);

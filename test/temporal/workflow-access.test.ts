@@ -26,12 +26,12 @@ describe('access to workflows', function () {
     await client.workflow.start('anything', { workflowId, taskQueue: 'nobody' });
   }
 
-  it('tells whether Temporal answers', async () => {
+  it('says whether Temporal answers', async () => {
     expect(await access.isReachable()).to.equal(true);
     expect(await accessToNothing.isReachable()).to.equal(false);
   });
 
-  it('tells how a workflow stands', async () => {
+  it('reports the state of a workflow', async () => {
     await startWorkflow('described');
     expect(await access.describe('described')).to.include({ status: 'RUNNING', closedAt: null, historyEvents: 2 });
     await client.workflow.getHandle('described').terminate();
@@ -40,7 +40,7 @@ describe('access to workflows', function () {
     expect(closed?.closedAt).to.be.instanceOf(Date);
   });
 
-  it('cancels a workflow that runs, and tells of one that does not', async () => {
+  it('cancels a running workflow, and reports one that is not running', async () => {
     await startWorkflow('cancelled');
     expect(await access.cancel('cancelled')).to.equal(true);
     expect(await access.cancel('cancelled')).to.equal(true);

@@ -344,7 +344,7 @@ describe('conversion between formats', () => {
     }
   }
 
-  it('tool calls with the index 0 throughout, with none, or without ids get ids of their own', () => {
+  it('tool calls that all have index 0, no index or no ids get ids of their own', () => {
     const streams = [
       [toolDelta(0, 'a', 'look', '{}'), toolDelta(0, 'b', 'look', '{}')],
       [toolDelta(undefined, undefined, 'look', '{}'), toolDelta(undefined, undefined, 'wait', '{}')],
@@ -446,7 +446,7 @@ describe('conversion between formats', () => {
     ]);
   });
 
-  it('a stop beside tool calls becomes a tool stop, and a tool stop without calls a stop', () => {
+  it('a stop with tool calls becomes a tool stop, and a tool stop without calls a stop', () => {
     const beside = frames(toolDelta(0, 'a', 'look', '{}'), chunk({}, 'stop'));
     expect(streamThrough('chat-completions', 'messages', beside)).to.contain('"stop_reason":"tool_use"');
     const without = frames(chunk({ content: 'Hi' }), chunk({}, 'tool_calls'));
@@ -521,7 +521,7 @@ describe('conversion between formats', () => {
       });
   });
 
-  it('reasoning tokens are output, also where an upstream counts them elsewhere', () => {
+  it('reasoning tokens count as output, wherever an upstream reports them', () => {
     const native = {
       candidates: [{ content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP' }],
       usageMetadata: { promptTokenCount: 5, candidatesTokenCount: 2, thoughtsTokenCount: 40, totalTokenCount: 47 },
@@ -539,7 +539,7 @@ describe('conversion between formats', () => {
     expect(wholeThrough('chat-completions', 'messages', outside)).to.have.nested.property('usage.output_tokens', 346);
   });
 
-  it('usage stands in the start of a message when it is known by then, and whole at its end', () => {
+  it('usage is at the start of a message if it is known by then, and complete at its end', () => {
     const early = frames(
       { type: 'message_start', message: { usage: { input_tokens: 7, output_tokens: 1 } } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: 'Hi' } },
@@ -591,7 +591,7 @@ describe('conversion between formats', () => {
     expect(sentThrough('responses', 'messages', { input: items })['messages']).to.have.lengthOf(1);
   });
 
-  it('a message has no empty text beside tool calls, and one when the budget was spent on reasoning', () => {
+  it('a message has no empty text next to tool calls, and has one if reasoning used up the budget', () => {
     const calls = eventsThrough('chat-completions', 'messages', frames(chunk({ content: '' }), ...twoCalls));
     expect(JSON.stringify(calls)).to.not.contain('"text"');
     const spent = { choices: [{ message: { content: null, reasoning_content: 'Hm' }, finish_reason: 'length' }] };
@@ -604,7 +604,7 @@ describe('conversion between formats', () => {
     });
   });
 
-  it('the content of a cut answer is "", and null beside tool calls alone', () => {
+  it('the content of a cut answer is "", and null only with tool calls', () => {
     const spent = { content: [{ type: 'thinking', thinking: 'Hm' }], stop_reason: 'max_tokens' };
     expect(wholeThrough('messages', 'chat-completions', spent)).to.have.nested.property(
       'choices[0].message.content',
@@ -713,7 +713,7 @@ describe('conversion between formats', () => {
     expect(failing.usage).to.include({ inputTotal: 3, outputTotal: 4 });
   });
 
-  it('references to reasoning that nobody stored are dropped, and other references refused', () => {
+  it('references to reasoning, which is never stored, are dropped; other references are refused', () => {
     const input = [
       { type: 'item_reference', id: 'rs_1' },
       { role: 'user', content: 'Hi' },
@@ -855,7 +855,7 @@ describe('conversion between formats', () => {
     expect(native).to.not.contain('[DONE]');
   });
 
-  it('chunks with other ids or none, and a second start, make one answer under one id', () => {
+  it('chunks with other ids or none, and a second start, form one answer under one id', () => {
     const rotating = ['chatcmpl-1', 'chatcmpl-2', ''].map((id) => chunk({ content: 'a' }, null, { id }));
     const chunks = eventsThrough('chat-completions', 'chat-completions', frames(...rotating, chunk({}, 'stop')));
     expect(new Set(chunks.map(({ id }) => id)).size).to.equal(1);

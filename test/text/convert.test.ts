@@ -37,7 +37,7 @@ describe('conversion', () => {
     expect(meter.usage).to.include({ inputTotal: 4, cacheRead: 1, outputTotal: 2 });
   });
 
-  it('cuts at stop sequences itself when the client is to be told which one hit and the upstream would not say', () => {
+  it('cuts at stop sequences itself if the client must learn which one hit and the upstream would not say', () => {
     const request = textRequest({ sampling: { stopSequences: ['END'] } });
     const telling: WireFormat = {
       ...chatCompletions,

@@ -53,7 +53,7 @@ describe('the frames of a stream', () => {
     );
   });
 
-  it('are as many as there are blank lines, and one more for what has none', () => {
+  it('are as many as there are blank lines, plus an unfinished one', () => {
     expect(framesOf('data: a\n\ndata: b\r\n\r\ndata: c').map(({ isWhole }) => isWhole)).to.deep.equal([
       true,
       true,

@@ -14,7 +14,7 @@ import { fromBytes, renderContext } from './support.ts';
 const { 'chat-completions': chatCompletions, 'generate-content': generateContent } = FORMATS;
 const options = { model: 'upstream', apiKey: 'secret' };
 
-describe('answers that nobody asked for', () => {
+describe('unrequested choices', () => {
   it('are left out, and those that were asked for stay as they are', () => {
     fc.assert(
       fc.property(arbitrary.events(4), fc.integer({ min: 1, max: 4 }), (events, count) => {

@@ -23,7 +23,7 @@ function typesOf(events: readonly StreamEvent[]): string[] {
 }
 
 describe('normalize', () => {
-  it('leaves the answer of legal events as it is', () => {
+  it('leaves an answer of legal events unchanged', () => {
     fc.assert(
       fc.property(arbitrary.events(3), (events) => {
         expect(resultOf(events)).to.deep.equal(collect(events));

@@ -27,7 +27,7 @@ describe('cutting at a bound', () => {
     });
   }
 
-  it('leaves an answer that fits as it is', () => {
+  it('leaves an answer that fits unchanged', () => {
     const parts = [
       { type: 'reasoning', text: 'Hm.', signature: 's' },
       { type: 'text', text: 'Hello there!' },

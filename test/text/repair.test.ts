@@ -103,7 +103,7 @@ describe('an answer that is passed on', () => {
       ]);
     });
 
-    it('ends with one end mark, also where the upstream sent none, left out its blank line, or went on after it', () => {
+    it('ends with one end mark, even if the upstream sent none, omitted its blank line, or continued after it', () => {
       const events = frames(chunk({ content: 'x' }), chunk({}, 'stop'));
       for (const ending of ['', 'data: [DONE]', 'data: [DONE]\n', frames('[DONE]', '[DONE]'), frames('[DONE]', {})]) {
         expect(passed('chat-completions', events + ending)).to.equal(events + frames('[DONE]'));
@@ -145,7 +145,7 @@ describe('an answer that is passed on', () => {
       ],
     });
 
-    it('has no reason but those of the format, and none before the end', () => {
+    it('has only the format’s reasons, and none before the end', () => {
       expect(plan('generate-content').checkResult(response('OTHER'))).to.deep.equal(response('STOP'));
       const stream = frames(response('FINISH_REASON_UNSPECIFIED'), response('OTHER'));
       expect(dataOf(passed('generate-content', stream))).to.deep.equal([response(), response('STOP')]);

@@ -106,7 +106,7 @@ describe('the small print of vendors', () => {
         }
       });
 
-      it('has reasons that nobody knows, which are success only with content', () => {
+      it('has unknown reasons, which mean success only with content', () => {
         for (const reason of ['OTHER', 'repetition', 'vendor_special']) {
           expect(readEveryWay(name, 'x', reason)).to.deep.equal(['stop', 'stop', null]);
           const failed = ['processing_failed', 'processing_failed', 'processing_failed'];
@@ -114,7 +114,7 @@ describe('the small print of vendors', () => {
         }
       });
 
-      it('has filters that nobody knows, which are told by their name', () => {
+      it('has unknown filters, which are recognised by name', () => {
         for (const reason of [
           'MODEL_ARMOR',
           'content_filtered',
@@ -268,7 +268,7 @@ describe('the small print of vendors', () => {
       ]);
     });
 
-    it('says "null" while the answer goes on', () => {
+    it('sends "null" until the answer ends', () => {
       const said = (content: string, finish_reason: string): JsonObject => ({
         choices: [{ index: 0, delta: { content }, finish_reason }],
       });
@@ -330,7 +330,7 @@ describe('the small print of vendors', () => {
     });
   });
 
-  it('of messages leaves out the last event, which is passed on to clients all the same', () => {
+  it('of messages leaves out the last event, which clients still get', () => {
     const events = SAMPLES.messages.streamed('x', 'end_turn');
     const stop = encodeEvent('{"type":"message_stop"}', 'message_stop');
     expect(passOn('messages', frames(events.slice(0, -1))).passed).to.equal(frames(events.slice(0, -1)) + stop);

@@ -53,7 +53,7 @@ describe('stop sequences', () => {
     );
   });
 
-  it('leave an answer without them as it is', () => {
+  it('leave an answer without them unchanged', () => {
     fc.assert(
       fc.property(arbitrary.events(2), (events) => {
         expect(collect(runStage(events, cutAtStopSequences(['\u0000never'])))).to.deep.equal(collect(events));

@@ -41,18 +41,18 @@ describe('the usage of an upstream', () => {
     });
   }
 
-  it('is told with the names of either format', () => {
+  it('is read under the names of either format', () => {
     const usage = { input_tokens: 64, output_tokens: 6, output_tokens_details: { reasoning_tokens: 4 } };
     expect(readUsage(usage)).to.deep.equal(usageOf({ inputTotal: 64, outputTotal: 6, reasoning: 4 }));
     expect(readUsage({ ...counted, reasoning_tokens: 4 })).to.include({ outputTotal: 6, reasoning: 4 });
   });
 
-  it('has no number that nobody told', () => {
+  it('has no number that was not reported', () => {
     expect(readUsage({})).to.deep.equal(usageOf({}));
     expect(readUsage({ prompt_tokens: '3', completion_tokens: -1, total_tokens: null })).to.deep.equal(usageOf({}));
   });
 
-  it('counts cached tokens beside a prompt that is smaller', () => {
+  it('adds cached tokens to a prompt that is smaller', () => {
     const usage = { prompt_tokens: 298, completion_tokens: 14, total_tokens: 312 };
     expect(readUsage({ ...usage, prompt_tokens_details: { cached_tokens: 387 } })).to.include({
       inputTotal: 685,
@@ -61,7 +61,7 @@ describe('the usage of an upstream', () => {
     });
   });
 
-  it('counts cached tokens beside the prompt, and not as output, where the total does', () => {
+  it('adds cached tokens to the prompt, and not to the output, if the total does', () => {
     const usage = { prompt_tokens: 100, completion_tokens: 5, total_tokens: 185 };
     expect(readUsage({ ...usage, cached_tokens: 80 })).to.include({ inputTotal: 180, outputTotal: 5 });
   });
@@ -75,7 +75,7 @@ describe('the usage of an upstream', () => {
     expect(readUsage({ ...usage, ...reasoning, cached_tokens: 340, total_tokens: 359 }).outputTotal).to.equal(349);
   });
 
-  it('is the same however it is counted: beside or inside, with a total or without', () => {
+  it('is the same however it is counted: separately or included, with a total or without', () => {
     const counts = fc.record({
       plain: fc.integer({ min: 1, max: 100 }),
       cached: fc.integer({ min: 101, max: 999 }),
@@ -97,7 +97,7 @@ describe('the usage of an upstream', () => {
     );
   });
 
-  it('has parts that fit into their totals, whatever was told', () => {
+  it('has parts that fit into their totals, whatever was reported', () => {
     const count = fc.option(fc.nat(1000));
     const told = fc.record({
       input: count,

@@ -70,7 +70,7 @@ describe('a deployment with running tasks', function () {
     return raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion?.buildId;
   }
 
-  it('leaves each task with the version that began it, though another one would decide otherwise, and loses none', async () => {
+  it('leaves each task with the version that began it, even if another would decide differently, and loses none', async () => {
     await makeCurrent('old');
     const begunByOld = await createTasks(stack, apiKey, 4, 'x [sim:render_ms=6000]');
     await Promise.all(begunByOld.map(({ id }) => taskWhen(stack, apiKey, id, 'processing')));

@@ -19,7 +19,7 @@ const OWN = 'datname = current_database()';
 /** As was promised, and what a busy machine adds. */
 const HELD_UP_MS = 2_000 + 1_500;
 
-describe('a worker that stands still while it ends a task', () => {
+describe('a worker that freezes while it ends a task', () => {
   let stack: TestStack;
   let gate: Client;
 
@@ -41,7 +41,7 @@ describe('a worker that stands still while it ends a task', () => {
   const create = (key: string) =>
     call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key, body: VIDEO });
 
-  it('holds up nobody for longer than two seconds, and goes on with the task as if nothing had been', async function () {
+  it('blocks others for at most two seconds, and continues with the task as if nothing had happened', async function () {
     this.timeout(90_000);
     const { accountId, apiKey } = await stack.createAccount();
     const other = await stack.createAccount();

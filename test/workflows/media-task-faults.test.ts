@@ -40,7 +40,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     expect(await simulatorJobs(stack, task.id)).to.have.nested.property('[0].submissions', 1);
   });
 
-  it('goes on when the upstream knows nothing of the job for a while', async () => {
+  it('continues when the upstream does not know the job for a while', async () => {
     expect((await final(create('x [sim:forget=7]'))).status).to.equal('succeeded');
   });
 
@@ -93,7 +93,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
     expect(await filesOf(task)).to.deep.equal([]);
   });
 
-  it('stores a result under a name that its task alone tells', async () => {
+  it('stores a result under a name that only its task reveals', async () => {
     const task = await final(create('x'));
     expect(task.output?.r2_url).to.match(new RegExp(`/files/results/${task.id}/[0-9a-f]{20}/0\\.mp4$`));
     expect(await filesOf(task)).to.deep.equal(['0.mp4']);

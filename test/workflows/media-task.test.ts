@@ -100,15 +100,15 @@ describe('a media task', function () {
     expect(await simulatorJobs(stack, task.id)).to.have.length(1);
   });
 
-  it('goes on when polls fail', async () => {
+  it('continues when polls fail', async () => {
     expect((await final(await create('x [sim:poll_errors=3]'))).status).to.equal('succeeded');
   });
 
-  it('is stored also when the result arrives slowly', async () => {
+  it('is stored even if the result arrives slowly', async () => {
     expect((await final(await create('x [sim:result=slow]'))).status).to.equal('succeeded');
   });
 
-  it('tells operators its story in search attributes and ledger ids', async () => {
+  it('shows operators its story in search attributes and ledger ids', async () => {
     const task = await final(await create('x'));
     const handle = stack.temporal.workflow.getHandle(task.id);
     const outcome = await handle.result();

@@ -51,7 +51,7 @@ describe('the reconciliation workflow', function () {
     return reportOf(data.id);
   }
 
-  it('finds nothing while all is well, and names the task whose workflow is gone', async () => {
+  it('finds nothing while everything agrees, and names the task whose workflow is gone', async () => {
     const succeeded = await createTask(stack, apiKey, 'a lighthouse');
     const stuck = await createTask(stack, apiKey, 'a lighthouse [sim:stuck]');
     await taskWhenFinal(stack, apiKey, succeeded.id);
@@ -76,7 +76,7 @@ describe('the reconciliation workflow', function () {
     expect((await reportOf(scheduled.id)).status).to.be.oneOf(['clean', 'findings']);
   });
 
-  it('has beside it a schedule that removes expired rows', async () => {
+  it('is accompanied by a schedule that removes expired rows', async () => {
     const past = stack.database.raw(`now() - interval '1 hour'`);
     const { accountId } = await stack.createAccount();
     await stack

@@ -43,7 +43,7 @@ describe('the workflows', function () {
     );
   });
 
-  it('are told from workflows that changed', async () => {
+  it('are distinguished from workflows that changed', async () => {
     const changed = await bundleWorkflowCode({
       workflowsPath: join(import.meta.dirname, 'changed-workflows.ts'),
       logger: new DefaultLogger('ERROR'),
@@ -73,7 +73,7 @@ describe('the workflows', function () {
     }
   });
 
-  it('are not replayed from a file that holds no history, which is told', async () => {
+  it('are refused in a file that contains no history', async () => {
     const file = join(folder, 'broken.json');
     for (const content of ['', '[]', '{"events": []}', '{"events": [{"eventId": "1"}]}']) {
       await writeFile(file, content);
@@ -82,7 +82,7 @@ describe('the workflows', function () {
     }
   });
 
-  it('have histories that do not tell where they were recorded', () => {
+  it('have histories that do not reveal where they were recorded', () => {
     for (const { workflowId, text } of histories) expect(text, workflowId).to.not.match(/"\d+@|\(\//);
   });
 });

@@ -11,7 +11,7 @@ interface Tenant {
   readonly apiKey: string;
 }
 
-describe('an account beside one that wants everything', function () {
+describe('an account next to a greedy one', function () {
   this.timeout(120_000);
   let stack: TestStack;
   let greedy: Tenant;
@@ -39,7 +39,7 @@ describe('an account beside one that wants everything', function () {
     return id;
   }
 
-  it('has its task done and told while few attempts of the other are under way, and the rest of those wait', async () => {
+  it('has its task finished and delivered while few attempts of the other are running and the rest wait', async () => {
     const silent = await receiver(() => undefined);
     const theirs = createWebhookClient(stack, greedy.apiKey);
     const flooded = await theirs.create(silent.url);

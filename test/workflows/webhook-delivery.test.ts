@@ -210,7 +210,7 @@ describe('a webhook delivery', function () {
     expect(hook.requests).to.have.length(1);
   });
 
-  it('is signed with the new secret at once, and with the old one beside it, after a rotation', async () => {
+  it('is signed with the new secret at once, and also with the old one, after a rotation', async () => {
     const hook = await receiver(ok);
     const { id, secret: oldSecret } = await webhooks.create(hook.url);
     const { secret } = await webhooks.rotateSecret(id);
@@ -221,7 +221,7 @@ describe('a webhook delivery', function () {
     expect(String(request.headers['webhook-signature']).split(' ')).to.have.length(2);
   });
 
-  it('does not blame its receiver for a secret that does not open, and goes on once it does', async () => {
+  it('does not blame its receiver for a secret that cannot be decrypted, and continues once it can', async () => {
     const hook = await receiver(ok);
     const { id } = await webhooks.create(hook.url);
     const endpoint = stack.database<{ id: string; sealed_secret: Buffer }>('webhook_endpoints').where({ id });
@@ -265,7 +265,7 @@ describe('a webhook delivery', function () {
     expect(delivery.attempts[0]).to.include({ http_status: null, error: 'no answer within 15 s' });
   });
 
-  it('brings a failing receiver the same event under a fresh signature, through a worker that is killed', async () => {
+  it('delivers the same event under a fresh signature to a failing receiver, even if its worker is killed', async () => {
     const hook = await receiver((response, number) => (number <= 2 ? fail(response) : ok(response)));
     const { id, secret } = await webhooks.create(hook.url);
     const { id: deliveryId, event_id: eventId } = await webhooks.test(id);

@@ -281,7 +281,7 @@ describe('handing a task over', function () {
       });
     }
 
-    it('takes up the job that its callback tells', async () => {
+    it('takes up the job that its callback reveals', async () => {
       const settings = { callbackSecret: 'a-secret-of-16-characters' };
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
       const task = await taskOn(name);
@@ -300,7 +300,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
-    it('is given up, refunded and counted as a possible loss where nothing tells', async () => {
+    it('is given up, refunded and counted as a possible loss if nothing reveals it', async () => {
       const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
       const other = upstreamWith({ recovery: 'key' });
       const task = await run(await taskOn(name, other));
@@ -326,7 +326,7 @@ describe('handing a task over', function () {
   });
 
   describe('on several routes', () => {
-    it('goes on at once where nothing is to be had', async () => {
+    it('moves on at once if nothing is available', async () => {
       const [first, second] = [upstreamWith({}, ['has no money']), upstreamWith({})];
       const task = await run(await taskOn(first, second));
       expect(task).to.include({ status: 'succeeded', provider: second });

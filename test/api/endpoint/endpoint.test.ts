@@ -50,7 +50,7 @@ describe('every endpoint', () => {
     }
   });
 
-  it('refuses what cannot be an id before it reads the body, and says what there is none of', async () => {
+  it('refuses what cannot be an id before it reads the body, and names the kind of resource', async () => {
     for (const endpoint of endpoints.filter(({ path }) => ID.test(path))) {
       const { status, body } = await ask(endpoint, endpoint.body && { body: '{' });
       expect([status, body.error.code], endpoint.id).to.deep.equal([404, 'not_found']);

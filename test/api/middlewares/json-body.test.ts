@@ -78,7 +78,7 @@ describe('a JSON body', () => {
     expect((await create(JSON.stringify(VIDEO), { 'content-encoding': 'identity' })).status).to.equal(201);
   });
 
-  it('that is missing is told so', async () => {
+  it('is reported if it is missing', async () => {
     const { status, body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, method: 'POST' });
     expect([status, body.error.message]).to.deep.equal([400, 'The request body must be a JSON object']);
   });

@@ -59,7 +59,7 @@ describe('the limit of requests', () => {
     expect(limits.map(({ headers }) => headers.get('ratelimit-limit'))).to.deep.equal(['500', String(READ_LIMIT)]);
   });
 
-  it('is told in the headers that clients of text formats look for, too', async () => {
+  it('is also sent in the headers that clients of text formats expect', async () => {
     const { headers } = await poll(app.baseUrl, await app.createAccount());
     expect(headers.get('x-ratelimit-limit-requests')).to.equal(String(READ_LIMIT));
     expect(headers.get('x-ratelimit-remaining-requests')).to.equal(String(READ_LIMIT - 1));
@@ -77,7 +77,7 @@ describe('the limit of requests', () => {
     expect(headers.get('ratelimit-reset')).to.equal(headers.get('retry-after'));
   }).timeout(60_000);
 
-  it('tells on every answer how much is left', async () => {
+  it('reports the remaining requests with every answer', async () => {
     await awaitRoomInMinute();
     const caller = await app.createAccount({ key: { rateLimitRpm: 3 } });
     const left: unknown[] = [];
@@ -89,7 +89,7 @@ describe('the limit of requests', () => {
     expect(left).to.deep.equal(['2', '1', '0', '0']);
   }).timeout(60_000);
 
-  it('is counted for each key by itself', async () => {
+  it('is counted separately for each key', async () => {
     const key = { rateLimitRpm: 1 };
     const callers = [await app.createAccount({ key }), await app.createAccount({ key })];
     const answers = await Promise.all(callers.map((caller) => create(app.baseUrl, caller)));

@@ -84,7 +84,7 @@ describe('observing requests', () => {
     expect(lineOf(headers)).to.include({ level: DEBUG, route: '/healthz' });
   });
 
-  it('measures each under its route, so that no client can make up labels', async () => {
+  it('measures each under its route, so that clients cannot invent labels', async () => {
     const before = (await scrape()).split('\n').length;
     for (let index = 0; index < 20; index += 1) {
       await call(`${app.baseUrl}/made-up-${index}`, { method: `MADEUP${index}` }).catch(() => undefined);
@@ -99,7 +99,7 @@ describe('observing requests', () => {
     expect(scraped.split('\n').length - before).to.be.at.most(5 * bucketsOfASeries);
   });
 
-  it('shows the measurements to nobody without the token', async () => {
+  it('hides the measurements from callers without the token', async () => {
     for (const key of [undefined, apiKey, app.adminToken]) {
       const { status, body } = await call(`${app.baseUrl}/metrics`, key === undefined ? {} : { key });
       expect(status).to.equal(401);

@@ -45,7 +45,7 @@ describe('what no route takes', () => {
     });
   }
 
-  it('tells OPTIONS what is allowed', async () => {
+  it('answers OPTIONS with the allowed methods', async () => {
     const { status, headers } = await call(`${app.baseUrl}/v1/tasks`, { method: 'OPTIONS' });
     expect([status, headers.get('allow')]).to.deep.equal([204, 'GET, HEAD']);
   });

@@ -83,7 +83,7 @@ describe('the description of answers', () => {
     await finishTask(app.database, taskId, ending, { id, type, payload: (task) => renderEvent({ id, type, task }) });
   }
 
-  it('holds for tasks, whatever became of them', async () => {
+  it('holds for tasks, whatever their outcome', async () => {
     const [queued, succeeded, failed] = [await createTask(), await createTask(), await createTask()];
     await endTask(succeeded, { status: 'succeeded', output: OUTPUT });
     await endTask(failed, { status: 'failed', failure: { code: 'processing_failed', message: 'It failed.' } });

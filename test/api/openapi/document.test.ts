@@ -103,7 +103,7 @@ describe('the API description', () => {
     expect(faults).to.deep.equal([]);
   });
 
-  it('tells of every refusal that creating an image may get', () => {
+  it('lists every refusal that creating an image may get', () => {
     const creating = operations.find(({ name }) => name === 'POST /v1/images/tasks') ?? expect.fail();
     expect(Object.keys(creating.operation.responses ?? {})).to.include.members([
       '201',
@@ -118,7 +118,7 @@ describe('the API description', () => {
     ]);
   });
 
-  it('tells of bodies that come too slowly, or beside too many others, wherever one is taken', () => {
+  it('lists the refusals of slow or surplus bodies for every endpoint that takes one', () => {
     const takers = Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.values(methods).flatMap(({ requestBody, responses }) =>
         requestBody === undefined ? [] : [{ path, statuses: Object.keys(Object(responses)) }],

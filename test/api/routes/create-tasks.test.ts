@@ -199,7 +199,7 @@ describe('a create call', () => {
       expect((await create('images', { ...IMAGE, images })).status).to.equal(201);
     });
 
-    it('is 201 when a link is that of an uploaded file, also where private addresses are refused', async () => {
+    it('is 201 for a link to an uploaded file, even if private addresses are refused', async () => {
       const form = new FormData();
       form.append('file', new Blob([png(64, 64)]), 'input.png');
       const headers = { authorization: `Bearer ${caller.apiKey}` };
@@ -325,7 +325,7 @@ describe('a create call that is moderated', () => {
     expect(await tasks()).to.deep.equal(before);
   });
 
-  it('is 503 processing_unavailable, to be sent again, when nobody could judge', async () => {
+  it('is 503 processing_unavailable, to be repeated, without a verdict', async () => {
     const before = await tasks();
     const headers = { 'idempotency-key': 'again' };
     const { status, headers: received, body } = await create({ prompt: 'unreachable' }, headers);
@@ -341,7 +341,7 @@ describe('a create call that is moderated', () => {
     expect(asked).to.have.length(before);
   });
 
-  it('is not judged when nobody would pay for it', async () => {
+  it('is not moderated if it would not be paid for', async () => {
     const before = asked.length;
     const { apiKey } = await app.createAccount({ fundedUsd: 0.1 });
     const { body } = await call<ErrorBody>(`${app.baseUrl}/v1/videos/tasks`, { key: apiKey, body: VIDEO });

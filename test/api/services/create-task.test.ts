@@ -55,14 +55,14 @@ describe('a create call whose commit is not acknowledged', () => {
     return { created, tasks };
   }
 
-  it('is answered with what was committed, once another connection tells', async () => {
+  it('is answered with what was committed, once another connection reveals it', async () => {
     const { created, tasks } = await createUnheard();
     const { status, taskId } = await created;
     expect(status).to.equal(201);
     expect(await tasks()).to.deep.equal([taskId]);
   });
 
-  it('is answered with 503 and the id of the task, which may exist, when nothing tells', async () => {
+  it('is answered with 503 and the id of the task, which may exist, if nothing reveals it', async () => {
     const { created, tasks } = await createUnheard();
     proxy.refuseNew();
     const error = await rejectionOf(created);

@@ -50,7 +50,7 @@ describe('the pepper of API keys', () => {
     });
   }
 
-  it('is asked for many keys at once, each of which finds its own', async () => {
+  it('looks up many keys at once, each with its own owner', async () => {
     const keys = await Promise.all([oldPepper, newPepper, oldPepper].map(createKeyUnder));
     const find = createFindCaller(testDatabase.database, [newPepper, oldPepper]);
     const found = await Promise.all([...keys.map(({ secret }) => find(secret)), find(newApiKey())]);

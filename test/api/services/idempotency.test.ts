@@ -106,7 +106,7 @@ describe('an Idempotency-Key', () => {
     return row.request_digest;
   }
 
-  it('replays for 24 hours and then stands for a new request', async () => {
+  it('replays for 24 hours, after which the key is free again', async () => {
     const { body } = await create('k');
     const { completed_at: completedAt, expires_at: expiresAt } = await storedKey().first('completed_at', 'expires_at');
     expect(expiresAt.getTime() - completedAt.getTime()).to.equal(24 * 3_600_000);

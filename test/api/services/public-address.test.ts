@@ -22,7 +22,7 @@ describe('api/services/public-address', () => {
     expect(asked).to.deep.equal(['hooks.example.com']);
   });
 
-  it('passes a name that does not resolve yet: every delivery is checked anew', async () => {
+  it('passes a name that does not resolve yet, since every delivery is checked again', async () => {
     await createAddressCheck({
       allowPrivateAddresses: false,
       resolve: () => Promise.reject(new Error('no such name')),

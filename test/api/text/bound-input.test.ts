@@ -109,7 +109,7 @@ describe('the most tokens of an input', () => {
     expect(mostOf([], { tools: [{ name: 'look', description: WORDS }] })).to.be.greaterThan(mostTokensOf(WORDS));
   });
 
-  it('count text that is passed on, whether or not anybody reads it here', () => {
+  it('count forwarded text, whether or not it is read here', () => {
     const bodies: readonly JsonObject[] = [
       { messages: [{ role: 'assistant', content: 'Hi', reasoning_content: 'a', reasoning: WORDS }] },
       { messages: [{ role: 'user', content: [{ type: 'document', title: 'a', context: WORDS }] }] },

@@ -479,7 +479,7 @@ describe('text endpoints', () => {
       expect(text.outcomes.splice(0)).to.containSubset([{ status: 'failed', errorCode: 'processing_timeout' }]);
     });
 
-    it('let streams go on', async () => {
+    it('let streams continue', async () => {
       const prompt = '[sim:tokens=30,chunk_ms=15]';
       const response = await text.ask('responses', modelVia('messages'), prompt, { stream: true });
       expect(await response.text()).to.contain('response.completed');

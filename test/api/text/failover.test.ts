@@ -256,7 +256,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(await lastCharge()).to.deep.include({ charge: '0', outcome: 'failed' });
   });
 
-  it('is told of by an error event once its client was sent what keeps the connection open', async () => {
+  it('is reported by an error event once a keep-alive was sent', async () => {
     script = (_request, response) => begin(response, ': still here\n\n');
     const { status, body } = await ask('only-first', { stream: true });
     expect(status).to.equal(200);
@@ -273,7 +273,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(calls).to.have.length(0);
   });
 
-  it('tells its client to wait where one of several asked for that, for the shortest time', async () => {
+  it('makes its client wait if any upstream asked for that, for the shortest time', async () => {
     script = (_request, response) => {
       const waits: Readonly<Record<string, string>> = { a: '9', b: '4' };
       const wait = waits[calls.at(-1)?.model ?? ''];
@@ -283,7 +283,7 @@ describe('an upstream that fails before its answer begins', () => {
     expect(await ask('five-routes')).to.include({ status: 429, retryAfter: '4' });
   });
 
-  it('tells its client what it said of the request, without what is none of the client’s business', async () => {
+  it('passes on what it said about the request, without what does not concern the client', async () => {
     const tell = (message: string): void => {
       script = (_request, response) => response.writeHead(400).end(JSON.stringify({ error: { message } }));
     };
@@ -415,7 +415,7 @@ describe('an upstream that fails before its answer begins', () => {
       await text.idle();
     });
 
-    it('for as long as it asked to be left alone, and is asked all the same when it is the only one', async () => {
+    it('for as long as it asked to be left alone, but is called anyway if it is the only one', async () => {
       script = (_request, response) => response.writeHead(503, { 'retry-after': '30' }).end();
       expect(await askedFor('over-chat-completions', 3)).to.have.length(1);
       expect(await ask('only-first')).to.include({ status: 503, retryAfter: '30' });

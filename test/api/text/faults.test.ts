@@ -251,7 +251,7 @@ describe('an upstream of a text model', () => {
     });
   }
 
-  it('is sent no tool call ids that it would refuse, also where requests are passed on', async () => {
+  it('gets no tool call ids that it would refuse, even in forwarded requests', async () => {
     const id = `call.${'x'.repeat(80)}`;
     script = (_request, response) => response.end('{}');
     await text.post('/v1/chat/completions', {
@@ -348,7 +348,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('whose answer is longer than can be told is paid for by whoever asked for several answers or probabilities', async () => {
+  it('whose answer is too long to deliver is paid for by a client that asked for several answers or probabilities', async () => {
     script = (_request, response) => {
       const head = bodies.at(-1)?.includes('"stream":true') === true ? 'data: {"choices":[' : '{"choices":[';
       response.on('error', () => {});
@@ -450,7 +450,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('gets its own credentials and none of the client', async () => {
+  it('gets its own credentials and none of the client’s', async () => {
     for (const upstream of WIRE_FORMAT_NAMES) {
       await text.ask('messages', modelVia(upstream), 'Hi', { headers: { 'x-api-key': text.apiKey, cookie: 'a=b' } });
       const [seen] = await text.seen(1);

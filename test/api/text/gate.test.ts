@@ -108,7 +108,7 @@ describe('the gate of the text endpoints', () => {
       });
     }
 
-    it('from the specified header first, then from Authorization, so that a placeholder of a client does no harm', async () => {
+    it('from the specified header first, then from Authorization, so that a client’s placeholder does no harm', async () => {
       const specified = { authorization: 'Bearer wrong', 'x-native-api-key': text.apiKey, 'x-goog-api-key': 'wrong' };
       const placeholder = { 'x-goog-api-key': 'unused' };
       for (const headers of [specified, placeholder]) {
@@ -195,7 +195,7 @@ describe('the gate of the text endpoints', () => {
       }
     });
 
-    it('an address outside the allowlist, as the trusted proxy tells it', async () => {
+    it('an address outside the allowlist, as reported by the trusted proxy', async () => {
       const apiKey = await text.createKey({ ipAllowlist: ['203.0.113.0/24'] });
       const from = (address: string): Promise<Response> =>
         text.ask('responses', model, 'Hi', { apiKey, headers: { 'x-forwarded-for': address } });
@@ -219,7 +219,7 @@ describe('the gate of the text endpoints', () => {
       expect(await statusOfEndlessBody(text)).to.equal(413);
     });
 
-    it('other methods with 405 and Allow, and tells OPTIONS', async () => {
+    it('other methods with 405 and Allow, and answers OPTIONS', async () => {
       for (const method of ['GET', 'PUT', 'DELETE', 'PATCH']) {
         const response = await fetch(`${text.baseUrl}/v1/messages`, { method });
         expect(response.headers.get('allow')).to.equal('POST');
@@ -231,7 +231,7 @@ describe('the gate of the text endpoints', () => {
       expect([options.status, options.headers.get('allow')]).to.deep.equal([204, 'POST']);
     });
 
-    it('more requests a minute than the key has, and tells every answer where it stands', async () => {
+    it('more requests a minute than the key has, and reports the limit with every answer', async () => {
       const apiKey = await text.createKey({ rateLimitRpm: 2 });
       const first = await text.ask('chat-completions', model, 'Hi', { apiKey });
       expect(first.headers.get('ratelimit-limit')).to.equal('2');
@@ -364,7 +364,7 @@ describe('the gate of the text endpoints', () => {
     });
   });
 
-  it('holds what it knows of the request before the model is called', async () => {
+  it('holds for what it knows about the request before the model is called', async () => {
     text.charges.length = 0;
     const body = { model, max_tokens: 77, stream: true, messages: [{ role: 'user', content: 'word '.repeat(1_000) }] };
     const response = await text.post('/v1/messages', body);

@@ -95,7 +95,7 @@ describe('the SDK', () => {
             });
           }
 
-          it('gives up before the first byte, and the upstream is told in a while', async () => {
+          it('gives up before the first byte, and the upstream learns of it after a while', async () => {
             const leaving = new AbortController();
             const prompt = `Nothing for ${name} [sim:delay_ms=60000]`;
             const asked = rejectionOf(driverOf(name).ask(model, prompt, { signal: leaving.signal }));
@@ -106,7 +106,7 @@ describe('the SDK', () => {
             await eventually(async () => (await seen())?.aborted === true);
           });
 
-          it('leaves in the middle of a stream, and the upstream is told in a while', async () => {
+          it('leaves in the middle of a stream, and the upstream learns of it after a while', async () => {
             await driverOf(name).leave(model, '[sim:tokens=400,reasoning=0,chunk_ms=20]');
             await eventually(async () => (await text.seen(1))[0]?.aborted === true);
           });

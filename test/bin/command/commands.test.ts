@@ -38,7 +38,7 @@ describe('the commands for accounts, keys and tasks', () => {
     expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
   });
 
-  it('cancels a task, and tells its story', async () => {
+  it('cancels a task, and explains it', async () => {
     const { apiKey } = await app.createAccount({ fundedUsd: 10 });
     const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
       key: apiKey,

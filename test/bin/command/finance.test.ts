@@ -124,7 +124,7 @@ describe('the commands of finance', () => {
     }
   });
 
-  it('reconcile, and say that all is well', async () => {
+  it('reconcile, and report that everything agrees', async () => {
     const report = await genway('reconcile');
     expect(report).to.match(/^account_balances +0 +\d+ {2}Is every balance the sum of its transfers/m);
     expect(report).to.match(/\nrec_\w+: clean\n$/);
@@ -150,7 +150,7 @@ describe('the commands of finance', () => {
     });
   });
 
-  it('tell a refusal in the words of the service', async () => {
+  it('print a refusal in the words of the service', async () => {
     expect(await genway('accounts', 'ledger', 'acc_1', '--csv')).to.equal(
       'CommandError: There is no such account. Check the id. (not_found)',
     );

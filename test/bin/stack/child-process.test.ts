@@ -54,7 +54,7 @@ describe('a child process', () => {
     expect(await child.exited).to.equal('SIGKILL');
   });
 
-  it('that has ended can be stopped and killed all the same', async () => {
+  it('that has ended can still be stopped and killed', async () => {
     const child = await startProcess(nodeProcess(''));
     await child.exited;
     await child.stop(60_000);

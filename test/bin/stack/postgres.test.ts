@@ -41,7 +41,7 @@ describe('PostgreSQL for development', () => {
     await rm(folder, { recursive: true });
   });
 
-  it('lets nobody in without the password', async () => {
+  it('requires the password', async () => {
     const url = new URL(server.url);
     url.password = 'guess';
     expect(await rejectionOf(query(url.href, 'SELECT 1'))).to.have.property('code', '28P01');
@@ -64,7 +64,7 @@ describe('PostgreSQL for development', () => {
     expect(await query(server.url, 'SELECT answer FROM kept')).to.deep.equal([{ answer: 42 }]);
   });
 
-  it('starts over the lock of a server that was killed, whoever has its pid now', async () => {
+  it('starts despite the lock of a server that was killed, even if its pid is in use again', async () => {
     await server.kill();
     await writeFile(join(folder, 'data', 'postmaster.pid'), `${process.pid}\n${join(folder, 'data')}\n`);
     server = await start();

@@ -122,7 +122,7 @@ describe('npm start', function () {
     await rm(home, { recursive: true });
   });
 
-  it('tells in demo.json how everything is reached, for its owner only', async () => {
+  it('writes every address and key to demo.json, for its owner only', async () => {
     const demo = readDemo(place);
     expect(demo).to.have.all.keys(DEMO_KEYS);
     for (const url of [demo.base_url, demo.text_base_url, demo.simulator_url]) {
@@ -155,7 +155,7 @@ describe('npm start', function () {
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 
-  it('runs beside another on other ports and another folder, also on servers that are there already', async () => {
+  it('runs next to another on other ports and in another folder, even on existing servers', async () => {
     const [database, temporalAddress] = await Promise.all([createTestDatabase(), testTemporalAddress()]);
     const other = {
       ...(await newPlace()),
@@ -180,7 +180,7 @@ describe('npm start', function () {
     await rm(other.GENWAY_HOME, { recursive: true });
   });
 
-  it('brings a process back that was killed', async () => {
+  it('restarts a process that was killed', async () => {
     const before = pidOf('api');
     process.kill(before, 'SIGKILL');
     await waitUntil(async () => expect(pidOf('api')).not.to.equal(before), { timeoutMs: TIMEOUT_MS });

@@ -45,12 +45,12 @@ describe('db/queries/api-keys', () => {
     });
   });
 
-  it('tells with a caller whether the account has topped up', async () => {
+  it('reports with a caller whether the account has topped up', async () => {
     const { digest } = await createFundedKey(database);
     expect((await findCaller(database, digest))?.account.toppedUpAt).to.be.instanceOf(Date);
   });
 
-  it('finds nobody under a digest that no key has', async () => {
+  it('finds no caller for an unknown digest', async () => {
     expect(await findCaller(database, randomBytes(32))).to.equal(null);
   });
 

@@ -183,7 +183,7 @@ describe('db/queries/tasks: createTasks', () => {
     expect(await reloadAccount(database, account)).to.deep.equal(account);
   });
 
-  it('takes a price that is all there is, and none that is one pico-USD more', async () => {
+  it('accepts a price equal to the balance, and none that is one pico-USD higher', async () => {
     const key = await createKey(database, await createAccount(database, { signupUsd: 1, fundedUsd: 1 }));
     expect(await create(key, { price: parseUsd(2) + 1n })).to.equal('insufficient_credits');
     expect(await create(key, { price: parseUsd(2) })).to.equal('created');

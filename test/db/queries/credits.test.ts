@@ -52,7 +52,7 @@ describe('db/queries/credits', () => {
       expect((await reloadAccount(database, account)).toppedUpAt).to.deep.equal(createdAt);
     });
 
-    it('is credited once for its reference, also when it is repeated with another amount', async () => {
+    it('is credited once per reference, even if it is repeated with another amount', async () => {
       const first = await pay(parseUsd(10), 'payment');
       const { applied, ...same } = first;
       expect(applied).to.equal(true);

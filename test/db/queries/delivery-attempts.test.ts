@@ -90,7 +90,7 @@ describe('db/queries/delivery-attempts', () => {
   const endPause = (endpoint: Endpoint) =>
     database('webhook_endpoints').where({ id: endpoint.id }).update({ paused_until: new Date() });
 
-  it('admits so many attempts of an endpoint at once and no more, whoever asks', async () => {
+  it('limits an endpoint’s concurrent attempts, whichever process asks', async () => {
     const ids = await createDeliveries(await createEndpoint(), ATTEMPT_LIMITS.perEndpoint + 4);
     const verdicts = await Promise.all(ids.map((id) => verdictOf(id)));
     expect(verdicts.filter((verdict) => verdict === 'admitted')).to.have.length(ATTEMPT_LIMITS.perEndpoint);
@@ -206,7 +206,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(new Set(statuses)).to.deep.equal(new Set(['failed']));
   });
 
-  it('begins the schedule anew for a redelivery, after an attempt that is under way', async () => {
+  it('restarts the schedule for a redelivery, after a running attempt', async () => {
     const endpoint = await createEndpoint();
     const id = await createDelivery(endpoint);
     await verdictOf(id);

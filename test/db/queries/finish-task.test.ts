@@ -117,7 +117,7 @@ describe('db/queries/finish-task', () => {
     expect(events.length).to.equal(succeeded);
   });
 
-  it('ends a task that nobody has begun to process', async () => {
+  it('ends a task that was never taken up', async () => {
     const task = await createTaskRow(database, key);
     expect((await finishTask(database, task.id, FAILURE, null)).task.status).to.equal('failed');
   });
@@ -141,7 +141,7 @@ describe('db/queries/finish-task', () => {
   });
 
   describe('and its event', () => {
-    it('is written with the task as it ended, and one delivery for each endpoint that wants it', async () => {
+    it('is written with the task as it ended, and one delivery for each endpoint that subscribed', async () => {
       const account = { id: key.accountId };
       const both = await createEndpoint(database, account);
       const failures = await createEndpoint(database, account, { events: ['task.failed'] });
@@ -164,7 +164,7 @@ describe('db/queries/finish-task', () => {
       expect(finished.deliveryIds).to.have.members(deliveries.map(({ id }) => id));
     });
 
-    it('names the deliveries again that nobody has started when the ending is repeated', async () => {
+    it('returns unstarted deliveries again when the ending is repeated', async () => {
       await createEndpoint(database, { id: key.accountId });
       await createEndpoint(database, { id: key.accountId });
       const task = await createTaskRow(database, key);
@@ -174,7 +174,7 @@ describe('db/queries/finish-task', () => {
       expect((await finishAsSucceeded(database, task)).deliveryIds).to.deep.equal(left);
     });
 
-    it('is not written for an ending that causes none', async () => {
+    it('is not written for an ending without an event', async () => {
       await createEndpoint(database, { id: key.accountId });
       const task = await createTaskRow(database, key);
       expect((await finishTask(database, task.id, FAILURE, null)).deliveryIds).to.deep.equal([]);

@@ -59,7 +59,7 @@ describe('db/queries/idempotency', () => {
     expect((await claim()).outcome).to.equal('claimed');
   });
 
-  it('holds the same request off while the first one is under way, and tells another one apart', async () => {
+  it('holds the same request off while the first one is running, and recognises a different one', async () => {
     await claim();
     expect(await claim()).to.deep.equal({ outcome: 'in_progress' });
     expect(await claim(OTHER_REQUEST)).to.deep.equal({ outcome: 'different_request' });
@@ -89,7 +89,7 @@ describe('db/queries/idempotency', () => {
     expect((await claim(OTHER_REQUEST)).outcome).to.equal('claimed');
   });
 
-  it('lets nobody give back a claim that is not theirs, or a response', async () => {
+  it('does not release another request’s claim, or a stored response', async () => {
     const token = await claimToken();
     await releaseIdempotencyKey(database, { accountId, key: KEY, claimToken: crypto.randomUUID() });
     expect((await claim()).outcome).to.equal('in_progress');
@@ -120,7 +120,7 @@ describe('db/queries/idempotency', () => {
     expect(await complete(token)).to.equal(false);
   });
 
-  it('completes a claim whose lease has ended, if nobody took it over', async () => {
+  it('completes a claim whose lease has ended, if it was not taken over', async () => {
     const token = await claimToken();
     await setTime('lease_until', '-1 hour');
     expect(await complete(token)).to.equal(true);
@@ -135,7 +135,7 @@ describe('db/queries/idempotency', () => {
     expect((await claim(OTHER_REQUEST)).outcome).to.equal('claimed');
   });
 
-  it('removes what nobody can replay or complete any more, and nothing else', async () => {
+  it('removes only what can no longer be replayed or completed', async () => {
     await database('idempotency_keys').delete();
     await complete(await claimToken());
     expect(await SWEEPS['idempotency keys']?.(database, 10)).to.equal(0);

@@ -65,7 +65,7 @@ describe('db/queries/request-windows', () => {
     ]);
   });
 
-  it('gives every place once and leaves none out, however many processes count at the same time', async () => {
+  it('gives every position once and skips none, however many processes count at the same time', async () => {
     const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
     const counted = await withinOneMinute(async () => {
       await database('request_windows').delete();
@@ -78,7 +78,7 @@ describe('db/queries/request-windows', () => {
     expect(counted.toSorted((left, right) => left - right)).to.deep.equal(twice);
   });
 
-  it('tells the places without counting when it is not known whether they were counted', async () => {
+  it('reads the positions without counting if it is unknown whether they were counted', async () => {
     const told = await withinOneMinute(async () => {
       const [a, b] = [write(newId('apiKey')), write(newId('apiKey'))];
       await countRequests(database, [a, a, a]);
@@ -93,11 +93,11 @@ describe('db/queries/request-windows', () => {
     expect(window?.secondsLeft).to.be.within(1, 60);
   });
 
-  it('counts nobody for no requests', async () => {
+  it('accepts an empty batch', async () => {
     expect(await countRequests(database, [])).to.deep.equal([]);
   });
 
-  it('begins anew with each minute, and forgets the minutes long past', async () => {
+  it('starts over each minute, and forgets past minutes', async () => {
     const key = newId('apiKey');
     await countRequests(database, [write(key)]);
     await database('request_windows').update({ window_start: database.raw(`window_start - interval '11 minutes'`) });

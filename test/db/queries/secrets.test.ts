@@ -37,7 +37,7 @@ describe('the secrets of a database', () => {
     await checkSecrets(testDatabase.database, during);
   });
 
-  it('must open what is sealed already, also where none were noted', async () => {
+  it('must decrypt what is already stored, even if none were recorded', async () => {
     const { database } = testDatabase;
     const account = await createAccount(database);
     const { id } = await createEndpoint(database, account);
@@ -48,7 +48,7 @@ describe('the secrets of a database', () => {
     await checkSecrets(database, before);
   });
 
-  it('are replaced while the old ones go on working, and the old ones are refused at the end', async () => {
+  it('are replaced while the old ones still work, and the old ones are refused at the end', async () => {
     const { database } = testDatabase;
     await checkSecrets(database, before);
     const account = await createAccount(database);
@@ -88,7 +88,7 @@ describe('the secrets of a database', () => {
     expect(endpoint && after.sealer.open(endpoint.previous_sealed_secret, id)).to.equal('whsec_old');
   });
 
-  it('tell how many API keys are stored under a pepper of before', async () => {
+  it('reveal how many API keys are stored under an earlier pepper', async () => {
     const { database } = testDatabase;
     const key = await createKey(database, await createAccount(database));
     expect(await countKeysUnderOtherPeppers(database, newPepper)).to.equal(1);

@@ -99,7 +99,7 @@ describe('db/queries/submissions', () => {
       expect(await reloadTask(database, task)).to.include({ status: 'processing', providerJobId: 'job_1' });
     });
 
-    it('is done once: who learns it first is believed', async () => {
+    it('is recorded once: the first record counts', async () => {
       const task = await newTask();
       const submission = await openTaskSubmission(database, task);
       await settleSubmission(database, submission, ACCEPTED);
@@ -148,7 +148,7 @@ describe('db/queries/submissions', () => {
     });
   });
 
-  it('tell which jobs other tasks have', async () => {
+  it('identify the jobs of other tasks', async () => {
     const [mine, theirs] = [await newTask(), await newTask()];
     await submitTask(database, mine, 'job_of_mine');
     await submitTask(database, theirs, 'job_of_theirs');

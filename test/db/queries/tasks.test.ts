@@ -59,7 +59,7 @@ describe('db/queries/tasks', () => {
     claimTasksToStart(database, { limit, retryAfterSeconds: 60 });
 
   describe('finding a task', () => {
-    it("shows an account its own task, and nobody else's", async () => {
+    it('shows an account only its own task', async () => {
       const task = await create();
       const stranger = await createFundedKey(database);
       expect(await findAccountTask(database, key.accountId, task.id)).to.deep.equal(task);
@@ -135,7 +135,7 @@ describe('db/queries/tasks', () => {
       expect(await claim()).to.deep.equal([]);
     });
 
-    it('offers a task again when whoever took it has not started it in time', async () => {
+    it('offers a task again if its claimant has not started it in time', async () => {
       const task = await create({ nextStartAt: new Date(Date.now() - 1_000) });
       await claimTasksToStart(database, { limit: 1, retryAfterSeconds: 0 });
       expect(ids(await claim())).to.deep.equal([task.id]);
@@ -163,7 +163,7 @@ describe('db/queries/tasks', () => {
       expect(ids(await claimOne([key.accountId, other.accountId]))).to.deep.equal(ids(greedy.slice(0, 1)));
     });
 
-    it('tells which tasks were taken up, when at first, and which are over', async () => {
+    it('says which tasks were taken up, when at first, and which are over', async () => {
       const [running, waiting, over] = await createSeries(3);
       if (!running || !waiting || !over) throw new Error('three were created');
       expect(await markTakenUp(database, running.id)).to.deep.equal(await findTask(database, running.id));
@@ -206,7 +206,7 @@ describe('db/queries/tasks', () => {
       expect(await findTasksOutOfTime(database, 10)).to.deep.equal([refused.id]);
     });
 
-    it('finds what can begin no more before its deadline, and none that has begun', async () => {
+    it('finds tasks that can no longer begin before their deadline, and none that has begun', async () => {
       const past = { deadlineAt: new Date(Date.now() - 1_000), nextStartAt: new Date(Date.now() - 1_000) };
       const late = await createTaskRow(database, key, past);
       const begun = await createTaskRow(database, key, past);
@@ -215,7 +215,7 @@ describe('db/queries/tasks', () => {
       expect(await findTasksOutOfTime(database, 10)).to.deep.equal([late.id]);
     });
 
-    it('records starts, also when one of the tasks has ended in the meantime', async () => {
+    it('records starts, even if one of the tasks has ended in the meantime', async () => {
       const due = { nextStartAt: new Date(Date.now() - 1_000) };
       const [ended, running] = [await create(due), await create(due)];
       await finishAsSucceeded(database, ended);

@@ -75,7 +75,7 @@ describe('db/queries/transfers', () => {
     expect(await findTransfer(database, newId('transfer'), createdAt)).to.equal(null);
   });
 
-  it("lists an account's transfers newest first, and nobody else's", async () => {
+  it("lists only an account's own transfers, newest first", async () => {
     const now = Date.now();
     const ids = [await insert(new Date(now - 2)), await insert(new Date(now)), await insert(new Date(now - 1))];
     await createAccount(database, { fundedUsd: 1 });

@@ -48,7 +48,7 @@ describe('db/queries/uploads', () => {
   const removable = async (): Promise<string[]> =>
     (await claimUploadsToRemove(database, UNUSED)).map(({ id }) => id).toSorted();
 
-  it('give as much room as is wanted, or what is left of the quota, or none', async () => {
+  it('grant the wanted space, or what is left of the quota, or none', async () => {
     const [first, second] = [newUpload(), newUpload()];
     expect(await reserveUpload(database, first, { needed: 1, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 70 });
     expect(await reserveUpload(database, second, { needed: 20, wanted: 70 }, QUOTA)).to.deep.equal({ granted: 30 });
@@ -61,7 +61,7 @@ describe('db/queries/uploads', () => {
     expect(await reserveUpload(database, first, { needed: 71, wanted: 140 }, QUOTA)).to.include({ granted: null });
   });
 
-  it('keep to the quota together, whoever asks at the same time', async () => {
+  it('respect the quota together, even when they start at the same time', async () => {
     const wanted = { needed: 9, wanted: 9 };
     const rooms = await Promise.all(
       Array.from({ length: 30 }, () => reserveUpload(database, newUpload(), wanted, { bytes: 50, files: 100 })),
@@ -78,7 +78,7 @@ describe('db/queries/uploads', () => {
     expect(await listed()).to.deep.equal([]);
   });
 
-  it('are to go when no task used them for long enough, and nobody else is told of the same', async () => {
+  it('are removed if no task used them for long enough, each by one caller', async () => {
     const [old, used] = [await store(11 * HOUR_MS), await store(11 * HOUR_MS)];
     await store(9 * HOUR_MS);
     await database('uploads').where({ id: used.id }).update({ used_at: new Date() });
@@ -86,7 +86,7 @@ describe('db/queries/uploads', () => {
     expect(told.flat()).to.deep.equal([old.id]);
   });
 
-  it('are to go when whoever received or removed them has died', async () => {
+  it('are removed if the process that received or removed them has died', async () => {
     const [arriving, abandoned] = [newUpload(), newUpload(2 * HOUR_MS)];
     for (const upload of [arriving, abandoned]) {
       await reserveUpload(database, upload, { needed: 1, wanted: 1 }, QUOTA);

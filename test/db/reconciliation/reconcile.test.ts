@@ -362,7 +362,7 @@ describe('reconciliation', () => {
     });
   });
 
-  it('finds a workflow that goes on although its task is final', async () => {
+  it('finds a workflow that continues although its task is final', async () => {
     const sql = 'UPDATE tasks SET completed_at = to_timestamp(0) WHERE id = :succeeded';
     expectFinding(await findAfter(sql, openFor(given.processing, given.succeeded)), {
       check: 'workflows',
@@ -388,7 +388,7 @@ describe('reconciliation', () => {
     });
   });
 
-  it('finds files that are gone among older tasks, too, of which it looks at some', async () => {
+  it('samples older tasks for missing files, too', async () => {
     const ids = Array.from({ length: 500 }, () => newId('task')).map((id) => `'${id}'`);
     const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
       'created_at', id_created_at(newer.id), 'output', '[]'::jsonb))).* FROM tasks, unnest(ARRAY[${ids.join()}]) AS newer(id)
@@ -420,7 +420,7 @@ describe('reconciliation', () => {
     expect(await findAfter(startedBefore(1))).to.deep.equal([]);
   });
 
-  it('finds a delivery that nobody has started, unless others of its endpoint or account go first', async () => {
+  it('finds a delivery that was never started, unless others of its endpoint or account come first', async () => {
     const [endpoint, waiting, other] = [newId('webhookEndpoint'), newId('delivery'), newId('delivery')];
     const withWaiting = (timeouts: number, otherUnderWay = 'NULL::timestamptz'): string => `
       WITH endpoint AS (INSERT INTO webhook_endpoints (id, account_id, url, events, sealed_secret, timeouts, created_at,

@@ -129,14 +129,14 @@ describe('billing of text', () => {
     expect(spent).to.equal('0.000043');
   });
 
-  it('charges its own counts, marked as estimated, where the upstream reported none', async () => {
+  it('charges its own counts, marked as estimated, if the upstream reported none', async () => {
     const { spent, usage } = await bill({ ...ANSWERED, usage: NO_USAGE }, { modelId: 'textf3.8-max' });
     // 130 × 1.40 + 47 × 4.20 USD per million.
     expect(spent).to.equal('0.0003794');
     expect(usage).to.include({ estimated: true, input_tokens: '130', output_tokens: '47' });
   });
 
-  it('believes no count that is none', async () => {
+  it('ignores invalid counts', async () => {
     const usage = { ...NO_USAGE, inputTotal: -5, outputTotal: 1.5 };
     expect((await bill({ ...ANSWERED, usage })).usage).to.include({ input_tokens: '130', output_tokens: '47' });
   });
@@ -165,7 +165,7 @@ describe('billing of text', () => {
     expect(BigInt(String(row['absorbed']))).to.equal(BigInt(String(row['charge'])) - 10n ** 12n);
   });
 
-  it('charges no more than the context and the bound, whatever the upstream says, and tells the operator', async () => {
+  it('charges no more than the context and the limit, whatever the upstream reports, and warns the operator', async () => {
     const usage = { inputTotal: 9e15, cacheRead: 9e15, cacheWrite: null, outputTotal: 9e15, reasoning: 9e15 };
     const { usage: row } = await bill({ ...ANSWERED, usage }, { choiceCount: 3 });
     expect(row).to.include({ input_tokens: '256000', cache_read_tokens: '256000', output_tokens: '600' });
@@ -356,7 +356,7 @@ describe('billing of text', () => {
       await waitUntil(async () => expect(await recordsOf(key)).to.have.length(1), { timeoutMs: 10_000 });
     });
 
-    it('finds the hold again whose answer was lost, so that the request is held and on record once', async () => {
+    it('finds a hold whose answer was lost, so that the request is held and recorded once', async () => {
       const key = await fundedKey();
       proxy.swallowAnswers();
       const held = other.hold(await chargeOf(key));
@@ -421,7 +421,7 @@ describe('billing of text', () => {
     await waitedFor.settle(ANSWERED);
   });
 
-  it('tells at each heartbeat what it waits for', async () => {
+  it('reports at each heartbeat what it waits for', async () => {
     const other = open(testDatabase.url);
     await other.ready();
     const charge = await chargeOf(await fundedKey());

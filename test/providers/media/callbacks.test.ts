@@ -16,7 +16,7 @@ describe('callbacks of upstreams', () => {
   const callbackBase = 'https://gateway.example/v1/provider-callbacks';
   const address = adapterWith({ proof: 'address', read: () => ({ jobId: 'job_1' }) });
 
-  it('that sign nothing are given an address that nobody else knows', async () => {
+  it('without signatures get a secret address', async () => {
     const upstream = testUpstream(
       { adapter: address, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET },
       { callbackBase },

@@ -44,14 +44,14 @@ describe('HTTP with an upstream of media', () => {
     return submitTo(url);
   }
 
-  describe('a submission is certainly not taken', () => {
-    it('when nobody listens', async () => {
+  describe('a submission was certainly not accepted', () => {
+    it('when nothing listens', async () => {
       const error = await submitTo(`http://127.0.0.1:${await findFreePort()}`);
       expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', false);
       expect(error.message).to.contain('ECONNREFUSED');
     });
 
-    it('when the name is nobody’s', async () => {
+    it('when the name does not exist', async () => {
       expect(await submitTo('http://nobody.invalid')).to.be.instanceOf(NotTakenError);
     });
 
@@ -78,7 +78,7 @@ describe('HTTP with an upstream of media', () => {
     });
   });
 
-  describe('what became of a submission is unknown', () => {
+  describe('the outcome of a submission is unknown', () => {
     for (const status of [301, 400, 408, 409, 422, 425, 500, 502, 504, 524]) {
       it(`when it is answered ${status}, unless the adapter knows better`, async () => {
         expect(await outcomeOf(status, '{}')).to.be.instanceOf(OutcomeUnknownError);

@@ -34,7 +34,7 @@ describe('directives', () => {
     );
   });
 
-  it('refuses a number that is none', () => {
+  it('refuses an invalid number', () => {
     for (const value of ['', 'soon', '-1', '1.5', '1e3']) {
       expect(() => wholeNumber(parseDirectives(`[sim:render_ms=${value}]`), 'render_ms')).to.throw(BadDirectiveError);
     }
@@ -45,7 +45,7 @@ describe('directives', () => {
     expect(() => oneOf(directives, 'result', ['missing', 'slow'])).to.throw(BadDirectiveError, 'missing, slow');
   });
 
-  it('tells an absent directive from a bad one', () => {
+  it('distinguishes an absent directive from a bad one', () => {
     expect(wholeNumber(parseDirectives(''), 'render_ms')).to.equal(undefined);
     expect(oneOf(parseDirectives(''), 'result', ['slow'])).to.equal(undefined);
   });

@@ -58,7 +58,7 @@ describe('the simulated moderation endpoint', () => {
     expect(await flags([image])).to.deep.equal([false]);
   });
 
-  it('refuses an input that is none of these', async () => {
+  it('refuses any other input', async () => {
     for (const input of [undefined, null, 7, [], {}, [{ type: 'audio' }], ['text', 7]]) {
       const response = await fetch(url, { method: 'POST', body: JSON.stringify({ input }) });
       expect(response.status, JSON.stringify(input)).to.equal(400);

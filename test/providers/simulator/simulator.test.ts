@@ -20,7 +20,7 @@ describe('the simulator', () => {
     return ((await response.json()) as { data: Record<string, unknown>[] }).data;
   };
 
-  it('says that it is well', async () => {
+  it('reports that it is healthy', async () => {
     const response = await fetch(`${baseUrl}/_sim/health`);
     expect([response.status, await response.json()]).to.deep.equal([200, { status: 'ok' }]);
   });
@@ -60,7 +60,7 @@ describe('the simulator', () => {
   });
 
   describe('request log', () => {
-    it('tells method, path with query, headers and body, newest first', async () => {
+    it('shows method, path with query, headers and body, newest first', async () => {
       await post('/first?a=1', '{"n":1}');
       await fetch(`${baseUrl}/second`, { headers: { 'x-test': 'yes' } });
       const [second, first] = await latestRequests('2');
@@ -87,7 +87,7 @@ describe('the simulator', () => {
       expect(latest[0]?.['body']).to.have.length(2 ** 20);
     });
 
-    it('refuses a limit that makes no sense', async () => {
+    it('refuses an invalid limit', async () => {
       for (const limit of ['0', '-1', 'all', '']) {
         const response = await fetch(`${baseUrl}/_sim/requests?limit=${limit}`);
         expect(response.status, limit).to.equal(400);

@@ -109,7 +109,7 @@ describe('the health of a part of an upstream', () => {
     expect([restsWhenFlapping(2 * SECOND_MS), restsWhenFlapping(MINUTE_MS)]).to.deep.equal([true, false]);
   });
 
-  it('doubles rests in a row up to two minutes, and begins anew after a whole answer', () => {
+  it('doubles consecutive rests up to two minutes, and starts over after a whole answer', () => {
     const health = newHealth();
     expect(restsOf(health, 'failed', 6)).to.deep.equal([10, 20, 40, 80, 120, 120]);
     expect(restsOf(newHealth(), 'rate_limited', 3)).to.deep.equal([5, 10, 20]);
@@ -177,7 +177,7 @@ describe('the health of a part of an upstream', () => {
     expect(health.standing(NOW_MS)).to.equal('ready');
   });
 
-  it('is as new once somebody has seen to it', () => {
+  it('is reset by an operator', () => {
     const health = newHealth();
     const before = health.start(NOW_MS);
     fail(health, NOW_MS, { fault: 'key_refused' });
@@ -237,7 +237,7 @@ describe('the health of a part of an upstream', () => {
       );
     });
 
-    it('cuts no rest short but by an answer, and lets none be longer than it may', () => {
+    it('ends a rest early only for an answer, and never extends one beyond its limit', () => {
       fc.assert(
         fc.property(history, chance, (steps, random) => {
           let untilMs = 0;
@@ -267,7 +267,7 @@ describe('the health of a part of an upstream', () => {
       );
     });
 
-    it('comes back by itself: the trial after a rest ends it, and it is as new', () => {
+    it('recovers on its own: the trial after a rest ends it and resets the health', () => {
       fc.assert(
         fc.property(history, chance, (steps, random) => {
           const { health, nowMs } = play(steps, random);

@@ -28,7 +28,7 @@ describe('what an upstream says', () => {
       );
     });
 
-    it('stays as it is when there is nothing to hide', () => {
+    it('is unchanged when there is nothing to hide', () => {
       for (const message of [
         'The engine is currently overloaded, please try again later.',
         "It can't take 'temperature' beside 'top_p', not with this model and its settings: don't send both of them.",

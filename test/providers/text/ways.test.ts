@@ -19,7 +19,7 @@ function shareOf(provider: string, routes: readonly UpstreamRoute[]): number {
 }
 
 describe('the order of the ways to a model', () => {
-  it('is that of their routes, whoever asks', () => {
+  it('follows the order of their routes for every caller', () => {
     const routes = [route('c', { order: 2 }), route('a', { order: 0 }), route('b', { order: 1 })];
     fc.assert(
       fc.property(fc.string(), (affinity) => {
@@ -46,7 +46,7 @@ describe('the order of the ways to a model', () => {
     expect(shareOf('d', routes)).to.equal(0);
   });
 
-  it('moves nobody when a route is added or taken away but those who were on it', () => {
+  it('moves only the callers of a route that is added or removed', () => {
     const routes = [route('a'), route('b', { weight: 2 }), route('c')];
     const without = [route('a'), route('c')];
     for (const affinity of MANY.slice(0, 500)) {
@@ -77,7 +77,7 @@ describe('the order of the ways to a model', () => {
     });
   });
 
-  it('leaves out routes that nobody serves', () => {
+  it('leaves out routes without an upstream', () => {
     expect(orderWays([route('a')], () => [], 'user-1')).to.deep.equal([]);
   });
 });

@@ -12,11 +12,11 @@ describe('storage/media/matches-request', () => {
     expect(matchesRequest(image({ height: 641 }), imageRequest())).to.equal('asked for 1024x640, got 1024x641');
   });
 
-  it('takes an image of any size when none was asked for', () => {
+  it('accepts an image of any size if none was requested', () => {
     expect(matchesRequest(image({ width: 7 }), { kind: 'image', prompt: 'p' })).to.equal(null);
   });
 
-  it('wants a PNG with alpha for a transparent background', () => {
+  it('requires a PNG with alpha for a transparent background', () => {
     const request = imageRequest({ background: 'transparent' });
     expect(matchesRequest(image({ hasAlpha: true }), request)).to.equal(null);
     expect(matchesRequest(image(), request)).to.equal('asked for a PNG with alpha, got image/png without alpha');
@@ -30,7 +30,7 @@ describe('storage/media/matches-request', () => {
     }
   });
 
-  it('wants the kind of file that was asked for, and videos as MP4', () => {
+  it('requires the requested kind of file, and MP4 for videos', () => {
     expect(matchesRequest(video(), imageRequest())).to.equal('asked for an image, got video/mp4');
     expect(matchesRequest(image(), videoRequest())).to.equal('asked for video/mp4, got image/png');
     const quickTime = video({ mimeType: 'video/quicktime' });

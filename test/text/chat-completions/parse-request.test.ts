@@ -88,7 +88,7 @@ describe('chat completions request', () => {
     it(`says: ${message}`, () => expect(refusal(body)).to.equal(message));
   }
 
-  it('keeps system text where it stands, under either name of the role', () => {
+  it('keeps system text in its place, under either name of the role', () => {
     const system = { role: 'system', content: 'Be kind.' };
     const developer = { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] };
     expect(turnsOf(system, { role: 'user', content: 'Hi' }, developer).map((turn) => turn.role)).to.deep.equal([

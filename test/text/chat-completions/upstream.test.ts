@@ -38,7 +38,7 @@ const named = (name: string, text: string): unknown => ({ name, arguments: text 
 
 describe('chat completions upstream', () => {
   describe('tool calls', () => {
-    it('are told apart by index, the id only on the first delta', () => {
+    it('are distinguished by index, the id only on the first delta', () => {
       const result = answer(
         calls({ index: 0, id: 'a', function: named('x', '') }, { index: 1, id: 'b', function: named('y', '') }),
         calls({ index: 1, function: { arguments: '{"b":1}' } }),
@@ -48,7 +48,7 @@ describe('chat completions upstream', () => {
       expect(argumentsOf(result)).to.deep.equal(['{"a":1}', '{"b":1}']);
     });
 
-    it('are told apart by id when all have the index 0 or none', () => {
+    it('are distinguished by id when all have index 0 or none', () => {
       for (const index of [0, undefined]) {
         const result = answer(
           calls({ index, id: 'a', function: named('x', '{}') }),
@@ -58,7 +58,7 @@ describe('chat completions upstream', () => {
       }
     });
 
-    it('are told apart by their name when they have neither index nor id', () => {
+    it('are distinguished by name when they have neither index nor id', () => {
       const result = answer(
         calls({ function: named('x', '{"a":1}') }, { function: named('x', '{"b":') }),
         calls({ function: { arguments: '1}' } }),
@@ -234,7 +234,7 @@ describe('chat completions upstream', () => {
     expect(forwarded.body).to.deep.equal({ model: options.model, messages: [] });
   });
 
-  it('is told the output bound under the one name that it takes, whatever the client calls it', () => {
+  it('gets the output limit under the one name that it accepts, whatever the client calls it', () => {
     const request = textRequest({ stream: false, sampling: { maxOutputTokens: 7 } });
     const bodies = [{}, { max_tokens: 5 }, { max_completion_tokens: 5 }, { max_tokens: 5, max_completion_tokens: 7 }];
     for (const maxTokensField of [undefined, 'max_tokens', 'max_completion_tokens'] as const) {
@@ -276,7 +276,7 @@ describe('chat completions answer', () => {
     expect(new Set(without.match(/"id":"[^"]*"/g))).to.deep.equal(new Set(['"id":"chatcmpl-0123456789abcdef"']));
   });
 
-  it('tells an error after the first byte in a frame of its own', () => {
+  it('reports an error after the first byte in a frame of its own', () => {
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',

@@ -37,7 +37,7 @@ describe('native answer', () => {
     );
   });
 
-  it('has the fields of the format, thinking counted beside the candidates and not shown', () => {
+  it('has the fields of the format; reasoning is counted separately and not shown', () => {
     const parts: AnswerPart[] = [
       { type: 'reasoning', text: 'Hm' },
       { type: 'text', text: 'Hi' },

@@ -170,7 +170,7 @@ describe('native request', () => {
     expect([request.model, request.stream]).to.deep.equal(['texth-3.8-flash', true]);
   });
 
-  it('takes no field in both spellings, of which an upstream might take the other', () => {
+  it('refuses a field in both spellings, since an upstream might read the other one', () => {
     const video = { mimeType: 'video/mp4', fileUri: 'https://example.com/a.mp4' };
     const part = { file_data: video, fileData: { mimeType: 'image/png', fileUri: 'https://example.com/a.png' } };
     expect(refusal({ contents: [{ parts: [part] }] })).to.match(/"contents\[0\]\.parts\[0\]" has a field in both/);
@@ -250,7 +250,7 @@ describe('native request', () => {
   });
 
   describe('function calls', () => {
-    it('get an id by their place when they have none, and responses that of the next call of their name', () => {
+    it('get an id by position if they have none, and responses the id of the next call of the same name', () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look'), call('find'), call('look')] },
         { role: 'user', parts: [response('look'), response('look'), response('find')] },
@@ -269,7 +269,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('are answered by their id when they have one, also when it is used again', () => {
+    it('are matched by id if they have one, even if the id is reused', () => {
       const turns = turnsOf(
         { role: 'model', parts: [call('look', { id: 'a' }), call('look', { id: 'b' })] },
         { role: 'user', parts: [response('look', { id: 'b' }), response('look', { id: 'a' })] },
@@ -284,7 +284,7 @@ describe('native request', () => {
       ]);
     });
 
-    it('keep their arguments and their signature, except the one that means none', () => {
+    it('keep their arguments and signature, except the signature that stands for none', () => {
       const args = { place: 'Ås', some_id: 1 };
       const turns = turnsOf({
         role: 'model',

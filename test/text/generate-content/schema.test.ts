@@ -8,7 +8,7 @@ function replaced(schema: JsonObject): JsonObject {
 }
 
 describe('references in a JSON Schema', () => {
-  it('are replaced by what they refer to, with what stands beside them', () => {
+  it('are replaced by their definitions, keeping sibling keywords', () => {
     const schema = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',

@@ -160,7 +160,7 @@ describe('native upstream', () => {
       expect(readAs(resultOf(upstream.parseResult(response(parts, 'STOP'))))).to.deep.equal(readAs(streamed));
     });
 
-    it('are told apart, also where the last has no end', () => {
+    it('are kept apart, even if the last one does not end', () => {
       const [, ...rest] = pieces;
       const streamed = answer(
         piece({ name: 'wait', args: { s: 1 } }),
@@ -296,7 +296,7 @@ describe('native upstream', () => {
       expect(errorOf(429, { details: 'x' }).retryAfterSeconds).to.equal(5);
     });
 
-    it('is told by its status when the body is none', () => {
+    it('is identified by its status if it has no body', () => {
       expect(upstream.parseError(503, null).code).to.equal('processing_unavailable');
     });
   });
@@ -361,7 +361,7 @@ describe('native upstream', () => {
       ]);
     });
 
-    it('asks to skip the signature of the first call of an answer that has none', () => {
+    it('asks to skip the signature of an answer’s first call if it has none', () => {
       const turns: Turn[] = [{ role: 'assistant', parts: [call('toolu_1'), call('toolu_2')] }];
       expect(contentsOf(...turns)).to.have.nested.property(
         '[0].parts[0].thoughtSignature',
@@ -402,7 +402,7 @@ describe('native upstream', () => {
       expect(() => contentsOf(result('a', 'A'))).to.throw(ServiceError, 'the tool result "a" answers no tool call');
     });
 
-    it('has images as bytes or as a link with the media type that its ending tells', () => {
+    it('has images as bytes, or as a link with the media type of its extension', () => {
       const parts = [
         { type: 'image', source: { kind: 'base64', mediaType: 'image/png', data: 'AAAA' } },
         { type: 'text', text: 'and' },

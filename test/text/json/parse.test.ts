@@ -75,7 +75,7 @@ describe('parsing JSON in steps', () => {
     expect(await Promise.all(parsed)).to.have.deep.ordered.members([{ a: 'x' }, { a: 'x'.repeat(MIB) }]);
   });
 
-  it('refuses what is cut short, and goes on with others', async () => {
+  it('refuses truncated documents, and continues with others', async () => {
     const others = parseJson(Buffer.from(`"${'y'.repeat(MIB)}"`));
     expect(await rejectionOf(parseJson(Buffer.from(`"${'x'.repeat(MIB)}`)))).to.be.instanceOf(SyntaxError);
     expect(await others).to.equal('y'.repeat(MIB));

@@ -31,7 +31,7 @@ describe('a JSON document', () => {
     );
   });
 
-  it('tells the model that it names', () => {
+  it('finds the model that the document names', () => {
     const other = fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue(), { maxKeys: 4, noNullPrototype: true });
     fc.assert(
       fc.property(other, other, fc.integer({ min: 1, max: 9 }), (first, second, pieceLength) => {
@@ -57,7 +57,7 @@ describe('a JSON document', () => {
     });
   }
 
-  it('counts for what stands outside of its texts', () => {
+  it('ignores what is inside strings', () => {
     expect(sized(JSON.stringify(['[{,:"\\', '\\"[,']), 1).values).to.equal(3);
   });
 });

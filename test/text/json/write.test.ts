@@ -10,7 +10,7 @@ function textOf(written: WrittenJson): string {
 }
 
 describe('writing JSON in steps', () => {
-  it('writes what JSON.stringify writes, also where a text is cut', async () => {
+  it('writes the same as JSON.stringify, wherever it cuts a text', async () => {
     const long = fc
       .constantFrom('x', '"\n', '你好', '🏠')
       .chain((unit) => fc.nat(3).map((shift) => 'a'.repeat(shift) + unit.repeat(MIB / unit.length)));

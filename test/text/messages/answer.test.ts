@@ -52,7 +52,7 @@ describe('messages answer', () => {
     ]);
   });
 
-  it('has no empty text block beside tool calls', () => {
+  it('has no empty text block next to tool calls', () => {
     expect(contentOf([look], 'tool-calls')).to.deep.equal([
       { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } },
     ]);
@@ -79,7 +79,7 @@ describe('messages answer', () => {
     }
   });
 
-  it('names the stop sequence that hit, also when the upstream could not', () => {
+  it('names the stop sequence that hit, even if the upstream could not', () => {
     const finish = { reason: 'stop-sequence', stopSequence: 'END' } as const;
     expect(client.renderResult(textResult({ finish }), renderContext())).to.include({
       stop_reason: 'stop_sequence',
@@ -117,7 +117,7 @@ describe('messages answer', () => {
     ]);
   });
 
-  it('tells usage that is known early at the start, and the whole usage at the end', () => {
+  it('reports early usage at the start, and the whole usage at the end', () => {
     const early = { ...UNREPORTED_USAGE, inputTotal: 50, cacheRead: 40 };
     const late = { ...UNREPORTED_USAGE, outputTotal: 7 };
     const { data } = streamed([
@@ -137,7 +137,7 @@ describe('messages answer', () => {
     expect(data.at(-2)?.['usage']).to.deep.equal({ input_tokens: 10, cache_read_input_tokens: 40, output_tokens: 7 });
   });
 
-  it('leaves out choices that nobody can have asked for', () => {
+  it('leaves out choices that cannot have been requested', () => {
     const { choices } = textResult();
     const several = { ...textResult(), choices: [...choices, ...choices] };
     expect([...streamed(eventsOf(several)).names]).to.deep.equal([...streamed(eventsOf(textResult())).names]);
@@ -147,7 +147,7 @@ describe('messages answer', () => {
     expect(client.keepAliveFrame).to.equal('event: ping\ndata: {"type":"ping"}\n\n');
   });
 
-  it('tells an error after the first byte in an event of its own', () => {
+  it('reports an error after the first byte in an event of its own', () => {
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'event: error\ndata: {"type":"error","error":{"type":"processing_failed","message":"It broke. (request id: req_1)"}}\n\n',

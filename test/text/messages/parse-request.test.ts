@@ -171,7 +171,7 @@ describe('messages request', () => {
     ]);
   });
 
-  it('reads an answer that a client sends back, its empty signature as none', () => {
+  it('reads an answer that a client sends back, ignoring an empty signature', () => {
     const content = [
       { type: 'thinking', thinking: 'Hm.', signature: 'c2ln' },
       { type: 'thinking', thinking: 'So.', signature: '' },
@@ -225,7 +225,7 @@ describe('messages request', () => {
     expect(parseRequest({ ...base, metadata: { user_id: userId } }).userId).to.equal(userId.slice(0, 64));
   });
 
-  it('reads or refuses whatever stands in a field, and never breaks', () => {
+  it('reads or refuses any value of a field, and never crashes', () => {
     const block = fc.record(
       {
         type: fc.constantFrom('text', 'image', 'document', 'tool_result', 'tool_use', 'thinking', 'redacted_thinking'),

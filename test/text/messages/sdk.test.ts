@@ -101,7 +101,7 @@ describe('messages with the @anthropic-ai/sdk package', () => {
     expect(message.content.at(-1)).to.deep.equal({ type: 'text', text: '' });
   });
 
-  it('is told which stop sequence hit', async () => {
+  it('learns which stop sequence hit', async () => {
     answerWith({ finish: { reason: 'stop-sequence', stopSequence: 'END' } });
     const message = await client.messages.stream(asked).finalMessage();
     expect(message).to.include({ stop_reason: 'stop_sequence', stop_sequence: 'END' });

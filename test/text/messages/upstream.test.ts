@@ -113,7 +113,7 @@ describe('messages upstream', () => {
     });
   });
 
-  it('tells interleaved tool calls apart by the index of their blocks', () => {
+  it('keeps interleaved tool calls apart by the index of their blocks', () => {
     const parts = partsOf(
       answer(
         start,
@@ -158,13 +158,13 @@ describe('messages upstream', () => {
     expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 10, cacheRead: 3, outputTotal: 5 });
   });
 
-  it('believes the end about the output, also that there was none', () => {
+  it('believes the final report of the output, even if it is 0', () => {
     const none = { ...stop, usage: { output_tokens: 0 } };
     expect(answer(start, delta(0, text('x')), none).usage.outputTotal).to.equal(0);
     expect(answer(start, delta(0, text('x')), stop, none).usage.outputTotal).to.equal(5);
   });
 
-  it('does not count what an earlier pass over the prompt cached beside the input of the last', () => {
+  it('does not add what an earlier pass over the prompt cached to the input of the last', () => {
     const usage = {
       input_tokens: 9,
       cache_creation_input_tokens: 55_096,
@@ -177,14 +177,14 @@ describe('messages upstream', () => {
     expect(answer(first, delta(0, text('x')), last).usage).to.include({ inputTotal: 181, cacheWrite: 0 });
   });
 
-  it('keeps what was told at the start when the end repeats the input with zeros beside it', () => {
+  it('keeps the counts of the start if the end repeats the input with zeros', () => {
     const usage = { input_tokens: 9, cache_creation_input_tokens: 0, cache_read_input_tokens: 40, output_tokens: 1 };
     const first = { ...start, message: { ...start.message, usage } };
     const last = { ...stop, usage: { ...usage, cache_read_input_tokens: 0, output_tokens: 5 } };
     expect(answer(first, delta(0, text('x')), last).usage).to.include({ inputTotal: 49, cacheRead: 40 });
   });
 
-  it('reads what was written to the cache when it is told by lifetime alone', () => {
+  it('reads cache writes that are reported only by lifetime', () => {
     const cache = { ephemeral_5m_input_tokens: 30, ephemeral_1h_input_tokens: 4 };
     const end = { ...stop, usage: { output_tokens: 5, cache_creation: cache } };
     expect(answer(start, delta(0, text('x')), end).usage).to.include({ inputTotal: 41, cacheWrite: 34 });
@@ -214,7 +214,7 @@ describe('messages upstream', () => {
   const toolUse = { type: 'tool_use', id: 'a', name: 'look', input: { at: 1 } };
   const another = { ...start, message: { ...start.message, id: 'another' } };
 
-  it('refuses an answer that begins anew after the client got a part of it', () => {
+  it('refuses an answer that starts over after the client got a part of it', () => {
     const halfCall = [start, block(0, { ...toolUse, input: {} }), delta(0, json('{"at":'))];
     for (const events of [
       [...halfCall, start],
@@ -341,7 +341,7 @@ describe('messages upstream', () => {
   });
 
   describe('is sent', () => {
-    it('its own key and version, and a token limit when the client gave none', () => {
+    it('its own key and version, and a token limit if the client sent none', () => {
       const request = upstream.buildRequest(textRequest(), options);
       expect(request.path).to.equal('/messages');
       expect(request.headers).to.deep.equal({ 'x-api-key': 'secret', 'anthropic-version': '2023-06-01' });
@@ -464,7 +464,7 @@ describe('messages upstream', () => {
       expect(built({ toolChoice: { type: 'required' } })).to.not.have.property('tool_choice');
     });
 
-    it('the effort of reasoning, and none as thinking that is disabled', () => {
+    it('the effort of reasoning, with none as disabled thinking', () => {
       expect(built({ reasoningEffort: 'xhigh' })['output_config']).to.deep.equal({ effort: 'xhigh' });
       expect(built({ reasoningEffort: 'minimal' })['output_config']).to.deep.equal({ effort: 'low' });
       expect(built({ reasoningEffort: 'none' })).to.deep.include({ thinking: { type: 'disabled' } });

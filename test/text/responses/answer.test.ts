@@ -61,7 +61,7 @@ describe('responses answer', () => {
     expect(JSON.stringify(client.renderResult(result, renderContext())).match(/(rs|msg|fc)_[^"]*/g)).to.deep.equal(ids);
   });
 
-  it('gives reasoning with what its model wants back, and without a summary when that is all there is', () => {
+  it('returns reasoning with what its model needs back, without a summary if there is nothing else', () => {
     const hidden: AnswerPart = { type: 'reasoning', text: '', signature: 'c2ln', redacted: true };
     const body = client.renderResult(textResult({ parts: [reasoning, hidden, call] }), renderContext());
     expect(body).to.deep.nested.include({
@@ -72,7 +72,7 @@ describe('responses answer', () => {
     });
   });
 
-  it('tells instructions and metadata again as they were sent, and has every field of the format', () => {
+  it('repeats instructions and metadata as sent, and has every field of the format', () => {
     const echo = { instructions: 'Be kind.', metadata: { ticket: '7' } };
     const body = client.renderResult(textResult(), renderContext({ echo }));
     expect(body).to.deep.include({
@@ -119,13 +119,13 @@ describe('responses answer', () => {
     }
   });
 
-  it('has no message beside tool calls without text', () => {
+  it('has no message next to tool calls without text', () => {
     expect(client.renderResult(textResult({ parts: [call] }), renderContext()))
       .to.have.property('output')
       .of.length(1);
   });
 
-  it('tells all of the usage, what was not reported as 0, and none before the end', () => {
+  it('reports the whole usage, with 0 for what was not reported, and only at the end', () => {
     const usage = { inputTotal: 30, cacheRead: 20, cacheWrite: null, outputTotal: 9, reasoning: 4 };
     expect(client.renderResult({ ...textResult(), usage }, renderContext())['usage']).to.deep.equal({
       input_tokens: 30,
@@ -163,7 +163,7 @@ describe('responses answer', () => {
     });
   });
 
-  it('tells an error after the first byte in an event of its own, flat and nested, numbered on', () => {
+  it('reports an error after the first byte in an event of its own, flat and nested, with the next number', () => {
     const error = new ServiceError('processing_failed', 'It broke.');
     const [event] = eventsOfText(client.renderStreamError(error, 'req_1', 7) ?? '');
     expect(event?.event).to.equal('error');

@@ -58,7 +58,7 @@ describe('responses request', () => {
   const { background: _, ...shape } = readRequest.shape;
   itDecidesEveryField(parseRequest, { shape }, base, EXAMPLES);
 
-  it('waits for every answer, since none is stored', () => {
+  it('waits for every answer, since nothing is stored', () => {
     expect(refusal({ ...base, background: false })).to.equal('accepted');
     expect(refusal({ ...base, background: true })).to.contain('"background" is not supported');
   });
@@ -138,7 +138,7 @@ describe('responses request', () => {
     });
   }
 
-  it('puts the instructions before the input, whose system and developer text stays where it stands', () => {
+  it('puts the instructions before the input, whose system and developer text keeps its place', () => {
     const input = [message('user', 'Hi'), message('developer', [{ type: 'input_text', text: 'Be brief.' }])];
     expect(parseRequest({ ...base, instructions: 'Be kind.', input }).turns).to.deep.equal([
       { role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] },
@@ -240,7 +240,7 @@ describe('responses request', () => {
     );
   });
 
-  it('reads arguments that are empty as none', () => {
+  it('reads empty arguments as no arguments', () => {
     expect(turnsOf({ ...call('c'), arguments: '' })[0]?.parts[0]).to.have.property('arguments', '{}');
   });
 });

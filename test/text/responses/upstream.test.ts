@@ -123,7 +123,7 @@ describe('responses upstream', () => {
       expect(result.usage).to.include({ outputTotal: 64, reasoning: 64 });
     });
 
-    it('give a refusal before anything else as an error alone, so that it can be a whole answer', () => {
+    it('turn a refusal before anything else into an error alone, so that it can be a whole answer', () => {
       const { events, error } = failureOf(recording('no-quota'));
       expect(events).to.deep.equal([]);
       expect(error).to.be.instanceOf(ServiceError).with.property('code', 'processing_unavailable');
@@ -198,7 +198,7 @@ describe('responses upstream', () => {
       ).to.have.length(1);
     });
 
-    it('are cut at stop sequences by the gateway, across deltas, for the format has none', () => {
+    it('are cut at stop sequences by the gateway, across deltas, because the format has none', () => {
       const request = textRequest({ sampling: { stopSequences: ['END'] } });
       const plan = planConversion(chatCompletions, responses, request, options, new Meter());
       expect(plan.upstreamRequest.body).to.not.have.property('stop');
@@ -243,7 +243,7 @@ describe('responses upstream', () => {
   });
 
   describe('failures', () => {
-    it('inside a stream are told by their code, nested or flat', () => {
+    it('inside a stream are identified by their code, nested or flat', () => {
       const cases = [
         [{ type: 'error', error: { code: 'rate_limit_exceeded' } }, 'rate_limit_exceeded'],
         [{ type: 'error', error: { type: 'too_many_requests', code: null } }, 'rate_limit_exceeded'],
@@ -259,7 +259,7 @@ describe('responses upstream', () => {
       }
     });
 
-    it('of whole answers are those that failed, have not ended, or are none', () => {
+    it('of whole answers are those that failed, have not ended, or are not answers', () => {
       const failed = { status: 'failed', error: { code: 'insufficient_quota' }, output: [] };
       expect(() => resultOf(upstream.parseResult(failed)))
         .to.throw(ServiceError)
@@ -335,7 +335,7 @@ describe('responses upstream', () => {
       expect(body).to.deep.nested.include({ 'input[0].content': sent, 'input[1].output': sent });
     });
 
-    it('no budget below the least that it takes, and none when none was asked for', () => {
+    it('no budget below its minimum, and none if none was requested', () => {
       const budgets = [undefined, 1, 15, 16, 17].map(
         (maxOutputTokens) => built({ sampling: { maxOutputTokens } })['max_output_tokens'],
       );

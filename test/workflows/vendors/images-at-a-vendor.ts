@@ -59,7 +59,7 @@ export function describeImagesAt(
       });
     }
 
-    it('waits as long as it is asked to, and is handed over again', async () => {
+    it('waits as long as the vendor asks, and is submitted again', async () => {
       const task = await image('limited=1');
       expect(task.status).to.equal('succeeded');
       await expectBooks(task, 'settlement', 1);

@@ -21,7 +21,7 @@ describeTasksAt(
       expect((await rendersOf(stack(), task))[0]?.sent).to.include({ model: 'wan2.7-i2v', seconds: '5' });
     });
 
-    it('fails as a bad request when an input cannot be fetched, before anybody is asked', async () => {
+    it('fails as a bad request when an input cannot be fetched, before the vendor is called', async () => {
       const task = await final('', { images: ['https://127.0.0.1:9/a.png'] });
       expect(task).to.include({ status: 'failed', error_code: 'bad_request' });
       expect(task.error_message).to.contain('images[0]');

@@ -36,7 +36,7 @@ describeTasksAt(
       await expectBooks(task, 'settlement', 1);
     });
 
-    it('is given up and refunded, and not rendered twice, when neither the list nor a callback tells of it', async () => {
+    it('is given up and refunded, and not rendered twice, when neither the list nor a callback reveals it', async () => {
       const task = await final('drop_submit,unlisted,stuck');
       expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
       expect(await attemptsOf(stack(), task)).to.deep.equal(['replicate: unknown, from nothing']);

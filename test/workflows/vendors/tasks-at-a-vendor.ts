@@ -91,7 +91,7 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
       });
     }
 
-    it('waits as long as it is asked to, and is handed over again', async () => {
+    it('waits as long as the vendor asks, and is submitted again', async () => {
       const task = await final('limited=2');
       expect(task.status).to.equal('succeeded');
       expect(await attemptsOf(stack(), task)).to.deep.equal([
@@ -117,7 +117,7 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
       await expectBooks(task, 'settlement', 1);
     });
 
-    it('has a story that tells each attempt, and how its outcome was learnt', async () => {
+    it('has a story with each attempt, and how its outcome was learnt', async () => {
       const task = await final('drop_submit,render_ms=500');
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
         `${stack().baseUrl}/admin/v1/tasks/${task.id}/explanation`,

@@ -75,7 +75,7 @@ describe('api/routes/admin/upstreams', () => {
     return call<ErrorBody & { data: Record<string, unknown> }>(url, { key: app.adminToken, body });
   }
 
-  it('shows each way to a model: its key by four characters, how it stands, and what it was asked', async () => {
+  it('shows each way to a model: four characters of its key, its health, and its requests', async () => {
     const [one, two, ...others] = await rows();
     expect(others).to.deep.equal([]);
     expect([one?.key, two?.key]).to.deep.equal(['1111', '2222']);
@@ -90,7 +90,7 @@ describe('api/routes/admin/upstreams', () => {
     }
   });
 
-  it('takes an upstream out of service, so that nobody asks it, and back', async () => {
+  it('takes an upstream out of service, so that it gets no requests, and puts it back', async () => {
     const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
     expect(rested.status).to.equal(200);
     expect(rested.body.data).to.include({ upstream: 'simulator', kind: 'rest', author: 'Ada', reason: 'maintenance' });

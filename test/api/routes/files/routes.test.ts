@@ -206,7 +206,7 @@ describe('POST /v1/files', () => {
     });
   }
 
-  it('answers 413 to a form that never ends, also when there is no file in it', async () => {
+  it('answers 413 to a form that never ends, even without a file', async () => {
     const field = partOf({ name: 'purpose', content: 'x' }).subarray(0, -2);
     const body = new ReadableStream({
       start: (controller) => controller.enqueue(field),

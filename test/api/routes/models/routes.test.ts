@@ -54,7 +54,7 @@ describe('GET /v1/models', () => {
     }
   });
 
-  it('takes the key in the header of every format, a placeholder of a client library beside it', async () => {
+  it('takes the key in the header of any format, next to a client library’s placeholder', async () => {
     const accepted: readonly Readonly<Record<string, string>>[] = [
       { 'x-api-key': apiKey },
       { 'x-native-api-key': apiKey },
@@ -144,7 +144,7 @@ describe('GET /v1/models', () => {
     ]);
   });
 
-  it('shows no number where none is published, and no price on a free model', async () => {
+  it('shows no number that is not published, and no price for a free model', async () => {
     const free = await get('texth-3.8-flash-free');
     expect(free).to.deep.include({ free: true, limits: { context_tokens: null, max_output_tokens: null } });
     expect(free.prices).to.deep.include({ input: 0, output: 0, cached_input: 0, cache_write: 0 });

@@ -65,7 +65,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([taskId]);
   });
 
-  it('tells what became of a submission whose answer was lost', async () => {
+  it('reveals the outcome of a submission whose answer was lost', async () => {
     const taskId = await newTask();
     await openTaskSubmission(app.database, { id: taskId }, { provider: 'studio' });
     expect((await announce(taskId)).status).to.equal(204);
@@ -101,7 +101,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     });
   }
 
-  it('is 404 for providers that nobody listens to, and for tasks that are not theirs', async () => {
+  it('is 404 for providers without callbacks, and for tasks of other providers', async () => {
     const taskId = await newTask();
     expectRefusal(await announce(taskId, { provider: 'nobody' }), [404, 'not_found']);
     expectRefusal(await announce(taskId, { provider: 'other', secret: 'the-secret-of-another' }), [404, 'not_found']);
@@ -122,7 +122,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([]);
   });
 
-  it('is 503 while the word cannot be passed on, so that the provider repeats it', async () => {
+  it('is 503 while it cannot be passed on, so that the provider repeats it', async () => {
     const taskId = await newTask();
     isTemporalDown = true;
     expectRefusal(await announce(taskId), [503, 'processing_unavailable']);

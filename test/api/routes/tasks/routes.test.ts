@@ -104,7 +104,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     });
   }
 
-  it('tells how long such tasks take, once enough have ended', async () => {
+  it('says how long such tasks take, once enough have ended', async () => {
     const model = `model-${caller.accountId}`;
     const running = await newTask({ model });
     expect(await poll(running.id)).to.not.have.property('typical_seconds');
@@ -114,7 +114,7 @@ describe('GET /v1/tasks/{task_id}', () => {
     expect((await poll(id))['typical_seconds']).to.deep.equal({ p50: 1, p90: 1, samples: 10 });
   });
 
-  it('is 404 not_found for another account’s task, and for none', async () => {
+  it('is 404 not_found for another account’s task, and for an unknown one', async () => {
     const { id } = await newTask();
     const stranger = await app.createAccount({ fundedUsd: 1 });
     for (const path of [

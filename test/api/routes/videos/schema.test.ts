@@ -155,7 +155,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('tells too many links before a bad one', () => {
+    it('reports too many links before a bad one', () => {
       expect(refusalOf(vidone({ images: [...links(10), 'x'] }))).to.equal('"images" accepts at most 10 items');
     });
 
@@ -280,7 +280,7 @@ describe('the body of a video task', () => {
       });
     }
 
-    it('refuses a name that nobody knows as unknown', () => {
+    it('refuses a name that no model has as unknown', () => {
       expect(refusalOf(vidone({ foo: 1 }))).to.equal('unknown field: foo');
       expect(refusalOf(vidone({ Prompt: 'x' }))).to.equal('unknown field: Prompt');
       expect(refusalOf(JSON.parse('{"model":"vidone-3.0","prompt":"x","__proto__":{}}'))).to.equal(
@@ -289,7 +289,7 @@ describe('the body of a video task', () => {
     });
   });
 
-  it('tells the first of several faults, in the order of the fields', () => {
+  it('reports the first of several errors, in the order of the fields', () => {
     const faults: [object, string][] = [
       [{ prompt: '' }, '"prompt" has an unsupported length'],
       [{ images: [] }, '"images" requires at least 1 item'],

@@ -52,7 +52,7 @@ describe('webhook endpoints', () => {
     expect(app.logged()).to.not.include(secret);
   });
 
-  it('get both task events when none are named, and each once', async () => {
+  it('get both task events by default, each once', async () => {
     expect(await create()).to.deep.include({ events: ['task.succeeded', 'task.failed'], enabled: true });
     expect(await create({ url: URL, events: ['task.failed', 'task.failed'] })).to.deep.include({
       events: ['task.failed'],
@@ -172,7 +172,7 @@ describe('webhook endpoints', () => {
     expect((await send(`/v1/webhooks/${id}`)).body.data.enabled).to.equal(true);
   });
 
-  it('are not found under ids that are none', async () => {
+  it('are not found under invalid ids', async () => {
     for (const id of ['x', '%00', 'we_', "we_'--", '%F0%9F%98%80']) {
       for (const { path, ...options } of callsOn(id, id)) {
         expect((await send(path, options)).status, `${options.method} ${path}`).to.equal(404);

@@ -34,7 +34,7 @@ describe('Ark', () => {
   const image = (overrides: Parameters<typeof imageRequest>[0] = {}) =>
     imageRequest({ width: 2048, height: 2048, ...overrides });
 
-  it('renders the video that was ordered, and tells its tokens', async () => {
+  it('renders the requested video, and reports its tokens', async () => {
     const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     expect(state.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
@@ -50,7 +50,7 @@ describe('Ark', () => {
     expect(accepted.cost).to.deep.equal({ amount: '50638', unit: 'tokens' });
   });
 
-  it('is given back the same body for the same task, so that it may be made again', () => {
+  it('gets the same body for the same task, so that a submission can be repeated', () => {
     const request = video();
     expect(upstream.prepare(request)).to.deep.equal(upstream.prepare(request));
   });
@@ -133,7 +133,7 @@ describe('Ark', () => {
     for (const request of requests) expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
   });
 
-  it('tells a render that moderation stopped from one that failed', async () => {
+  it('distinguishes a render that moderation stopped from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
       const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });

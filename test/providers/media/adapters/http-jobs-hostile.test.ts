@@ -177,7 +177,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     }
   });
 
-  it('ignores progress that makes no sense', async () => {
+  it('ignores invalid progress', async () => {
     for (const progress of [-1, 101, '50', null]) {
       const provider = await answering(200, { id: 'job_1', status: 'running', progress_percent: progress });
       expect(await provider.status('job_1', signal)).to.include({ state: 'running', progressPercent: null });
@@ -266,7 +266,7 @@ describe('the client of the HTTP job protocol, against an upstream that misbehav
     await reader.cancel();
   });
 
-  it('ends a download that stands still', async () => {
+  it('ends a stalled download', async () => {
     const server = await upstream((_request, response) => response.writeHead(200).write('begin'));
     const provider = connect(server.url, { timings: { downloadIdleTimeoutMs: 20 } });
     const { body } = await provider.fetchResult({ url: `${server.url}/file`, mimeType: null }, signal);

@@ -67,7 +67,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     expect([file.readUInt32BE(16), file.readUInt32BE(20)]).to.deep.equal([1280, 656]);
   });
 
-  it('tells the type and length of a file before its body', async () => {
+  it('announces the type and length of a file before its body', async () => {
     const opened = await provider.fetchResult(await resultOf(videoRequest()), signal);
     await opened.body.cancel();
     expect(opened.contentType).to.equal('video/mp4');
@@ -116,12 +116,12 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
   });
 
   describe('directives', () => {
-    it('render_ms: the job runs, and tells its progress, for that long', async () => {
+    it('render_ms: the job runs, and reports progress, for that long', async () => {
       const state = await provider.status(await submitVideo('[sim:render_ms=600000]'), signal);
       expect(state).to.include({ state: 'running', progressPercent: null });
     });
 
-    it('stuck: the job never ends, and tells how far it came', async () => {
+    it('stuck: the job never ends, and reports how far it got', async () => {
       const state = await provider.status(await submitVideo('[sim:stuck]'), signal);
       expect(state.state).to.equal('running');
       expect(state).to.have.property('progressPercent').that.is.within(1, 99);
@@ -190,7 +190,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       expect(slow.equals(await download(await resultOf(videoRequest())))).to.equal(true);
     });
 
-    it('refuses a directive whose value makes no sense', async () => {
+    it('refuses a directive with an invalid value', async () => {
       const error = await rejectionOf(submitVideo('[sim:render_ms=soon]'));
       expect(error).to.be.instanceOf(JobRefusedError).with.property('code', 'bad_request');
       expect(error.message).to.contain('render_ms');
@@ -206,7 +206,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
       expect((await inspect(`jobs?key=${request.taskId}`))[0]).to.include({ status: 'cancelled' });
     });
 
-    it('leaves a job that has ended as it is', async () => {
+    it('leaves a finished job unchanged', async () => {
       const jobId = await submitVideo('A boat');
       await endOf(provider, jobId);
       await provider.cancel(jobId, signal);

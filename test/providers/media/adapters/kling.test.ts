@@ -49,7 +49,7 @@ describe('Kling’s API', () => {
     }
   });
 
-  it('renders the video that was ordered, and tells what it cost', async () => {
+  it('renders the requested video, and reports its cost', async () => {
     const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
     if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
     expect(state.cost).to.deep.equal({ amount: '3.5', unit: 'units' });
@@ -108,7 +108,7 @@ describe('Kling’s API', () => {
     expect(await lookUp(upstream, video())).to.deep.equal([]);
   });
 
-  it('answers a second submission under our id with nothing that says what became of the first', async () => {
+  it('answers a second submission under our id without revealing the outcome of the first', async () => {
     const request = video();
     await submit(upstream, request);
     expect(await rejectionOf(submit(upstream, request))).to.be.instanceOf(OutcomeUnknownError);
@@ -146,7 +146,7 @@ describe('Kling’s API', () => {
     }
   });
 
-  it('tells a render that moderation stopped from one that failed', async () => {
+  it('distinguishes a render that moderation stopped from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
       const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });

@@ -92,7 +92,7 @@ describe('the wire format of OpenAI’s videos', () => {
     }
   });
 
-  it('takes an account without money for none of the client’s business', async () => {
+  it('hides from the client that the operator’s account has no money', async () => {
     const error = await rejectionOf(submit(upstream, videoRequest({ prompt: '[sim:broke]' })));
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
   });

@@ -61,7 +61,7 @@ describe('the simulated job protocol', () => {
     expect(second.body['id']).to.equal(first.body['id']);
   });
 
-  it('counts the submissions of a job and tells what was ordered without the prompt', async () => {
+  it('counts the submissions of a job and shows its order without the prompt', async () => {
     await start();
     await submit('task_1', { images: ['https://example.com/a.png'] });
     await submit('task_1');
@@ -82,7 +82,7 @@ describe('the simulated job protocol', () => {
     expect(JSON.stringify(job)).not.to.contain('secret plan');
   });
 
-  it('tells no end of a job that still runs', async () => {
+  it('reports no end of a running job', async () => {
     await start();
     await submit('task_1', { prompt: '[sim:stuck]' });
     expect((await listed('/_sim/jobs?key=task_1'))[0]).to.include({ status: 'running', ended_at: null });

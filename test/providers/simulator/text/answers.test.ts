@@ -46,12 +46,12 @@ for (const client of CLIENTS) {
         expect((await ask('[sim:say=late]', { system: '[sim:say=early,cached=3]' })).text).to.equal('late');
       });
 
-      it('says exactly what it is told, to the end of the message', async () => {
+      it('says exactly the requested text, to the end of the message', async () => {
         const words = '  Füße "q" \\ [x] \u{1f469}‍\u{1f469}‍\u{1f467}\n\n日本語の長い文章をそのまま。\tend \n';
         expect((await ask(`Please. Say exactly: ${words}`)).text).to.equal(words);
       });
 
-      it('makes as many words as it is told, and reports them', async () => {
+      it('generates the requested number of words, and reports them', async () => {
         const answer = await ask('[sim:reasoning=7,tokens=40,prompt=500,cached=200]');
         expect(answer.text.split(' ')).to.have.length(40);
         expect(answer.reasoning.split(' ')).to.have.length(7);
@@ -59,7 +59,7 @@ for (const client of CLIENTS) {
         expect(answer.usage).to.deep.equal({ input: 500, cached: 200, output: 47, reasoning });
       });
 
-      it('thinks first when the model reasons, unless it is told not to', async () => {
+      it('reasons first if the model does, unless the request turns it off', async () => {
         for (const model of THINKING_MODELS) expect((await ask('Hi', { model })).reasoning, model).to.match(/^Let me/);
         expect((await ask('Hi', { model: MODEL })).reasoning).to.equal('');
         expect((await ask('[sim:reasoning=0]', { model: 'texti-k3' })).reasoning).to.equal('');

@@ -99,7 +99,7 @@ for (const format of WIRE_FORMATS) {
       });
     }
 
-    it('tells of a failure in the middle of a stream', async () => {
+    it('reports a failure in the middle of a stream', async () => {
       const answer = await askStream('[sim:tokens=9,fail=processing_unavailable,fail_after=4]');
       expect([answer.status, answer.complete, pieces(format, answer)]).to.deep.equal([200, true, 4]);
       expect(answer.text).to.match(FAILURE_EVENTS[format.name] ?? /^$/);
@@ -124,7 +124,7 @@ for (const format of WIRE_FORMATS) {
       expect([answer.status, answer.complete]).to.deep.equal([200, false]);
     });
 
-    it('writes a broken event after some chunks, and goes on', async () => {
+    it('writes a broken event after some chunks, and continues', async () => {
       const answer = await askStream('[sim:tokens=9,malformed_after=3]');
       expect(answer.complete).to.equal(true);
       expect(answer.text).to.match(format.endEvent);
@@ -147,7 +147,7 @@ for (const format of WIRE_FORMATS) {
       }
     });
 
-    it('refuses a directive whose value makes no sense', async () => {
+    it('refuses a directive with an invalid value', async () => {
       for (const directive of ['tokens=many', 'tokens=1000001', 'fail=unknown', 'status=99', 'drop_after=-1']) {
         const answer = await ask(`[sim:${directive}]`);
         expect([directive, answer.status]).to.deep.equal([directive, 400]);
@@ -181,7 +181,7 @@ for (const format of WIRE_FORMATS) {
       expect([answer.status, answer.complete]).to.deep.equal([200, true]);
     });
 
-    it('stops when the client leaves, and tells so in the request log', async () => {
+    it('stops when the client leaves, and records that in the request log', async () => {
       const received = await receiveAndLeave(baseUrl, format, '[sim:tokens=1000,chunk_ms=5]');
       expect(received).to.match(format.pieceEvent);
       const entry = await until(latestRequest, ({ aborted }) => aborted === true);

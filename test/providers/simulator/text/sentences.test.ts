@@ -25,7 +25,7 @@ describe('plain sentences', () => {
     );
   });
 
-  it('are told apart by which begins first', () => {
+  it('are distinguished by which begins first', () => {
     expect(readPlainWish('Say exactly: Call a with {}')).to.have.property('kind', 'say');
     expect(readPlainWish('Call a with {"b":"Say exactly: c"}')).to.have.property('kind', 'call');
   });

@@ -109,7 +109,7 @@ const telling: fc.Arbitrary<Telling> = fc
   }));
 
 describe('the items of a response', () => {
-  it('are told once, whatever their events name them by and whichever the last event leaves out', () => {
+  it('are emitted once, however their events refer to them and whichever the last event omits', () => {
     const ids = fc.constantFrom('stable', 'rotating', 'none');
     const indexes = fc.constantFrom('all', 'none', 'gaps');
     fc.assert(
@@ -168,7 +168,7 @@ describe('the items of a response', () => {
     ]);
   });
 
-  it('are told from each other when all have the same index', () => {
+  it('are kept apart when all have the same index', () => {
     const events = [
       { type: 'response.output_item.added', output_index: 0, item: { ...call('a', 1), arguments: '' } },
       done(call('a', 1), 0),
@@ -181,7 +181,7 @@ describe('the items of a response', () => {
     }
   });
 
-  it('have the arguments that they were announced with, when nothing else tells them', () => {
+  it('keep the arguments that they were announced with if nothing replaces them', () => {
     const added = { type: 'response.output_item.added', output_index: 0, item: call('a', 1) };
     const delta = { type: 'response.function_call_arguments.delta', output_index: 0, delta: '{"at":1}' };
     const expected = partsOfWhole([call('a', 1)]);
@@ -198,7 +198,7 @@ describe('the items of a response', () => {
       .with.property('code', 'result_transfer_failed');
   });
 
-  it('are a failure when there are none and nobody knows why', () => {
+  it('are a failure when there are none without a reason', () => {
     const incomplete = (reason: string): JsonObject => ({
       type: 'response.incomplete',
       response: { status: 'incomplete', incomplete_details: { reason }, output: [] },
