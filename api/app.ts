@@ -43,6 +43,7 @@ import type { TaskStarter } from '../temporal/task-starter.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { WorkflowAccess } from '../temporal/workflow-access.ts';
 import type { RequestState } from './state.ts';
+import type { ModelControl } from './services/model-control.ts';
 import type { UpstreamControl } from './services/upstream-control.ts';
 import type { TextService } from './text/text-service.ts';
 
@@ -71,6 +72,7 @@ export interface AppDependencies {
   readonly tracing: Tracing;
   readonly text: TextService;
   readonly upstreams: UpstreamControl;
+  readonly models: ModelControl;
   readonly settings: AppSettings;
 }
 
@@ -164,6 +166,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     log,
     text,
     upstreams,
+    models,
     settings,
   } = dependencies;
   const { keyPeppers, adminTokens, metricsToken, requestLimits } = settings;
@@ -196,6 +199,7 @@ function createServices(dependencies: AppDependencies): ApiServices {
     gates,
     text,
     upstreams,
+    models,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     descriptions: createDescriptions(() => createOpenApiDocument(endpointsWith(settings), catalogue)),
     parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),

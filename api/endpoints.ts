@@ -11,6 +11,7 @@ import {
 } from './routes/admin/finance.ts';
 import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
 import { getBalance } from './routes/balance/routes.ts';
@@ -83,6 +84,9 @@ const ADMINISTRATION = [
   listUpstreams,
   restUpstream,
   resumeUpstream,
+  listSoldModels,
+  disableModel,
+  enableModel,
   createAdminToken,
   listAdminTokens,
   revokeAdminToken,

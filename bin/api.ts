@@ -19,7 +19,7 @@ const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, config.text.cutoffMs);
 watchDatabaseState(web.dependencies.metrics.registry, web.dependencies.database);
 const begun = begin(log, async () => {
-  await web.checkSecrets();
+  await web.ready();
   await text.ready();
 });
 const pings = [begun, () => text.ping()];

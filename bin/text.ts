@@ -16,7 +16,7 @@ const tracing = await openTracing('text', config.tracing);
 const web = openWeb(config, log, tracing);
 const text = openText(config, web.dependencies, null);
 const begun = begin(log, async () => {
-  await web.checkSecrets();
+  await web.ready();
   await text.ready();
 });
 const pings = [begun, () => text.ping()];

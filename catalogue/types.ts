@@ -119,6 +119,11 @@ export interface TextModel extends TextTerms {
   readonly legacy: boolean;
 }
 
+/** Every model, in the order of the file. */
+export function allModels({ videoModels, imageModels, textModels }: Catalogue): readonly (MediaModel | TextModel)[] {
+  return [...videoModels.values(), ...imageModels.values(), ...textModels.values()];
+}
+
 /** Whether the responses format refuses the id with 400, whether or not it is in the catalogue (contract 4.8). */
 export function isClaudeStyle(catalogue: Catalogue, id: string): boolean {
   return catalogue.claudeStylePrefixes.some((prefix) => id.startsWith(prefix));

@@ -17,6 +17,7 @@ import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { TextService } from '../text/text-service.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
+import type { ModelControl } from './model-control.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 import type { Uploads } from './uploads.ts';
 import type { TaskStarter } from '../../temporal/task-starter.ts';
@@ -51,6 +52,7 @@ export interface ApiServices {
   readonly gates: Gates;
   readonly text: TextService;
   readonly upstreams: UpstreamControl;
+  readonly models: ModelControl;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */

@@ -7,6 +7,7 @@ import type { Database } from '../../db/database.ts';
 import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { WayState } from '../../providers/text/way-state.ts';
+import { repeat } from './repeat.ts';
 
 export interface UpstreamControl {
   /** The state of each way to a model of the catalogue, as this process sees it. */
@@ -32,21 +33,10 @@ export function startUpstreamControl(options: UpstreamControlOptions): UpstreamC
   const { database, catalogue, upstreams, log, pauseMs = PAUSE_MS } = options;
   const routes = [...catalogue.textModels.values()].flatMap((model) => model.routes);
   const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOrders(database));
-  let timer: NodeJS.Timeout | undefined;
-  let isStopped = false;
-
-  async function look(): Promise<void> {
-    await obey().catch((error: unknown) => log.debug({ err: error }, 'cannot read orders for upstreams'));
-    if (!isStopped) timer = setTimeout(() => void look(), pauseMs).unref();
-  }
-
-  void look();
+  const { stop } = repeat(obey, { pauseMs, what: 'read orders for upstreams', log });
   return {
     list: () => upstreams.list(routes),
     obey,
-    stop: () => {
-      isStopped = true;
-      clearTimeout(timer);
-    },
+    stop,
   };
 }

@@ -53,6 +53,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const body = readObject(value, '');
   const request = format.client.parseRequest(body, parseContext);
   const model = chooseModel(format.name, body, request, caller.key, services.catalogue);
+  services.assertEnabled(model.id);
   const hold = await services.billing.hold({
     caller,
     model,

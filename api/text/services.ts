@@ -8,6 +8,8 @@ import type { TextBilling } from '../../db/text-money/billing.ts';
 export interface TextServices {
   readonly catalogue: Catalogue;
   readonly upstreams: TextUpstreams;
+  /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */
+  readonly assertEnabled: (model: string) => void;
   readonly billing: TextBilling;
   /** Whether an account has any credit left. */
   readonly hasCredit: (accountId: string) => Promise<boolean>;

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
 import { addFinanceCommands } from './finance.ts';
+import { addModelCommands } from './models.ts';
 import { addUpstreamCommands } from './upstreams.ts';
 import { createReport, given, LIST_FILTERS, listOptions, type Options, query, type Terminal } from './report.ts';
 
@@ -24,6 +25,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   addFinanceCommands(program, accounts, connect, report);
 
   addUpstreamCommands(program, connect, report);
+  addModelCommands(program, connect, report);
   addAdminTokenCommands(program, connect, report);
 
   const keys = program.command('keys').description('API keys');

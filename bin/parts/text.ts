@@ -35,13 +35,14 @@ export function openText(
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
-  const { database, clock, catalogue, log, metrics, tracing } = dependencies;
+  const { database, clock, catalogue, models, log, metrics, tracing } = dependencies;
   const upstreams = openTextUpstreams(config, observeUpstreams({ log, metrics, tracing }));
   const control = startUpstreamControl({ database, catalogue, upstreams, log });
   watchRests(metrics.registry, () => restsOf(control));
   const service = createTextService({
     catalogue,
     upstreams,
+    assertEnabled: (model) => models.assertEnabled(model),
     billing,
     clock,
     hasCredit: (accountId) => againIfLost(() => hasCredit(database, accountId)),

@@ -13,6 +13,7 @@ import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
 import { createSealer } from '../../db/sealing.ts';
+import { startModelControl } from '../../api/services/model-control.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
 import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
@@ -31,8 +32,12 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 export interface Web {
   readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
-  /** @throws OperatorError when the secrets are not those of the database */
-  checkSecrets(): Promise<void>;
+  /**
+   * What has to be done before it serves.
+   *
+   * @throws OperatorError when the secrets are not those of the database
+   */
+  ready(): Promise<void>;
   /** Waits for work in progress and closes all connections. */
   close(): Promise<void>;
 }
@@ -58,11 +63,13 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const sealer = createSealer(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
   const catalogue = loadFiles(config, log);
+  const models = startModelControl({ database, log });
   const dependencies = {
     database,
     reports,
     clock,
     catalogue,
+    models,
     sealer,
     starter,
     workflows: createWorkflowAccess(client),
@@ -92,8 +99,12 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   return {
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
-    checkSecrets: () => checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers }),
+    ready: async () => {
+      await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
+      await models.obey();
+    },
     close: async () => {
+      models.stop();
       await starter.stop();
       await guardedClient.close();
       await moderator?.close();

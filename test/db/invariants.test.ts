@@ -1084,6 +1084,29 @@ describe('the rules of the database', () => {
     refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
   });
 
+  describe('orders to models', () => {
+    const order = { model: 'vidone-3.0', kind: 'enable', author: 'Ada', reason: 'a test' };
+    const insertOrder = (changes: Row): PromiseLike<unknown> => insert('model_orders', { ...order, ...changes });
+
+    refuses('an order to nobody', 'model_orders_model_check', () => insertOrder({ model: '' }));
+    refuses('an unknown order', 'model_orders_kind_check', () => insertOrder({ kind: 'hurry' }));
+    refuses('an order of nobody', 'model_orders_author_check', () => insertOrder({ author: '' }));
+    refuses('an order for no reason', 'model_orders_reason_check', () => insertOrder({ reason: '' }));
+    refuses('an order twice', 'model_orders_pkey', () =>
+      statement(
+        `INSERT INTO model_orders (id, model, kind, author, reason) OVERRIDING SYSTEM VALUE
+         SELECT 1, 'vidone-3.0', 'enable', 'Ada', 'a test' FROM generate_series(1, 2)`,
+      ),
+    );
+    refuses('to change an order', 'model_orders_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('model_orders').insert(order);
+        await transaction('model_orders').update({ reason: 'another' });
+      }),
+    );
+    refuses('to forget all orders', 'model_orders_not_truncated', () => statement('TRUNCATE model_orders'));
+  });
+
   describe('admin tokens', () => {
     const digest = Buffer.from('digest');
     const insertToken = (changes: Row): PromiseLike<unknown> =>

@@ -13,6 +13,7 @@ import { createDatabase, type Database } from '../../db/database.ts';
 import { createTextBilling } from '../../db/text-money/create-billing.ts';
 import { newId } from '../../domain/ids.ts';
 import type { TextUpstreamSettings } from '../../providers/text/settings.ts';
+import { startModelControl } from '../../api/services/model-control.ts';
 import { startUpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextUpstreams } from '../../providers/text/text-upstreams.ts';
 import { createLocalStorage } from '../../storage/local.ts';
@@ -98,6 +99,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
   );
   const control = startUpstreamControl({ database, catalogue, upstreams, log: logger });
+  const models = startModelControl({ database, log: logger, pauseMs: 50 });
   const dependencies = testDependencies({
     database,
     catalogue,
@@ -105,8 +107,15 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     guardedClient,
     metrics,
     log: logger,
-    text: testTextService(database, { catalogue, billing, upstreams, log: logger }),
+    text: testTextService(database, {
+      catalogue,
+      billing,
+      upstreams,
+      log: logger,
+      assertEnabled: (model) => models.assertEnabled(model),
+    }),
     upstreams: control,
+    models,
     ...given,
     settings: { allowPrivateAddresses, filesFolder, ...settings },
   });
@@ -132,6 +141,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     stop: async () => {
       await Promise.all(servers.map((server) => server.stop(0)));
       control.stop();
+      models.stop();
       await guardedClient.close();
       await billing.close();
       await upstreams.close();

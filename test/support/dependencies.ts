@@ -26,6 +26,13 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
 };
 /** No model of a text has an upstream that operators could see to. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async () => {}, stop: () => {} };
+/** Every model is sold. */
+const ALL_MODELS: AppDependencies['models'] = {
+  assertEnabled: () => {},
+  disabledBy: () => null,
+  obey: async () => {},
+  stop: () => {},
+};
 const AMPLE_QUOTA = { bytes: 2 ** 40, files: 1_000_000 };
 
 const SETTINGS: AppSettings = {
@@ -64,12 +71,14 @@ export function testDependencies({ database, settings = {}, ...given }: GivenDep
     metrics: createMetrics(),
     tracing: NO_TRACING,
     upstreams: NO_UPSTREAMS,
+    models: ALL_MODELS,
     ...given,
     settings: { ...SETTINGS, ...settings },
   };
 }
 
-interface GivenTextServices extends Partial<Pick<TextServices, 'clock'>>, Pick<TextServices, 'upstreams' | 'billing'> {
+interface GivenTextServices
+  extends Partial<Pick<TextServices, 'clock' | 'assertEnabled'>>, Pick<TextServices, 'upstreams' | 'billing'> {
   readonly catalogue: TextServices['catalogue'];
   readonly log: Logger;
   readonly settings?: Partial<TextSettings>;
@@ -78,6 +87,7 @@ interface GivenTextServices extends Partial<Pick<TextServices, 'clock'>>, Pick<T
 export function testTextService(database: Database, { settings = {}, ...given }: GivenTextServices): TextService {
   return createTextService({
     hasCredit: (accountId) => hasCredit(database, accountId),
+    assertEnabled: () => {},
     clock: MACHINE_CLOCK,
     ...given,
     settings: { cutoffMs: null, keepAliveMs: 15_000, stallMs: 60_000, readOnMs: 60_000, ...settings },

@@ -106,7 +106,7 @@ export const operatorActionSchema = Joi.object<OperatorActionBody>({
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
-export interface ResumeUpstreamBody {
+export interface OptionalReasonBody {
   readonly reason?: string;
   readonly author?: string;
 }
@@ -128,7 +128,7 @@ export const restUpstreamSchema = Joi.object<RestUpstreamBody>({
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
-export const resumeUpstreamSchema = Joi.object<ResumeUpstreamBody>({
+export const optionalReasonSchema = Joi.object<OptionalReasonBody>({
   reason: freeText({ min: 1, max: 1000 }).description('The reason; kept with the order'),
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });

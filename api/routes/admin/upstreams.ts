@@ -21,7 +21,7 @@ import {
 } from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
 import type { UpstreamControl } from '../../services/upstream-control.ts';
-import { restUpstreamSchema, resumeUpstreamSchema } from './schema.ts';
+import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
 const UpstreamSchema = component(
   'Upstream',
@@ -96,7 +96,7 @@ export const resumeUpstream = endpoint({
   access: 'admin',
   summary: 'Put an upstream back into service',
   description: 'Takes effect in all processes within seconds and clears its record of failures.',
-  body: optionalJsonBody('ResumeUpstream', resumeUpstreamSchema),
+  body: optionalJsonBody('ResumeUpstream', optionalReasonSchema),
   answers: { 200: dataOf(UpstreamOrderSchema, 'Back in service') },
   refusals: ['not_found'],
   handle: ({ params, caller, body }, services) => order(services, params.upstream, null, { ...body, by: caller }),

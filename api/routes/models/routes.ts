@@ -1,5 +1,5 @@
 /** The models that a key may call: contract 4.6. */
-import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
+import { allModels } from '../../../catalogue/types.ts';
 import { isAllowedModel } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { json } from '../../endpoint/answers.ts';
@@ -44,7 +44,3 @@ export const getModel = endpoint({
     return presentModel(model, catalogue);
   },
 });
-
-function allModels({ videoModels, imageModels, textModels }: Catalogue): (MediaModel | TextModel)[] {
-  return [...videoModels.values(), ...imageModels.values(), ...textModels.values()];
-}

@@ -50,6 +50,7 @@ export async function createTask(
   assertNotExhausted(caller.key);
   assertAllowedModel(caller.key, request.model.id);
   assertToppedUp(caller, request.model.id);
+  services.models.assertEnabled(request.model.id);
   const links = request.render.images ?? [];
   // Without the money for it, no outside service learns of the request.
   if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
