@@ -6,6 +6,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { type KeptSubmission, listSubmissions, openSubmission } from '../../db/queries/submissions.ts';
+import { isTaskErrorCode } from '../../domain/errors.ts';
 import { DISPATCH_LIMIT_MS, HEARTBEAT_TIMEOUT_MS } from '../../domain/step-limits.ts';
 import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
@@ -58,6 +59,8 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       const last = submissions.at(-1);
       if (task.providerJobId !== null) return { state: 'waiting', jobId: task.providerJobId };
       if (last?.outcome === 'accepted') return storedEarlier(last);
+      if (last?.outcome === 'refused') throw refusedEarlier(last);
+      if (last?.outcome === 'unknown' && !isSentAgain(submissions)) throw unavailable();
       if (last?.outcome === null) {
         const outcome = await recover(task, last, say);
         if (outcome === 'not_taken')
@@ -72,6 +75,12 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       if (handedOver) return handedOver;
     }
   };
+
+  /** Whether what was given up is sent once more: where the operator wants that. */
+  function isSentAgain(submissions: readonly KeptSubmission[]): boolean {
+    const [lost, ...others] = submissions.filter(({ outcome }) => outcome === 'unknown');
+    return others.length === 0 && dependencies.upstreams.get(lost?.provider ?? '')?.onUnknown === 'resubmit';
+  }
 
   /** @throws ApplicationFailure if no upstream can take the task, or none can yet */
   function takeTurn(task: Task, submissions: readonly KeptSubmission[]): Turn {
@@ -116,11 +125,8 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
   /** @throws ApplicationFailure if the task, or this attempt of the step, is over */
   async function settleFailed(task: Task, submission: KeptSubmission, turn: Turn, error: unknown): Promise<void> {
     if (error instanceof JobRefusedError) {
-      await settle(submission, {
-        outcome: 'refused',
-        learntFrom: 'the answer',
-        detail: `${error.code}: ${error.message}`,
-      });
+      const detail = `${error.code}: ${error.message}`;
+      await settle(submission, { outcome: 'refused', learntFrom: 'the answer', detail });
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
@@ -184,6 +190,12 @@ function signalFor(answers: 'job' | 'files'): AbortSignal {
 function storedEarlier({ files }: KeptSubmission): HandedOver {
   if (files) return { state: 'stored', files };
   throw transferFailed();
+}
+
+/** The verdict that an earlier attempt wrote down, and died before it could fail with it. */
+function refusedEarlier({ detail }: KeptSubmission): Error {
+  const [code = '', ...words] = (detail ?? '').split(': ');
+  return taskFailure(isTaskErrorCode(code) ? code : 'processing_failed', words.join(': '));
 }
 
 function asBadRequest(error: unknown): never {

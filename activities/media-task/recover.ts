@@ -22,7 +22,7 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import type { Say } from './liveness.ts';
 import { renderRequestOf } from './render-request.ts';
 import { createSettle } from './settle.ts';
-import { unavailable, unavailableButMayRender } from './task-failure.ts';
+import { unavailableButMayRender } from './task-failure.ts';
 
 interface LookUp {
   /** A description for operators. */
@@ -78,7 +78,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
       const told = await outcomeOf(submission);
       if (told !== null) return told;
       const isHopeless = found.state === 'cannot tell' && !isTold;
-      if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, upstream, traits);
+      if (isHopeless || ageOf(submission, clock) > limitMs) return giveUp(task, submission, traits);
       say({ submission: submission.attempt, outcome: 'unknown', lookUp: found.state });
       await context.sleep(Math.min(PAUSE_MS, providerPatienceMs / 4));
     }
@@ -98,21 +98,12 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     return submissions.find((one) => one.attempt === attempt)?.outcome ?? null;
   }
 
-  /** Never submitted again from here on, unless the operator wants that: what was rendered in vain is counted. */
-  async function giveUp(
-    task: Task,
-    submission: KeptSubmission,
-    upstream: MediaUpstream,
-    { recovery }: KindTraits,
-  ): Promise<SubmissionOutcome> {
+  /** Counts what was rendered in vain. */
+  async function giveUp(task: Task, submission: KeptSubmission, { recovery }: KindTraits): Promise<SubmissionOutcome> {
     // This job can be looked up at any time, and will be, in order to cancel it.
     if (recovery === 'key') throw unavailableButMayRender();
-    const submissions = await listSubmissions(database, task.id);
-    const mayResubmit = upstream.onUnknown === 'resubmit' && !submissions.some(({ outcome }) => outcome === 'unknown');
     const detail = 'its outcome cannot be determined';
-    await settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
-    if (!mayResubmit) throw unavailable();
-    return 'unknown';
+    return settle(submission, { outcome: 'unknown', learntFrom: 'nothing', detail, possibleLoss: task.price });
   }
 
   async function settle(submission: KeptSubmission, settlement: Settlement): Promise<SubmissionOutcome> {

@@ -311,6 +311,22 @@ describe('handing a task over', function () {
       expect(await metrics.render()).to.contain(`genway_media_possible_loss_usd_total{upstream="${name}"} 1`);
     });
 
+    for (const [outcome, settlement, code] of [
+      ['unknown', { learntFrom: 'nothing' }, 'processing_unavailable'],
+      ['refused', { learntFrom: 'the answer', detail: 'bad_request: too: long' }, 'bad_request'],
+    ] as const) {
+      it(`is not submitted again when the worker died after it had written down that it is ${outcome}`, async () => {
+        const name = upstreamWith({ recovery: 'none' });
+        const task = await taskOn(name, name);
+        const submission = await openTaskSubmission(database, task, { provider: name });
+        await settleSubmission(database, submission, { outcome, ...settlement });
+        const { failure } = await run(task);
+        expect(failure).to.include({ code });
+        if (outcome === 'refused') expect(failure).to.include({ message: 'too: long' });
+        expect(rendersOf(task)).to.deep.equal([]);
+      });
+    }
+
     it('is submitted again, once, where the operator wants that', async () => {
       const lost = 'takes it, and the answer is lost';
       for (const [next, status] of [
