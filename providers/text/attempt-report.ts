@@ -68,7 +68,7 @@ export function describeAttempt(
 }
 
 /** An error as the client may read it: with what the upstream said of a request that it refused. */
-export function tellable(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
+export function errorForClient(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
   const words = wordsForClient(error.vendorMessage, route.model, secrets);
   if (words === '') return error;

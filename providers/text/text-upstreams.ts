@@ -4,7 +4,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
-import { decisionOn, describeAttempt, tellable, type AttemptReport } from './attempt-report.ts';
+import { decisionOn, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import { Closures, type UpstreamOrder } from './closures.ts';
 import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
@@ -106,7 +106,7 @@ export function createTextUpstreams(
           seconds: (nowMs() - attemptedAtMs) / 1000,
         });
         if (failure === null) return;
-        if (!goesOn) throw tellable(failure.error, way, keysOf(way.route));
+        if (!goesOn) throw errorForClient(failure.error, way, keysOf(way.route));
       }
     },
 
@@ -172,7 +172,7 @@ function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>
       return { way, prepared: call.prepare(way.route, way.key) };
     } catch (error) {
       if (!(error instanceof ServiceError) || error.code !== 'bad_request') throw error;
-      walk.unsayable(way, error);
+      walk.cannotExpress(way, error);
     }
   }
   return null;

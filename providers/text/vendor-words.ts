@@ -21,7 +21,7 @@ const HOST = /\b(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)+(?=:\d)|localhost)
 const REQUEST_ID = /[([]?\brequest[ _-]?id\b['"]?[:=]?\s*['"]?[\w-]+['"]?[)\]]?/gi;
 
 /** What is between the operator and the upstream. A sentence with one of these is none about the request. */
-const OF_OPERATORS = new RegExp(
+const OPERATOR_MATTERS = new RegExp(
   [
     String.raw`\b(?:organi[sz]ations?|accounts?|billing|quotas?|credits?|balance|plans?|subscriptions?|invoices?|payments?)\b`,
     String.raw`\b(?:api[ _-]?keys?|credentials?|tokens? (?:is|are) (?:invalid|expired)|projects?|workspaces?|tenants?)\b`,
@@ -58,7 +58,7 @@ export function wordsForClient(message: string, model: string, secrets: readonly
     .replaceAll(/\s+/g, ' ')
     .trim();
   const isMarkup = words.startsWith('<') || words.startsWith('{');
-  return isMarkup || OF_OPERATORS.test(words) ? '' : cut(words);
+  return isMarkup || OPERATOR_MATTERS.test(words) ? '' : cut(words);
 }
 
 function withoutSecrets(message: string, secrets: readonly string[]): string {

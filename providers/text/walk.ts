@@ -7,7 +7,7 @@ import type { UpstreamRoute, Way } from './ways.ts';
 
 const MOST_ATTEMPTS = 3;
 /** Time does not mend these by itself. */
-const LEFT_TO_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
+const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
 export class Walk<Route extends UpstreamRoute> {
   readonly #all: readonly Way<Route>[];
@@ -17,7 +17,7 @@ export class Walk<Route extends UpstreamRoute> {
   #hasAskedResting = false;
   /** The attempts so far, which all failed. */
   readonly #failures: { readonly way: Way<Route>; readonly error: ServiceError }[] = [];
-  #unsayable: ServiceError | null = null;
+  #cannotExpress: ServiceError | null = null;
 
   /**
    * @param ways best first
@@ -71,8 +71,8 @@ export class Walk<Route extends UpstreamRoute> {
   }
 
   /** Goes on after a route that cannot say what the request asks. */
-  unsayable({ route }: Way<Route>, error: ServiceError): void {
-    this.#unsayable ??= error;
+  cannotExpress({ route }: Way<Route>, error: ServiceError): void {
+    this.#cannotExpress ??= error;
     this.#left = this.#left.filter((other) => other.route !== route);
   }
 
@@ -86,7 +86,7 @@ export class Walk<Route extends UpstreamRoute> {
       .filter(({ code }) => code === 'rate_limit_exceeded')
       .toSorted((one, other) => (one.retryAfterSeconds ?? 0) - (other.retryAfterSeconds ?? 0));
     const shown = overloaded ?? errors.at(-1);
-    if (shown === undefined) return this.#unsayable ?? unserved();
+    if (shown === undefined) return this.#cannotExpress ?? unserved();
     const retryAfterSeconds = this.#shortestWaitSeconds(nowMs) ?? shown.retryAfterSeconds;
     return new ServiceError(shown.code, shown.message, { retryAfterSeconds, cause: shown.cause });
   }
@@ -117,7 +117,7 @@ export class Walk<Route extends UpstreamRoute> {
     if (asked !== undefined) return asked;
     const rest = this.#healthOf(way).restAt(nowMs);
     if (rest === null) return 0;
-    return LEFT_TO_OPERATORS.has(rest.cause) ? Infinity : Math.ceil((rest.untilMs - nowMs) / 1000);
+    return FAULTS_FOR_OPERATORS.has(rest.cause) ? Infinity : Math.ceil((rest.untilMs - nowMs) / 1000);
   }
 }
 

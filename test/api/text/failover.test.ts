@@ -142,7 +142,7 @@ describe('an upstream that fails before its answer begins', () => {
           'five-routes',
           ['a', 'b', 'c', 'd', 'e'].map((model) => ({ format: 'chat-completions', provider: 'first', model })),
         ),
-        textModel('unsayable', [{ format: 'messages', provider: 'first' }, { format: 'chat-completions' }]),
+        textModel('cannotExpress', [{ format: 'messages', provider: 'first' }, { format: 'chat-completions' }]),
       ],
     });
   });
@@ -268,7 +268,7 @@ describe('an upstream that fails before its answer begins', () => {
 
   it('is passed over where its format cannot say what is asked', async () => {
     script = (_request, response) => response.end('{}');
-    const body = { model: 'unsayable', n: 2, messages: [{ role: 'user', content: PROMPT }] };
+    const body = { model: 'cannotExpress', n: 2, messages: [{ role: 'user', content: PROMPT }] };
     expect(await (await text.post('/v1/chat/completions', body)).text()).to.contain('second');
     expect(calls).to.have.length(0);
   });
