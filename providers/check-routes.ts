@@ -1,4 +1,4 @@
-/** Whether the routes of a catalogue and the upstreams fit each other: what is sold must have somewhere to come from. */
+/** Checks that the routes of a catalogue and the upstreams fit each other, so that everything on sale can be served. */
 import { choose } from '../catalogue/schema-findings.ts';
 import type { Finding, OperatorFile } from '../catalogue/operator-file.ts';
 import { type WrittenModel, type WrittenRoute, writtenModels } from '../catalogue/written-models.ts';
@@ -10,10 +10,10 @@ import type { MediaAdapter } from './media/adapter.ts';
 import { MEDIA_PROTOCOL_NAMES, MEDIA_PROTOCOLS } from './media/protocols.ts';
 import type { Upstreams } from './upstreams.ts';
 
-/** What routes may lead to, by name; null for what is not known of an upstream that is itself wrong. */
+/** The targets of routes, by name; null for facts about an upstream that is itself invalid. */
 export interface KnownUpstreams {
   readonly media: ReadonlyMap<string, Pick<MediaAdapter, 'kinds'> | null>;
-  /** The formats that each speaks. */
+  /** The formats that each upstream speaks. */
   readonly text: ReadonlyMap<string, readonly string[] | null>;
 }
 
@@ -24,7 +24,7 @@ export function knownUpstreams({ media, text }: Upstreams): KnownUpstreams {
   };
 }
 
-/** @param document a file of upstreams of no certain shape */
+/** @param document a parsed file of upstreams, not validated */
 export function writtenUpstreams(document: unknown): KnownUpstreams {
   const { media, text } = isObject(document) ? document : {};
   return { media: new Map(named(media, adapterOf)), text: new Map(named(text, formatsOf)) };
@@ -47,7 +47,7 @@ function formatsOf({ base_url: one, base_urls: each }: JsonObject): readonly str
   return one === undefined ? null : WIRE_FORMAT_NAMES;
 }
 
-/** A kind of which there are no upstreams at all is not checked: whoever has none has not set them up yet. */
+/** A kind without any upstreams is not checked: the operator has not set it up yet. */
 export function checkRoutes(file: OperatorFile, upstreams: KnownUpstreams): readonly Finding[] {
   return writtenModels(file.document).flatMap((model) =>
     model.routes.flatMap((route) => {

@@ -1,4 +1,4 @@
-/** Asks a moderation service about the inputs of a request, before anything is created or charged. */
+/** Checks the inputs of a request with a moderation service, before anything is created or charged. */
 import { Agent, type Dispatcher } from 'undici';
 import { isObject } from '../domain/json.ts';
 import { documentOf, exchange } from './media/exchange.ts';
@@ -12,22 +12,22 @@ export interface ModerationInput {
 
 export interface ModerationVerdict {
   readonly flagged: boolean;
-  /** What it was flagged for, in the service's words. */
+  /** The categories that were flagged, in the service's words. */
   readonly categories: readonly string[];
 }
 
 /** Judges inputs. */
 export interface Moderator {
-  /** @throws ProviderUnreachableError when the service gives no verdict */
+  /** @throws ProviderUnreachableError if the service gives no verdict */
   check(input: ModerationInput): Promise<ModerationVerdict>;
 }
 
 export interface HttpModeratorOptions {
-  /** The endpoint itself, e.g. `https://moderation.example/v1/moderations`. */
+  /** The endpoint, for example `https://moderation.example/v1/moderations`. */
   readonly url: string;
   /** Sent as a bearer token. */
   readonly key: string | undefined;
-  /** Which of the service's models judges; its default when absent. */
+  /** The service's model; its default if absent. */
   readonly model?: string;
   readonly dispatcher?: Dispatcher;
   readonly timeoutMs?: number;
@@ -37,8 +37,9 @@ const DEFAULT_TIMEOUT_MS = 10_000;
 const MAX_RESPONSE_BYTES = 2 ** 20;
 
 /**
- * A client of the widely used moderation format: `POST {input: [{type: 'text', …}, {type: 'image_url', …}]}`, answered with
- * `{results: [{flagged, categories}]}`. Services take one image in a request, so each image after the first is sent alone.
+ * A client of the widely used moderation format: `POST {input: [{type: 'text', …}, {type: 'image_url', …}]}`, answered
+ * with `{results: [{flagged, categories}]}`. Services take one image per request, so each image after the first is sent
+ * alone.
  */
 export function createHttpModerator(options: HttpModeratorOptions): Moderator & { close(): Promise<void> } {
   const dispatcher = options.dispatcher ?? new Agent();
@@ -80,7 +81,7 @@ export function createHttpModerator(options: HttpModeratorOptions): Moderator & 
   };
 }
 
-/** @throws ProviderUnreachableError when the answer holds no verdict */
+/** @throws ProviderUnreachableError if the answer contains no verdict */
 function verdictOf(document: unknown): ModerationVerdict {
   const results = isObject(document) ? document['results'] : undefined;
   if (!Array.isArray(results) || results.length === 0) throw noVerdict();

@@ -1,6 +1,6 @@
 /**
- * The events that a payment provider announces, signed and shaped as Stripe's are: https://docs.stripe.com/webhooks and
- * https://docs.stripe.com/api/events. A payment is for the account that its metadata names as `account_id`.
+ * A payment provider's events, signed and shaped like Stripe's: https://docs.stripe.com/webhooks and
+ * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import Joi from 'joi';
@@ -14,7 +14,7 @@ export class UnsignedPaymentEventError extends Error {
   override readonly name = 'UnsignedPaymentEventError';
 }
 
-/** The event is from the payment provider, but nothing can be credited by it. */
+/** The event is genuine, but cannot be credited. */
 export class UnusablePaymentEventError extends Error {
   override readonly name = 'UnusablePaymentEventError';
 }
@@ -26,14 +26,14 @@ export interface Payment {
   readonly amount: PicoUsd;
 }
 
-/** What an event asks for: to credit a payment, or nothing, and why. */
+/** The effect of an event: a payment to credit, or the reason to ignore it. */
 export type PaymentEvent = { readonly payment: Payment } | { readonly ignored: string };
 
 /**
- * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with more than one `v1` while
- * the secret is being changed. Other schemes in it count for nothing.
+ * Checks the header `Stripe-Signature`: `t=<Unix seconds>,v1=<hex HMAC-SHA256 of "t.body">`, with several `v1` while
+ * the secret is being replaced. Other schemes in it are ignored.
  *
- * @param rawBody byte for byte, before any parsing
+ * @param rawBody byte for byte, before parsing
  * @throws UnsignedPaymentEventError
  */
 export function verifyPaymentEvent(
@@ -49,7 +49,7 @@ export function verifyPaymentEvent(
     const given = Buffer.from(signature, 'hex');
     return given.length === expected.length && timingSafeEqual(given, expected);
   });
-  if (!isSigned) throw new UnsignedPaymentEventError('the signature does not fit the body');
+  if (!isSigned) throw new UnsignedPaymentEventError('the signature does not match the body');
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs / 1000 - Number(timestamp)) > MAX_AGE_SECONDS) {
     throw new UnsignedPaymentEventError(`the timestamp is more than ${MAX_AGE_SECONDS} seconds away`);
   }
@@ -72,7 +72,7 @@ interface PaymentIntentDocument {
 }
 
 interface CheckoutSessionDocument {
-  /** Null where it is not a single payment, such as a subscription. */
+  /** Null if it is not a single payment, such as a subscription. */
   readonly payment_intent: string | null;
   readonly payment_status: string;
   readonly amount_total?: number | null;
@@ -80,7 +80,7 @@ interface CheckoutSessionDocument {
   readonly metadata: Metadata;
 }
 
-/** What both of them say. */
+/** The fields that both kinds of documents have. */
 interface PaidDocument {
   readonly id: string | null;
   readonly isPaid: boolean;
@@ -117,18 +117,18 @@ const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
   metadata,
 }).unknown();
 
-/** What each kind of event says about a payment. */
+/** Reads each kind of event about a payment. */
 const READERS: Readonly<Record<string, (object: unknown) => PaidDocument>> = {
   'payment_intent.succeeded': readPaymentIntent,
   'checkout.session.completed': readCheckoutSession,
-  // Of payments that take days; `completed` came before, unpaid.
+  // For payments that take days; `completed` came earlier, unpaid.
   'checkout.session.async_payment_succeeded': readCheckoutSession,
 };
 
 /**
  * Reads an event whose signature was checked.
  *
- * @throws UnusablePaymentEventError for one that makes no sense or is about another currency than USD
+ * @throws UnusablePaymentEventError for one that cannot be understood or has a currency other than USD
  */
 export function readPaymentEvent(document: unknown): PaymentEvent {
   const { type, data } = check(eventSchema, document);

@@ -1,4 +1,4 @@
-/** The file that tells which upstreams there are: names as the catalogue's routes use them, addresses and credentials. */
+/** The file of upstreams: names as the catalogue's routes use them, addresses and credentials. */
 import Joi from 'joi';
 import { type OperatorFile, readOperatorFile, writeFindings } from '../catalogue/operator-file.ts';
 import { checkAgainst, type Checked } from '../catalogue/schema-findings.ts';
@@ -13,16 +13,16 @@ import {
   type TextUpstreamSettings,
 } from './text/settings.ts';
 
-/** A media upstream, and how much may be asked of it. */
+/** A media upstream with its limits. */
 export interface LimitedMediaUpstream extends MediaUpstreamSettings {
   readonly limits: ProviderLimits;
 }
 
-/** What may be asked of a media upstream; null where it sets no limit. A task takes three steps: submit, await, fetch. */
+/** The limits of a media upstream; null for no limit. A task takes three steps: submit, await, fetch. */
 export interface ProviderLimits {
-  /** Begun by all workers together. */
+  /** Started by all workers together. */
   readonly stepsPerSecond: number | null;
-  /** Under way in one worker; a render takes one from its beginning to its end. */
+  /** Running in one worker; a render counts from beginning to end. */
   readonly concurrentSteps: number | null;
 }
 
@@ -115,7 +115,7 @@ export function loadUpstreams(path: string, readVariable: ReadVariable = () => u
   return value;
 }
 
-/** Everything that is wrong with a file of upstreams by itself, and the upstreams if nothing is. */
+/** Checks a file of upstreams on its own: everything that is wrong with it, or the upstreams. */
 export function checkUpstreams(file: OperatorFile): Checked<Upstreams> {
   const { value, findings } = checkAgainst(file, upstreamsSchema);
   if (!value) return { value, findings };

@@ -1,8 +1,8 @@
 /**
- * What Genway must be told about an upstream that renders media. One file in `adapters/` for each protocol implements
- * {@link MediaAdapter}: it maps requests and answers, and does no more than a handful of calls. What is the same for all of them,
- * such as credentials, downloads, recovery and the pace of polls, is done by `upstream.ts` and by the steps of a task.
- * `docs/vendors/adding-one.md` shows how one is written.
+ * The interface of an upstream that renders media. For each protocol, one file in `adapters/` implements {@link
+ * MediaAdapter}: it maps requests and answers, and makes only a few calls. Everything common, such as credentials,
+ * downloads, recovery and the pace of polls, is in `upstream.ts` and the steps of a task. `docs/vendors/adding-one.md`
+ * shows how to write one.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { FieldNames, ImageRole, VendorCost } from '../../domain/media-route.ts';
@@ -13,119 +13,119 @@ import type { SubmissionError } from './outcomes.ts';
 import type { ResultFile } from './result-file.ts';
 import type { VendorAnswer, VendorCall, VendorHttp } from './vendor-http.ts';
 
-/** What to render, for which task, and how the operator wants it asked for. */
+/** What to render, for which task, and how the operator configured the request. */
 export interface RenderRequest extends RenderInputs {
   readonly taskId: string;
   readonly accountId: string;
-  /** The upstream's own name of the model. */
+  /** The upstream's name for the model. */
   readonly model: string;
   readonly imagesAs: ImageRole;
-  /** Further fields of the body, as they are. */
+  /** Further fields of the body, unchanged. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly fields: FieldNames;
-  /** Where the upstream may announce the end of the job; absent when callbacks are off. */
+  /** Where the upstream may announce the end of the job; absent if callbacks are off. */
   readonly callbackUrl?: string;
-  /** When nobody waits any more. */
+  /** When the result is no longer needed. */
   readonly deadlineAt: Date;
-  /** The inputs by their links, where the adapter's `inputs` are `bytes`. */
+  /** The inputs by link, if the adapter's `inputs` are `bytes`. */
   readonly files: ReadonlyMap<string, InputFile>;
 }
 
 export interface InputFile {
   readonly bytes: Uint8Array;
   readonly mimeType: string;
-  /** Such as `image-0.png`. */
+  /** For example `image-0.png`. */
   readonly name: string;
 }
 
-/** Is there a way to learn what became of a submission whose answer was lost? The best one that the upstream allows. */
+/** How to find out the outcome of a submission whose answer was lost: the best means that the upstream offers. */
 export type Recovery =
-  /** The upstream makes one job of all submissions with one key: it is looked up, and else submitted again. */
+  /** All submissions with one key are one job: it is looked up, or else submitted again. */
   | 'key'
   /** `find` finds a job by our id. */
   | 'id'
-  /** `find` finds jobs by what was sent. */
+  /** `find` finds jobs by the submitted content. */
   | 'content'
-  /** `find` lists jobs that may be it; the one that nobody else can have submitted is. */
+  /** `find` lists candidates; the right one is the one that no other submission explains. */
   | 'exclusion'
-  /** Only the callback tells, if one comes. */
+  /** Only a callback reveals the outcome, if one arrives. */
   | 'callback'
   | 'none';
 
-/** What rendering one kind of media is like at an upstream. */
+/** The properties of rendering one kind of media at an upstream. */
 export interface KindTraits {
-  /** Whether a submission is answered with a job that is to be waited for, or with the files themselves. */
+  /** Whether a submission is answered with a job to wait for, or with the files. */
   readonly answers: 'job' | 'files';
   readonly recovery: Recovery;
   /** Whether inputs are sent as links, or as bytes in {@link RenderRequest.files}. */
   readonly inputs: 'links' | 'bytes';
   readonly poll: PollPace;
-  /** Whether jobs that moderation stopped are charged for. */
+  /** Whether jobs that moderation stopped are charged. */
   readonly billsRefusals?: boolean;
 }
 
-/** The wait before the first poll, and the longest between two; the waits double in between. */
+/** The wait before the first poll, and the longest between two; waits double in between. */
 export interface PollPace {
   readonly firstMs: number;
   readonly everyMs: number;
 }
 
-/** An address, and the path with which every call there begins, as with {@link MediaAdapter.versionPath}. */
+/** An address, and the path with which every call there begins, like {@link MediaAdapter.versionPath}. */
 export interface VendorAddress {
   readonly url: string;
   readonly versionPath: string;
 }
 
 export interface MediaAdapter {
-  /** The kinds of media that are rendered over this protocol. */
+  /** The kinds of media that the protocol renders. */
   readonly kinds: Readonly<Partial<Record<TaskKind, KindTraits>>>;
-  /** The vendor's own origin; null where the operator has to name one. */
+  /** The vendor's origin; null if the operator must configure one. */
   readonly baseUrl: string | null;
-  /** The path with which every call begins, such as `v1`; operators may write it at the end of `base_url` or leave it out. */
+  /** The path with which every call begins, such as `v1`; operators may include it in `base_url` or not. */
   readonly versionPath?: string;
   readonly authorization: Authorization;
-  /** The credential may be an access key and a secret key. */
+  /** Whether the credential may be an access key with a secret key. */
   readonly keyPair?: boolean;
-  /** Further addresses of the vendor's own, which an operator may replace: `requests` by the field `requests_url`. */
+  /** Further addresses of the vendor, which an operator may replace: `requests` by the field `requests_url`. */
   readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
 
-  /** The whole submission, sent once. Of the same request it is the same, whenever it is made. */
+  /** The whole submission, which is sent once. The same request always gives the same submission. */
   submission(request: RenderRequest): VendorCall;
   /**
-   * Reads the answer to a submission that succeeded by its status.
+   * Reads the answer to a submission with a successful status.
    *
-   * @throws SubmissionError where the answer says otherwise; OutcomeUnknownError for one that makes no sense
+   * @throws SubmissionError if the body says otherwise; OutcomeUnknownError if it cannot be understood
    */
   accepted(answer: VendorAnswer, request: RenderRequest): Accepted;
-  /** What an answer says that is no success by its status; null where only the status tells. */
+  /** The refusal in an answer with an error status; null if only the status says anything. */
   refusal?(answer: VendorAnswer): SubmissionError | null;
   /**
-   * The jobs that may be the one of a submission, as its recovery says; null where this upstream cannot tell.
+   * The jobs that may belong to a submission, by the adapter's kind of recovery; null if the upstream cannot say.
    *
-   * @throws ProviderUnreachableError when it may tell later
+   * @throws ProviderUnreachableError if it may be able to say later
    */
   find?(sent: SentSubmission, http: VendorHttp, signal: AbortSignal): Promise<readonly string[] | null>;
-  /** @throws ProviderUnreachableError when it says nothing about the job */
+  /** @throws ProviderUnreachableError if the answer says nothing about the job */
   status?(jobId: string, http: VendorHttp, signal: AbortSignal): Promise<JobState>;
-  /** Asks the upstream to stop; no error when the job has ended. Absent where it cannot be asked. */
+  /** Asks the upstream to stop; not an error if the job has ended. Absent if the upstream cannot stop jobs. */
   cancel?(jobId: string, http: VendorHttp, signal: AbortSignal): Promise<void>;
 }
 
-/** A job to wait for, by a name that only its adapter understands, or the files. */
+/** A job to wait for, under a name that only its adapter understands, or the files. */
 export type Accepted =
   { readonly jobId: string } | { readonly files: readonly ResultFile[]; readonly cost?: VendorCost };
 
-/** A submission whose outcome is to be found out. */
+/** A submission whose outcome must be found out. */
 export interface SentSubmission {
   readonly request: RenderRequest;
-  /** Of the `identity` of its call. */
+  /** Of the call's `identity`. */
   readonly fingerprint: string;
-  /** Before it was sent, by our clock. */
+  /** A time before it was sent, by our clock. */
   readonly since: Date;
 }
 
-/** What the upstream says about a job. */
+/** The state of a job, as reported by the upstream. */
 export type JobState =
   | { readonly state: 'running'; readonly progressPercent: number | null; readonly detail: string | null }
   | { readonly state: 'succeeded'; readonly results: readonly ResultFile[]; readonly cost?: VendorCost }
@@ -136,5 +136,5 @@ export type JobState =
       readonly message: string;
       readonly cost?: VendorCost;
     }
-  /** The upstream knows no such job. */
+  /** The upstream does not know the job. */
   | { readonly state: 'unknown' };

@@ -1,40 +1,40 @@
 /**
- * How upstreams announce that a job has ended. An announcement only says that there is something to ask about; the state is
- * always asked for, as with a poll. What it proves is that the upstream speaks: by a signature of the vendor's, or, where
- * the vendor signs nothing, by an address that only it was told.
+ * Upstreams' announcements that a job has ended. An announcement only says that there is news; the state is always
+ * fetched, as with a poll. It must prove that it comes from the upstream: by the vendor's signature or, if the vendor
+ * signs nothing, by arriving at an address that only the upstream knows.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The announcement is not from the upstream, is too old, or makes no sense. Answer 401 and do nothing. */
+/** The announcement is not from the upstream, is too old, or cannot be understood. Answer 401 and do nothing. */
 export class InvalidCallbackError extends Error {
   override readonly name = 'InvalidCallbackError';
 }
 
 export interface CallbackRequest {
   readonly headers: IncomingHttpHeaders;
-  /** The body, byte for byte, before any parsing. */
+  /** The body, byte for byte, before parsing. */
   readonly rawBody: Uint8Array;
 }
 
 export interface Announcement {
-  /** By the adapter's name for it; null where the announcement tells none. */
+  /** By the adapter's name for it; null if the announcement does not contain it. */
   readonly jobId: string | null;
-  /** The task, where the announcement itself tells it. */
+  /** The task, if the announcement itself contains it. */
   readonly taskId?: string;
 }
 
 export interface CallbackFormat {
   /**
-   * What proves that the upstream speaks: `secret` is a signature with `callback_secret`, `keys` one with keys that the vendor
-   * publishes, and `address` a MAC in the address itself, under `callback_secret`. The address has the MAC with `keys`, too,
-   * where there is a secret.
+   * The proof of origin: `secret` is a signature with `callback_secret`, `keys` one with keys that the vendor
+   * publishes, and `address` a MAC in the address, keyed with `callback_secret`. With `keys` the address also has the
+   * MAC, if there is a secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
-  /** Where the vendor publishes its keys; for the proof `keys`. */
+  /** Where the vendor publishes its keys, for the proof `keys`. */
   readonly keysUrl?: string;
   /**
-   * Checks what the proof is, but for the address, and reads the announcement.
+   * Checks the proof, except the address, and reads the announcement.
    *
    * @throws InvalidCallbackError
    */
@@ -42,11 +42,11 @@ export interface CallbackFormat {
 }
 
 export interface CallbackProof {
-  /** The operator's `callback_secret`; empty for the proof `keys` where there is none. */
+  /** The operator's `callback_secret`; empty for the proof `keys` without one. */
   readonly secret: string;
-  /** The vendor's published keys, as JSON Web Keys; fetched at most once in a while. */
+  /** The vendor's published keys, as JSON Web Keys; cached for a while. */
   readonly keys: () => Promise<readonly JsonWebKey[]>;
-  /** Of the address at which it arrived: what the submission added to it. Nothing signs it. */
+  /** The query that the submission added to the address. It is not signed. */
   readonly query: URLSearchParams;
   readonly nowMs: number;
 }
@@ -60,21 +60,21 @@ export interface JsonWebKey {
 
 const MAX_AGE_SECONDS = 300;
 
-/** @throws InvalidCallbackError when it is not one value */
+/** @throws InvalidCallbackError unless it has exactly one value */
 export function headerOf(headers: IncomingHttpHeaders, name: string): string {
   const value = headers[name];
   if (typeof value !== 'string') throw new InvalidCallbackError(`the header ${name} is missing`);
   return value;
 }
 
-/** @throws InvalidCallbackError unless the Unix seconds are those of now, give or take five minutes */
+/** @throws InvalidCallbackError unless the Unix seconds are within five minutes of now */
 export function assertRecent(timestamp: string, nowMs: number): void {
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs / 1000 - Number(timestamp)) > MAX_AGE_SECONDS) {
     throw new InvalidCallbackError(`the timestamp is more than ${MAX_AGE_SECONDS} seconds away`);
   }
 }
 
-/** Compares signatures without telling, by the time it takes, how much of one is right. */
+/** Compares signatures in constant time. */
 export function isSameSignature(expected: Buffer, given: Buffer): boolean {
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
@@ -88,14 +88,14 @@ export function parseCallbackBody(rawBody: Uint8Array): unknown {
   }
 }
 
-/** What stands in the address of a task's callbacks where the vendor signs nothing. */
+/** The MAC in the address of a task's callbacks, for vendors that do not sign them. */
 export function addressMac(secret: string, taskId: string): string {
   return createHmac('sha256', secret).update(`callback address of ${taskId}`).digest('base64url');
 }
 
-/** @throws InvalidCallbackError unless the address holds the MAC of the task */
+/** @throws InvalidCallbackError unless the address contains the task's MAC */
 export function assertAddress(given: string | null, secret: string, taskId: string): void {
   if (!isSameSignature(Buffer.from(addressMac(secret, taskId)), Buffer.from(given ?? ''))) {
-    throw new InvalidCallbackError('its address is not the one that was given out');
+    throw new InvalidCallbackError('the callback address is wrong');
   }
 }

@@ -1,7 +1,7 @@
-/** How requests to an upstream carry the operator's credential. */
+/** Adds the operator's credential to requests to an upstream. */
 import { createHmac } from 'node:crypto';
 
-/** What the operator wrote: one key, or a pair of them. */
+/** As configured: a key, or a pair of keys. */
 export type Credential =
   | { readonly apiKey: string }
   | {
@@ -9,22 +9,22 @@ export type Credential =
       readonly secretKey: string;
     };
 
-/** The headers of one request. */
+/** Makes the headers of a request. */
 export type Authorization = (credential: Credential, nowMs: number) => Readonly<Record<string, string>>;
 
 /** `Authorization: Bearer …`. */
 export const bearer: Authorization = (credential) => ({ authorization: `Bearer ${singleKey(credential)}` });
 
-/** The key in the header `Authorization`, after another word than `Bearer`. */
+/** The key in the header `Authorization`, after a word other than `Bearer`. */
 export function authorizationScheme(scheme: string): Authorization {
   return (credential) => ({ authorization: `${scheme} ${singleKey(credential)}` });
 }
 
 const TOKEN_SECONDS = 1_800;
-/** For a vendor's clock that is behind ours. */
+/** Allows for a vendor's clock that is slow. */
 const TOKEN_SLACK_SECONDS = 5;
 
-/** A token that the secret key signs, made anew for each request; one key is sent as it is. RFC 7519, HS256. */
+/** A token signed with the secret key, new for each request; a single key is sent unchanged. RFC 7519, HS256. */
 export const signedToken: Authorization = (credential, nowMs) => {
   if ('apiKey' in credential) return bearer(credential, nowMs);
   const now = Math.floor(nowMs / 1000);

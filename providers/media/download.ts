@@ -1,20 +1,22 @@
-/** Opens a result file for streaming: nothing is buffered, redirects are followed with care, and a stalled upstream is given up. */
+/**
+ * Opens a result file for streaming: nothing is buffered, redirects are checked, and a stalled upstream is abandoned.
+ */
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';
 import { asUnreachable, isVerdict, unlessAborted } from './exchange.ts';
 import { JobRefusedError, ProviderUnreachableError } from './outcomes.ts';
 
-/** What carries the request for a link, and with which headers. */
+/** The dispatcher and headers for a link. */
 export interface Carrier {
   readonly dispatcher: Dispatcher;
   readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface DownloadOptions {
-  /** Asked for each link, those of redirects included; null for one that must not be followed. */
+  /** Called for each link, including redirects; null for one that must not be followed. */
   readonly carrierOf: (url: URL) => Carrier | null;
-  /** Until the headers, and then between two pieces of the body. */
+  /** Limits the wait for the headers, and the pauses in the body. */
   readonly idleTimeoutMs: number;
 }
 
@@ -23,7 +25,7 @@ const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
 
 /**
  * @param signal also ends the body
- * @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` when the file is not to be had
+ * @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is not available
  */
 export async function openDownload(
   link: string,
@@ -63,7 +65,7 @@ async function open(url: URL, options: DownloadOptions, signal: AbortSignal): Pr
   );
 }
 
-/** The verdict on a file that cannot be fetched. */
+/** The error for a file that cannot be fetched. */
 function resultGone(): JobRefusedError {
   return new JobRefusedError('result_transfer_failed');
 }
@@ -77,7 +79,7 @@ function parseLink(link: string, base?: URL): URL {
 
 type ResponseBody = Dispatcher.ResponseData['body'];
 
-/** The body as a web stream that reads no further than it is asked to, and whose failures are "unreachable". */
+/** The body as a web stream that reads on demand, and fails with "unreachable". */
 function streamOf(body: ResponseBody): ReadableStream<Uint8Array> {
   const pieces: AsyncIterator<unknown> = body[Symbol.asyncIterator]();
   body.on('error', () => undefined); // told through the iterator; without a listener a cancelled download would crash

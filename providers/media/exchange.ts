@@ -1,10 +1,10 @@
-/** One HTTP exchange: bounded in time and in bytes, and either an answer or "unreachable". */
+/** One HTTP exchange, limited in time and size, which ends in an answer or in "unreachable". */
 import { Readable } from 'node:stream';
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import { ProviderUnreachableError } from './outcomes.ts';
 
-/** Statuses of 4xx that say "later", not "no". */
+/** 4xx statuses that mean "later", not "no". */
 const TRANSIENT_STATUSES: readonly number[] = [408, 425, 429];
 
 export interface Exchange {
@@ -16,29 +16,29 @@ export interface Exchange {
   /** For the whole exchange. */
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** On a connection that nothing was sent over before, and nothing will be. */
+  /** Uses a connection of its own, without keep-alive. */
   readonly freshConnection?: boolean;
-  /** Called before the first byte of the body leaves. */
+  /** Called before the first byte of the body is sent. */
   readonly onSending?: () => void;
 }
 
 export interface Answer {
   readonly status: number;
-  /** By lower-case name. */
+  /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The parsed body; undefined when it is empty or not JSON. */
+  /** The parsed body; undefined if it is empty or not JSON. */
   readonly document: unknown;
 }
 
 /**
- * @param signal the caller's; when it is aborted, its reason is thrown
+ * @param signal the caller's; if it is aborted, its reason is thrown
  * @throws ProviderUnreachableError for socket errors, timeouts and answers that are too large
  */
 export async function exchange(options: Exchange, signal: AbortSignal): Promise<Answer> {
   return unlessAborted(signal, () => withDeadline(signal, options.timeoutMs, (bounded) => send(options, bounded)));
 }
 
-/** Whether a 4xx is the upstream's last word. */
+/** Whether a 4xx status is final. */
 export function isVerdict(status: number): boolean {
   return status >= 400 && status < 500 && !TRANSIENT_STATUSES.includes(status);
 }
@@ -48,9 +48,9 @@ export function isSuccess({ status }: Pick<Answer, 'status'>): boolean {
 }
 
 /**
- * The document of an answer to a question.
+ * The document in an answer.
  *
- * @throws ProviderUnreachableError unless it succeeded with JSON
+ * @throws ProviderUnreachableError unless the answer is successful JSON
  */
 export function documentOf(answer: Answer): unknown {
   if (!isSuccess(answer)) throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
@@ -60,7 +60,7 @@ export function documentOf(answer: Answer): unknown {
   return answer.document;
 }
 
-/** Turns every failure of `action` into "unreachable", save what it says itself and the caller's own abort. */
+/** Turns every failure of `action` into "unreachable", except its own verdicts and the caller's abort. */
 export async function unlessAborted<Result>(signal: AbortSignal, action: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   try {
@@ -88,7 +88,7 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
     body: options.body ? Readable.from(noticed(options.body, options.onSending), { objectMode: false }) : null,
     dispatcher: options.dispatcher,
     ...(options.freshConnection && { reset: true }),
-    // Its own deadline is the only one.
+    // The exchange has its own deadline.
     headersTimeout: 0,
     bodyTimeout: 0,
     signal,
@@ -97,7 +97,7 @@ async function send(options: Exchange, signal: AbortSignal): Promise<Answer> {
   return { status: statusCode, headers: flatten(headers), document: parseDocument(bytes) };
 }
 
-/** The body is asked for once the connection stands: until then the other side has seen nothing. */
+/** The body is read only once the connection is open: until then the other side has seen nothing. */
 async function* noticed(bytes: Uint8Array, onSending?: () => void): AsyncGenerator<Uint8Array> {
   onSending?.();
   yield bytes;
@@ -131,7 +131,7 @@ function flatten(headers: Readonly<Record<string, string | string[] | undefined>
   );
 }
 
-/** A signal that also ends after a while. Unlike `AbortSignal.any` it leaves nothing on a signal that lives for hours. */
+/** A signal that also fires after a timeout. Unlike `AbortSignal.any` it leaves no listener on a long-lived signal. */
 async function withDeadline<Result>(
   signal: AbortSignal,
   timeoutMs: number,

@@ -1,11 +1,11 @@
-/** How inputs become fields of models that each have their own names for them, as at fal and at Replicate (docs/catalogue.md). */
+/** Maps inputs to fields of models whose field names differ, as at fal and Replicate (docs/catalogue.md). */
 import { videoSizeFor } from '../../domain/video-size.ts';
 import type { FieldForm, FieldInput, FieldNames } from '../../domain/media-route.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { RenderRequest } from './adapter.ts';
 import { JobRefusedError } from './outcomes.ts';
 
-/** The ratios that models of images name. */
+/** The ratios that image models name. */
 const RATIOS = ['1:1', '16:9', '9:16', '4:3', '3:4', '3:2', '2:3', '5:4', '4:5', '21:9'] as const;
 
 interface Size {
@@ -16,8 +16,8 @@ interface Size {
 /**
  * The fields of a model.
  *
- * @param usual the vendor's usual names, which hold for inputs that the route does not name
- * @throws JobRefusedError for images, videos and audios that no field takes
+ * @param usual the vendor's usual names, for inputs that the route does not map
+ * @throws JobRefusedError for images, videos and audio that no field takes
  */
 export function fieldsOf(request: RenderRequest, usual: FieldNames): JsonObject {
   const names: FieldNames = { ...usual, ...request.fields };
@@ -55,7 +55,7 @@ function unlessEmpty(links: readonly string[]): readonly string[] | undefined {
   return links.length === 0 ? undefined : links;
 }
 
-/** A picture that was sent along and not looked at would be charged for all the same. */
+/** A picture that was sent but ignored would be charged anyway. */
 function assertAllTaken(request: RenderRequest, names: FieldNames): void {
   const { images = [], referenceVideos = [], referenceAudios = [], imagesAs } = request;
   const takesLast = imagesAs === 'first_and_last_frame' && Boolean(names.last_image);
@@ -69,7 +69,7 @@ function assertAllTaken(request: RenderRequest, names: FieldNames): void {
   if (referenceVideos.length > 0 && !names.videos)
     throw new JobRefusedError('bad_request', 'The model takes no videos.');
   if (referenceAudios.length > 0 && !names.audios)
-    throw new JobRefusedError('bad_request', 'The model takes no audios.');
+    throw new JobRefusedError('bad_request', 'The model takes no audio.');
 }
 
 function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Size | undefined {
@@ -77,7 +77,7 @@ function sizeOf({ width, height, resolution, aspectRatio }: RenderRequest): Size
   return resolution !== undefined && aspectRatio !== undefined ? videoSizeFor(resolution, aspectRatio) : undefined;
 }
 
-/** The ratio, such as `16:9`, that comes nearest to a size; of equally near ones the first. */
+/** The ratio, such as `16:9`, that is nearest to a size; the first of equally near ones. */
 export function nearestRatio({ width, height }: Size, ratios: readonly [string, ...string[]]): string {
   const distanceOf = (ratio: string): number => {
     const [across = 1, down = 1] = ratio.split(':').map(Number);
@@ -86,7 +86,7 @@ export function nearestRatio({ width, height }: Size, ratios: readonly [string, 
   return ratios.reduce((nearest, ratio) => (distanceOf(ratio) < distanceOf(nearest) ? ratio : nearest));
 }
 
-/** A size is written as `1280x720`, and all else as it is, unless the route says otherwise. */
+/** Unless the route says otherwise, a size is written as `1280x720`, and other values unchanged. */
 function inForm(value: unknown, form?: FieldForm): unknown {
   switch (form) {
     case 'number':

@@ -1,4 +1,4 @@
-/** Bodies of the type `multipart/form-data`: RFC 7578. */
+/** `multipart/form-data` bodies: RFC 7578. */
 import { randomBytes } from 'node:crypto';
 
 export type FormPart =

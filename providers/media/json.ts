@@ -1,18 +1,18 @@
-/** Reading documents that anybody may have written. */
+/** Reads untrusted documents. */
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
 
-/** The value as an object; an empty one when it is anything else. */
+/** The value as an object; empty if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
-/** The value as a list; an empty one when it is anything else. */
+/** The value as a list; empty if it is anything else. */
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Puts the operator's fields over those of a body; objects are joined, everything else is replaced. */
+/** Merges the operator's fields into a body; objects are merged, everything else is replaced. */
 export function withParams(body: JsonObject, params: JsonObject): JsonObject {
   const joined: Record<string, unknown> = { ...body };
   for (const [name, value] of Object.entries(params)) {
@@ -22,7 +22,7 @@ export function withParams(body: JsonObject, params: JsonObject): JsonObject {
   return joined;
 }
 
-/** A digest of a document that does not depend on the order of its fields; fields that are undefined are not there. */
+/** A digest of a document that does not depend on the order of fields; undefined fields are ignored. */
 export function fingerprintOf(document: unknown): string {
   return createHash('sha256').update(canonical(document)).digest('base64url');
 }

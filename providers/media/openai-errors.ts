@@ -1,6 +1,6 @@
 /**
- * The errors of OpenAI's APIs, which other gateways speak, too: `{"error": {"message", "type", "param", "code"}}`. A `type` may
- * say what a `code` of the same name says.
+ * Errors of OpenAI's APIs, which other gateways use too: `{"error": {"message", "type", "param", "code"}}`. The same
+ * name may be in `type` or in `code`.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import { objectOf } from './json.ts';
@@ -15,21 +15,21 @@ const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
   invalid_value: 'bad_request',
 };
 
-/** What the operator has to mend; some come with 400, others with 429. */
+/** Problems of the operator's account; some come with 400, others with 429. */
 const ACCOUNT_CODES: readonly unknown[] = ['insufficient_quota', 'billing_hard_limit_reached', 'model_not_found'];
-/** Statuses of verdicts on a request: 413 is a body that is too large. */
+/** Statuses that are verdicts on a request: 413 means that the body is too large. */
 const VERDICT_STATUSES: readonly number[] = [400, 413, 422];
 
-/** What a code, or a type, says of a job; null for those that say nothing. */
+/** The verdict on a job that a code or type expresses; null if it expresses none. */
 export function openaiVerdict(code: unknown): TaskErrorCode | null {
   return VERDICTS[String(code)] ?? null;
 }
 
-/** What an answer says that is no success; null where only its status tells. */
+/** The refusal in an unsuccessful answer; null if only its status says anything. */
 export function openaiRefusal({ status, document }: VendorAnswer): SubmissionError | null {
   const { code, type, message } = objectOf(objectOf(document)['error']);
   if (ACCOUNT_CODES.includes(code))
-    return new NotTakenError(`the upstream said ${String(code)}`, { leavesRoute: true });
+    return new NotTakenError(`the upstream answered ${String(code)}`, { leavesRoute: true });
   if (!VERDICT_STATUSES.includes(status)) return null;
   return new JobRefusedError(openaiVerdict(code) ?? openaiVerdict(type) ?? 'bad_request', message);
 }

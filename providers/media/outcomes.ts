@@ -1,17 +1,17 @@
 /**
- * What a call of a media upstream can end in besides an answer. Of a submission there are four outcomes, and the last decides
- * between one render and two: accepted, refused, not taken, unknown. A call that only reads can be made again, so that
- * {@link ProviderUnreachableError} is all that there is to say.
+ * The ways in which a call of a media upstream can fail. A submission has four outcomes, the last of which decides
+ * whether there is one render or two: accepted, refused, not taken, unknown. A call that only reads can be repeated, so
+ * {@link ProviderUnreachableError} is all it needs.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import { messageFor, wordsOf } from './words.ts';
 
-/** The upstream refused the job: a verdict, and the same request would be refused again. */
+/** The upstream refused the job: a verdict, which the same request would get again. */
 export class JobRefusedError extends Error {
   override readonly name = 'JobRefusedError';
   readonly code: TaskErrorCode;
 
-  /** @param words the upstream's, for the client; shown for codes that a client can act on, and made presentable here */
+  /** @param words the upstream's words for the client; shown, after clean-up, for codes that a client can act on */
   constructor(code: TaskErrorCode, words?: unknown) {
     super(messageFor(code, words));
     this.code = code;
@@ -19,14 +19,14 @@ export class JobRefusedError extends Error {
 }
 
 interface NotTakenOptions {
-  /** Nothing is to be had there for this task: our credential, our money or the model is missing. */
+  /** The upstream has nothing to offer for this task: our credential, our money or the model is missing. */
   readonly leavesRoute?: boolean;
   /** When the upstream asks to be tried again. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
 }
 
-/** The upstream certainly has no job of this submission. The message is for operators. */
+/** The upstream certainly has no job for this submission. The message is for operators. */
 export class NotTakenError extends Error {
   override readonly name = 'NotTakenError';
   readonly leavesRoute: boolean;
@@ -39,23 +39,23 @@ export class NotTakenError extends Error {
   }
 }
 
-/** No verdict: the upstream could not be reached or made no sense. What was only asked may be asked again. */
+/** No verdict: the upstream could not be reached or understood. A call that only reads may be repeated. */
 export class ProviderUnreachableError extends Error {
   override readonly name: string = 'ProviderUnreachableError';
 }
 
-/** The upstream may have a job of this submission, which must not be sent again before that is known. */
+/** The upstream may have a job for this submission, which must not be sent again before that is known. */
 export class OutcomeUnknownError extends ProviderUnreachableError {
   override readonly name = 'OutcomeUnknownError';
 }
 
 export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownError;
 
-/** Reads a text that an upstream must have sent. @throws OutcomeUnknownError */
+/** Reads a string that an upstream must send. @throws OutcomeUnknownError */
 export function textOf(value: unknown, what: string): string {
   if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH && wordsOf(value) !== null)
     return value;
-  throw new OutcomeUnknownError(`the upstream named no valid ${what}`);
+  throw new OutcomeUnknownError(`the upstream sent no valid ${what}`);
 }
 
 const MAX_ID_LENGTH = 500;

@@ -1,4 +1,4 @@
-/** The protocols that media upstreams may speak, by the name that the upstreams file uses. */
+/** The protocols of media upstreams, by their names in the upstreams file. */
 import type { MediaAdapter } from './adapter.ts';
 import { ark } from './adapters/ark.ts';
 import { fal } from './adapters/fal.ts';

@@ -1,4 +1,4 @@
-/** The files that a render ends in. */
+/** The files of a finished render. */
 
 /** A file to be fetched, or the file itself. */
 export type ResultFile =

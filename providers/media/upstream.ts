@@ -1,4 +1,6 @@
-/** An upstream that renders media, as the steps of a task see it: an adapter with its address, credential and settings. */
+/**
+ * An upstream that renders media, as the steps of a task use it: an adapter with its address, credential and settings.
+ */
 import { Agent, type Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, RENDER_LIMIT_MS } from '../../domain/step-limits.ts';
 import { isObject } from '../../domain/json.ts';
@@ -26,43 +28,46 @@ import { documentOf, exchange } from './exchange.ts';
 import { listOf, objectOf } from './json.ts';
 import { createVendorHttp, type VendorCall, type VendorHttp, type VendorHttpOptions } from './vendor-http.ts';
 
-/** What the operator wrote about an upstream. */
+/** An upstream as the operator configured it. */
 export interface MediaUpstreamSettings {
   readonly name: string;
   readonly adapter: MediaAdapter;
-  /** The vendor's own when null. */
+  /** Null for the vendor's own. */
   readonly baseUrl: string | null;
   readonly credential: Credential;
   readonly callbackSecret: string | null;
-  /** Where the vendor publishes the keys of its signatures; its own when null. */
+  /** Where the vendor publishes its signing keys; null for its own. */
   readonly keysUrl: string | null;
-  /** Instead of further addresses of the vendor's own, by the names that its adapter has for them. */
+  /** Replaces further addresses of the vendor, by the adapter's names for them. */
   readonly addresses: Readonly<Record<string, string>>;
-  /** What to do about a submission whose outcome cannot be learnt. */
+  /** What to do about a submission whose outcome cannot be determined. */
   readonly onUnknown: 'give_up' | 'resubmit';
   readonly resultOrigins: readonly string[];
-  /** The adapter's own when null. */
+  /** Null for the adapter's own. */
   readonly poll: PollPace | null;
 }
 
 export interface MediaUpstreamOptions {
-  /** Carries the requests to the upstream; a pool of its own with keep-alive when absent. */
+  /** Carries the requests to the upstream; by default a pool of its own with keep-alive. */
   readonly dispatcher?: Dispatcher;
-  /** Carries downloads from other origins, and decides which of them may be reached; without it there are none. */
+  /** Carries downloads from other origins, and decides which may be reached; without it none may. */
   readonly externalDispatcher?: Dispatcher;
-  /** Sends the trace along with the requests. */
+  /** Adds the trace to requests. */
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
-  /** Where announcements arrive, without the name and the task; null when callbacks are off. */
+  /** Where announcements arrive, without name and task; null if callbacks are off. */
   readonly callbackBase?: string | null;
-  /** By which credentials are signed and announcements judged, in milliseconds since 1970; that of the machine when absent. */
+  /**
+   * Dates signatures of credentials and judges announcements, in milliseconds since 1970; the machine's clock by
+   * default.
+   */
   readonly nowMs?: () => number;
   readonly timings?: Pick<VendorHttpOptions, 'answerTimeoutMs' | 'downloadIdleTimeoutMs' | 'maxResponseBytes'>;
 }
 
-/** The only thing about callbacks that the api process needs. */
+/** The part of callbacks that the api process needs. */
 export interface CallbackReader {
   /**
-   * Checks that the upstream speaks, and reads what about.
+   * Verifies that a callback comes from the upstream, and reads it.
    *
    * @param query of the address at which it arrived
    * @throws InvalidCallbackError
@@ -76,36 +81,36 @@ export interface MediaUpstream extends CallbackReader {
   /** Null for a kind that is not rendered there. */
   traitsOf(kind: TaskKind): KindTraits | null;
   poll(kind: TaskKind): PollPace;
-  /** Where the upstream is to announce the end of a task's job; null when nobody listens to it. */
+  /** Where the upstream should announce the end of a task's job; null without callbacks. */
   callbackUrl(taskId: string): string | null;
-  /** The submission of a request, the same whenever it is made. */
+  /** The submission for a request, always the same. */
   prepare(request: RenderRequest): VendorCall;
   /**
-   * Hands the job over.
+   * Submits the job.
    *
    * @throws SubmissionError
    */
   submit(call: VendorCall, request: RenderRequest, signal: AbortSignal): Promise<Accepted>;
-  /** The jobs that may be of a submission; null where the upstream cannot tell. @throws ProviderUnreachableError */
+  /** The jobs that may belong to a submission; null if the upstream cannot say. @throws ProviderUnreachableError */
   find(sent: SentSubmission, signal: AbortSignal): Promise<readonly string[] | null>;
   /** @throws ProviderUnreachableError */
   status(jobId: string, signal: AbortSignal): Promise<JobState>;
-  /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` when the file is gone */
+  /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is gone */
   fetchResult(result: ResultFile, signal: AbortSignal): Promise<ResultDownload>;
-  /** Asks the upstream to stop; no error when the job has ended already or cannot be stopped. */
+  /** Asks the upstream to stop; not an error if the job has ended or cannot be stopped. */
   cancel(jobId: string, signal: AbortSignal): Promise<void>;
-  /** Closes the pool that it opened itself. */
+  /** Closes the pool if it opened one. */
   close(): Promise<void>;
 }
 
 const CONNECTIONS = 128;
 const KEEP_ALIVE_MS = 30_000;
-/** Of a submission that is answered with a job, and of one that is answered with files. */
+/** For submissions that are answered with a job, and with files. */
 const MAX_ANSWER_BYTES = { job: 2 ** 20, files: 128 * 2 ** 20 } as const;
 const KEYS_KEPT_MS = 3_600_000;
 const MAX_KEYS_BYTES = 2 ** 18;
 
-/** @throws TypeError when an address is none */
+/** @throws TypeError for an invalid address */
 export function createMediaUpstream(
   settings: MediaUpstreamSettings,
   options: MediaUpstreamOptions = {},
@@ -156,7 +161,7 @@ export function createMediaUpstream(
       const { callbacks } = adapter;
       const secret = settings.callbackSecret ?? '';
       if (!callbacks || (secret === '' && callbacks.proof !== 'keys')) {
-        throw new InvalidCallbackError('nothing is expected from this upstream');
+        throw new InvalidCallbackError('no callbacks are expected from this upstream');
       }
       if (hasAddressMac(settings)) assertAddress(query.get('mac'), secret, taskId);
       return callbacks.read(callback, { secret, keys, query, nowMs: nowMs() });
@@ -196,7 +201,7 @@ function addressesOf({ addresses = {} }: MediaAdapter, configured: Readonly<Reco
   );
 }
 
-/** What paths are appended to: an operator may have written the version path at the end, or left it out. */
+/** The base of paths: operators may include the version path in the address or not. */
 function baseOf(url: string, versionPath?: string): URL {
   const base = new URL(url.endsWith('/') ? url : `${url}/`);
   const ending = `/${versionPath}/`;
@@ -216,14 +221,14 @@ function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | n
 }
 
 /**
- * Where no secret of the operator's signs the announcement itself. A published key proves that the vendor speaks, but not for
- * which of its customers.
+ * For announcements that the operator's secret does not sign. A published key proves that the vendor sent one, but not
+ * for which of its customers.
  */
 function hasAddressMac({ adapter, callbackSecret }: MediaUpstreamSettings): boolean {
   return callbackSecret !== null && adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
 }
 
-/** The vendor's published keys, kept for a while. */
+/** The vendor's published keys, cached for a while. */
 function createKeys({ adapter, keysUrl }: MediaUpstreamSettings, dispatcher: Dispatcher) {
   let kept: { readonly keys: readonly JsonWebKey[]; readonly untilMs: number } | null = null;
 

@@ -1,6 +1,6 @@
 /**
- * HTTP as upstreams of media are spoken to: their address, the operator's credential, JSON and forms, bounded answers, and what
- * each failure of a submission means for the question whether the upstream may have a job of it.
+ * HTTP for media upstreams: their address, the operator's credential, JSON and forms, limited answers, and what each
+ * failure of a submission says about whether the upstream may have a job.
  */
 import type { Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, DOWNLOAD_SILENCE_MS } from '../../domain/step-limits.ts';
@@ -10,17 +10,17 @@ import { type Carrier, openDownload } from './download.ts';
 import { encodeForm, type FormPart } from './form.ts';
 import { NotTakenError, OutcomeUnknownError, ProviderUnreachableError, type SubmissionError } from './outcomes.ts';
 
-/** A request, but for the address and the credential. */
+/** A request without address and credential. */
 export interface VendorCall {
   readonly method?: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** Relative to the upstream's address, or an address of its origin that the upstream itself named. */
+  /** Relative to the upstream's address, or a URL on its origin that the upstream itself named. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: { readonly json: unknown } | { readonly form: readonly FormPart[] };
-  /** Of a submission: by what it is known again in a list of the upstream's; its body when absent. */
+  /** For a submission: identifies it in the upstream's list; the body by default. */
   readonly identity?: unknown;
-  /** Another of {@link VendorHttp.addresses}. */
+  /** One of {@link VendorHttp.addresses}. */
   readonly base?: URL;
 }
 
@@ -29,27 +29,28 @@ export type VendorAnswer = Answer;
 export interface SubmissionLimits {
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
-  /** The same submission may be made again, so that an open connection may carry it. */
+  /** Whether the submission can be repeated safely, so that an open connection may carry it. */
   readonly isRepeatable: boolean;
 }
 
 export interface VendorHttp {
-  /** Where the upstream is; ends in a slash. */
+  /** The upstream's address; ends in a slash. */
   readonly base: URL;
-  /** The adapter's further addresses, or what the operator configured instead, by name. */
+  /** The adapter's further addresses, or the operator's replacements, by name. */
   readonly addresses: Readonly<Record<string, URL>>;
   /**
-   * Asks, and may be repeated.
+   * Makes a call that only reads, and that may be repeated.
    *
    * @returns the answer, whatever its status
    * @throws ProviderUnreachableError
    */
   ask(call: VendorCall, signal: AbortSignal): Promise<VendorAnswer>;
   /**
-   * Hands work over. Never sent twice here. A signal that ends it in the middle is no outcome: its reason is thrown.
+   * Submits work. It is never sent twice here. If a signal ends it in the middle, its outcome is not known: the
+   * signal's reason is thrown.
    *
-   * @param refusal what an answer that is no success says; null where only its status tells
-   * @returns an answer that succeeded by its status
+   * @param refusal reads the refusal in an unsuccessful answer; null if only the status says anything
+   * @returns an answer with a successful status
    * @throws SubmissionError
    */
   submit(
@@ -58,31 +59,31 @@ export interface VendorHttp {
     refusal: (answer: VendorAnswer) => SubmissionError | null,
     signal: AbortSignal,
   ): Promise<VendorAnswer>;
-  /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` when the file is not to be had */
+  /** @throws ProviderUnreachableError | JobRefusedError with `result_transfer_failed` if the file is not available */
   download(file: ResultFile, signal: AbortSignal): Promise<ResultDownload>;
 }
 
 export interface VendorHttpOptions {
   readonly base: URL;
   readonly addresses?: Readonly<Record<string, URL>>;
-  /** The credential's headers, made for each request; sent to the origin of `base` and of `addresses` only. */
+  /** Makes the credential's headers for each request; sent only to the origins of `base` and `addresses`. */
   readonly credential: () => Readonly<Record<string, string>>;
-  /** Carries the requests to addresses that the operator configured. */
+  /** Carries requests to addresses that the operator configured. */
   readonly dispatcher: Dispatcher;
-  /** Carries downloads from all other origins, and decides which of them may be reached; without it there are none. */
+  /** Carries downloads from all other origins, and decides which may be reached; without it none may. */
   readonly externalDispatcher?: Dispatcher | undefined;
-  /** Further origins that files are fetched from, wherever they lead. */
+  /** Further origins of result files, wherever they lead. */
   readonly resultOrigins?: readonly string[];
-  /** For each call but submissions and downloads. */
+  /** For each call except submissions and downloads. */
   readonly answerTimeoutMs?: number;
-  /** How long a download may stand still. */
+  /** How long a download may stall. */
   readonly downloadIdleTimeoutMs?: number;
-  /** Size of an answer, downloads excepted. */
+  /** Limits answers, except downloads. */
   readonly maxResponseBytes?: number;
 }
 
 const DEFAULT_MAX_RESPONSE_BYTES = 2 ** 20;
-/** The operator's credential, money or model is missing there: nothing that waiting would mend. */
+/** The operator's credential, money or model is missing, which waiting does not change. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403, 404];
 
 export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
@@ -92,7 +93,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
 
   function exchangeOf(call: VendorCall): Omit<Exchange, 'timeoutMs' | 'maxResponseBytes'> {
     const url = new URL(call.path, call.base ?? base);
-    if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream named an address of another origin`);
+    if (!own.has(url.origin)) throw new ProviderUnreachableError(`the upstream sent an address on another origin`);
     for (const [name, value] of Object.entries(call.query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
@@ -145,18 +146,18 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
   };
 }
 
-/** What a status says of a submission by itself. */
+/** What a status alone says about a submission. */
 function judgeStatus(answer: VendorAnswer): SubmissionError {
   const { status, document } = answer;
   const said = `the upstream answered ${status}`;
   if (status === 429) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   if (ACCOUNT_STATUSES.includes(status)) return new NotTakenError(said, { leavesRoute: true });
-  // A proxy in between says so, too, when it has passed the request on; it does not say it in JSON.
+  // A proxy sends this status too, possibly after passing the request on, but not in JSON.
   if (status === 503 && document !== undefined) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
   return new OutcomeUnknownError(said);
 }
 
-/** The wait that an answer asks for, up to an hour. RFC 9110, section 10.2.3: seconds; a date is not looked at. */
+/** The wait that an answer asks for, up to an hour. RFC 9110, section 10.2.3: seconds only; a date is ignored. */
 export function retryAfterMs({ headers }: Pick<VendorAnswer, 'headers'>): number | undefined {
   const seconds = /^\d{1,4}(\.\d+)?$/.exec(headers['retry-after'] ?? '');
   return seconds ? Math.min(Number(seconds[0]) * 1000, 3_600_000) : undefined;
@@ -177,7 +178,7 @@ function held(bytes: Uint8Array, mimeType: string | null): ResultDownload {
   return { body, contentType: mimeType, contentLength: bytes.byteLength };
 }
 
-/** With the reason behind it, which says more: a refused connection, an unknown name, a certificate. */
+/** Includes the underlying reason, which says more: a refused connection, an unknown name, a certificate. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;

@@ -1,12 +1,12 @@
-/** What clients read of an upstream's verdicts. */
+/** Messages for clients about upstreams' verdicts. */
 import type { TaskErrorCode } from '../../domain/errors.ts';
 
 const MAX_WORDS_LENGTH = 500;
 
-/** The codes whose cause only the upstream knows, and which a client can act on: its own words are passed on. */
+/** Codes whose cause only the upstream knows and on which a client can act: the upstream's own words are passed on. */
 const CODES_WITH_WORDS: readonly TaskErrorCode[] = ['bad_request', 'content_policy_violation'];
 
-/** What clients read instead of, or for want of, the upstream's words. */
+/** Messages used if the upstream's words are missing or not passed on. */
 const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
   bad_request:
     'The model could not use this request. Check the prompt, the options and that every link is public and of a supported format.',
@@ -19,12 +19,12 @@ const MESSAGES: Readonly<Record<TaskErrorCode, string>> = {
   result_transfer_failed: 'The result was generated but could not be fetched. Try again later.',
 };
 
-/** @param words the upstream's, if the adapter knows that they name nothing of the operator's */
+/** @param words the upstream's words, if the adapter knows that they reveal nothing about the operator */
 export function messageFor(code: TaskErrorCode, words?: unknown): string {
   return (CODES_WITH_WORDS.includes(code) ? wordsOf(words) : null) ?? MESSAGES[code];
 }
 
-/** Another party's words, fit to be shown: on one line, of bounded length, without characters that steer a display. */
+/** Cleans up another party's words: one line, of limited length, without control characters. */
 export function wordsOf(value: unknown): string | null {
   if (typeof value !== 'string') return null;
   const clean = value

@@ -1,4 +1,4 @@
-/** The answer of an upstream, read at the pace of whoever reads it. */
+/** An upstream's answer, read at the pace of its reader. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { BodyBytes } from '../../net/body-bytes.ts';
@@ -9,15 +9,15 @@ export interface AnswerHead {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
 
-/** Read-ahead for a slow reader; above it the upstream has to wait. */
+/** Read-ahead for a slow reader; above it the upstream must wait. */
 const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * Takes what undici receives for one request. A class of its own, because it does without the streams between socket and
- * reader, which would cost more than all that the gateway does with a short answer.
+ * Receives undici's data for one request. It avoids the streams between socket and reader, which would cost more than
+ * everything else that the gateway does with a short answer.
  */
 export class Answer implements Dispatcher.DispatchHandler {
-  /** Resolves when the answer begins. Rejects with undici's error, or with the reason of the abort. */
+  /** Resolves when the answer begins. Rejects with undici's error, or the reason of the abort. */
   readonly head: Promise<AnswerHead>;
   readonly #signal: AbortSignal;
   readonly #chunks: Buffer[] = [];
@@ -27,7 +27,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   #controller: Dispatcher.DispatchController | null = null;
   #resolveHead: (head: AnswerHead) => void = () => {};
   #rejectHead: (error: unknown) => void = () => {};
-  /** Wakes the reader that waits for more. */
+  /** Wakes a waiting reader. */
   #wake: (() => void) | null = null;
 
   constructor(signal: AbortSignal) {
@@ -36,7 +36,7 @@ export class Answer implements Dispatcher.DispatchHandler {
       this.#resolveHead = resolve;
       this.#rejectHead = reject;
     });
-    // It may be given up before anybody waits for it.
+    // It may fail before anything awaits it.
     this.head.catch(() => {});
     if (signal.aborted) this.#abort();
     else signal.addEventListener('abort', this.#abort);
@@ -49,7 +49,7 @@ export class Answer implements Dispatcher.DispatchHandler {
   /**
    * The next bytes, or null at the end.
    *
-   * @throws ServiceError when the answer breaks off or falls silent; the reason of the abort after one
+   * @throws ServiceError if the answer breaks off or falls silent; the reason after an abort
    */
   async read(): Promise<Buffer | null> {
     while (this.#chunks.length === 0) {
@@ -65,9 +65,9 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 
   /**
-   * All that is left of the answer.
+   * The rest of the answer.
    *
-   * @throws ServiceError 503 `processing_failed` when it is longer than `maxBytes`, and what {@link read} throws
+   * @throws ServiceError 503 `processing_failed` if it is longer than `maxBytes`, and the errors of {@link read}
    */
   async readAll(maxBytes: number): Promise<Buffer> {
     const bytes = new BodyBytes();
@@ -80,13 +80,13 @@ export class Answer implements Dispatcher.DispatchHandler {
     return bytes.take();
   }
 
-  /** Ends the connection unless the answer has come to its end. */
+  /** Closes the connection unless the answer is complete. */
   discard(): void {
     if (this.#ended || this.#failure !== null) return;
-    this.#controller?.abort(new Error('the rest of the answer is not wanted'));
+    this.#controller?.abort(new Error('the rest of the answer is not needed'));
   }
 
-  /** Ends it with an error of the caller's, for whoever waits for its beginning or reads it. */
+  /** Ends the answer with an error for whoever waits for it or reads it. */
   giveUp(error: ServiceError): void {
     if (this.#ended || this.#failure !== null) return;
     this.#failure = error;
@@ -119,12 +119,12 @@ export class Answer implements Dispatcher.DispatchHandler {
 
   onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
     this.#failure ??= failureOfBody(error);
-    // Without effect when the answer has begun.
+    // No effect once the answer has begun.
     this.#rejectHead(error);
     this.#release();
   }
 
-  /** Also for a request that still waits for its connection. */
+  /** Also works for a request that still waits for a connection. */
   readonly #abort = (): void => {
     this.#controller?.abort(reasonOf(this.#signal));
     this.#rejectHead(reasonOf(this.#signal));
@@ -142,14 +142,14 @@ export class Answer implements Dispatcher.DispatchHandler {
   }
 }
 
-/** Why a signal was aborted; always an Error here. */
+/** Why a signal was aborted, as an Error. */
 function reasonOf(signal: AbortSignal): Error {
   return signal.reason instanceof Error ? signal.reason : new Error('aborted', { cause: signal.reason });
 }
 
 const SILENCES = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
-/** What a client may read about an upstream that was silent for too long; null for any other error. */
+/** The client's error for an upstream that was silent for too long; null for any other error. */
 export function silenceOf(error: unknown): UpstreamError | null {
   return SILENCES.has(codeOf(error)) ? new UpstreamError(SILENT, { cause: error }) : null;
 }

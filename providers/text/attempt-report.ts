@@ -1,4 +1,4 @@
-/** What is said of an attempt that has ended: to operators in the log, and to the client whose request was refused. */
+/** Reports of finished attempts: to operators in the log, and to the client whose request was refused. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
@@ -8,7 +8,7 @@ import { lineForOperators, wordsForClient } from './vendor-words.ts';
 import { shownKey } from './way-state.ts';
 import type { Way } from './ways.ts';
 
-/** One attempt to have a request answered, when it has ended. */
+/** A finished attempt. */
 export interface AttemptReport {
   readonly requestId: string;
   readonly upstream: string;
@@ -16,25 +16,26 @@ export interface AttemptReport {
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;
-  /** The HTTP status of a refusal; null where there was none. */
+  /** The HTTP status of a refusal; null if there was none. */
   readonly status: number | null;
-  /** What is wrong with the upstream; null where nothing is known to be. */
+  /** What is wrong with the upstream; null if nothing is known to be. */
   readonly fault: UpstreamFault | null;
-  /** The upstream's own words, on one line and without secrets; empty where it said none. */
+  /** The upstream's own words, on one line and without secrets; empty if it sent none. */
   readonly vendorMessage: string;
-  /** What undici or the system calls the failure; empty where neither has a name for it. */
+  /** The name of the failure in undici or the system; empty if neither names it. */
   readonly reason: string;
   readonly decision: Decision;
   readonly seconds: number;
 }
 
 /**
- * `answered`; `next`: another upstream is asked; `refused`: the client gets the error, for lack of another upstream or because its request is
- * at fault; `broken`: the client has had a part of the answer; `cancelled` by the caller.
+ * `answered`; `next`: another upstream is tried; `refused`: the client gets the error, for lack of another upstream or
+ * because its request is at fault; `broken`: the client has already had a part of the answer; `cancelled` by the
+ * caller.
  */
 export type Decision = 'answered' | 'next' | 'refused' | 'broken' | 'cancelled';
 
-/** @param hasNext whether somebody else can be asked */
+/** @param hasNext whether another upstream can be tried */
 export function decisionOn(
   failure: FailedAttempt | null,
   hasNext: boolean,
@@ -47,7 +48,7 @@ export function decisionOn(
   return left.aborted ? 'cancelled' : 'next';
 }
 
-/** @param secrets what must stand in no log, whatever an upstream says */
+/** @param secrets never to be logged, whatever an upstream says */
 export function describeAttempt(
   { route: { provider, format, model }, key }: Way,
   failure: FailedAttempt | null,
@@ -67,7 +68,7 @@ export function describeAttempt(
   };
 }
 
-/** An error as the client may read it: with what the upstream said of a request that it refused. */
+/** The error for the client, including what the upstream said about a request that it refused. */
 export function errorForClient(error: unknown, { route }: Way, secrets: readonly string[]): unknown {
   if (!(error instanceof UpstreamError) || error.code !== 'bad_request') return error;
   const words = wordsForClient(error.vendorMessage, route.model, secrets);

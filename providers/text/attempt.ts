@@ -1,4 +1,4 @@
-/** One attempt to have a request answered by an upstream, and what it says of that upstream's health. */
+/** One attempt to have a request answered by an upstream, and its effect on that upstream's health. */
 import { ServiceError } from '../../domain/errors.ts';
 import { AnswerTooLongError, SILENT, UpstreamError, type UpstreamFault } from '../../text/upstream-errors.ts';
 import type { UpstreamRequest } from '../../text/wire-format.ts';
@@ -6,44 +6,44 @@ import { Answer } from './answer.ts';
 import type { WayHealth, WayTrial } from './health-board.ts';
 import type { UpstreamEndpoint } from './upstream-endpoint.ts';
 
-/** A request as it goes over one route. */
+/** A request prepared for a route. */
 export interface PreparedRequest {
   readonly upstreamRequest: UpstreamRequest;
-  /** Whether the answer has said anything yet; what only keeps a connection open says nothing. */
+  /** Whether the answer has said anything yet; keep-alives do not count. */
   hasHeard(): boolean;
 }
 
 /** How an answer is read. */
 export interface AnswerReader<Prepared extends PreparedRequest> {
   readonly streamed: boolean;
-  /** Aborted when the answer is not to be read any further. */
+  /** Aborted when the answer should not be read further. */
   readonly signal: AbortSignal;
-  /** Aborted when nobody waits for the answer any more, though it may still be read. */
+  /** Aborted when the client is gone, although the answer may still be read. */
   readonly left: AbortSignal;
-  /** Reads an answer until the client is to get the first of it. Until then another upstream can be asked. */
+  /** Reads an answer until the client is about to get the first of it. Until then another upstream can be tried. */
   begin(answer: Answer, prepared: Prepared): Promise<void>;
-  /** Reads the rest of it. */
+  /** Reads the rest. */
   readOn(answer: Answer, prepared: Prepared): Promise<void>;
 }
 
 export interface FailedAttempt {
   readonly error: unknown;
-  /** What is wrong with the upstream; null where nothing is known to be. */
+  /** What is wrong with the upstream; null if nothing is known to be. */
   readonly fault: UpstreamFault | null;
-  /** Whether the client was to get some of the answer. */
+  /** Whether the client was about to get some of the answer. */
   readonly hadBegun: boolean;
 }
 
-/** Timers know no longer ones. */
+/** The longest that timers support. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** An upstream that has said nothing for so long when nobody waits any more is a silent one. Whole answers come late. */
+/** If the client leaves after this much silence, the upstream counts as silent. Whole answers come late. */
 const SILENCE_MS = { streamed: 10_000, whole: 60_000 };
 
 /**
  * Sends a request and has its answer read.
  *
- * @param limitMs after which an answer that has said nothing is given up; null for as long as its connection lives
- * @returns how it failed; null when the whole answer was read
+ * @param limitMs after which an answer that has said nothing is abandoned; null for as long as its connection lives
+ * @returns how it failed; null if the whole answer was read
  */
 export async function attempt<Prepared extends PreparedRequest>(
   endpoint: UpstreamEndpoint,
@@ -93,7 +93,7 @@ function noteFailure(trial: WayTrial, fault: UpstreamFault | null, error: unknow
   trial.failed(fault, nowMs, askedSeconds === null ? null : askedSeconds * 1000);
 }
 
-/** Errors of answers that began as a success and were none. */
+/** Errors of answers that began successfully but failed. */
 const FAILURE_CODES: ReadonlySet<string> = new Set([
   'processing_unavailable',
   'processing_timeout',
@@ -101,10 +101,10 @@ const FAILURE_CODES: ReadonlySet<string> = new Set([
   'result_transfer_failed',
 ]);
 
-/** Null where the request is at fault, or the gateway itself. */
+/** Null if the request, or the gateway itself, is at fault. */
 function faultOf(error: unknown): UpstreamFault | null {
   if (error instanceof UpstreamError) return error.fault;
-  // Who asks for several answers gets more than can be told, from whomever.
+  // A request for several answers may get more than can be delivered, from any upstream.
   if (!(error instanceof ServiceError) || error instanceof AnswerTooLongError) return null;
   return FAILURE_CODES.has(error.code) ? 'failed' : null;
 }

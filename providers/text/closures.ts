@@ -1,13 +1,13 @@
-/** Upstreams that operators have taken out of service. Nobody asks them, even when no other is left. */
+/** Upstreams that operators have taken out of service. They get no requests, even if no other is left. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { Way } from './ways.ts';
 
-/** What an operator orders of an upstream. */
+/** An operator's order about an upstream. */
 export interface UpstreamOrder {
   readonly id: string;
   readonly upstream: string;
   readonly createdAt: Date;
-  /** Until when nobody is to ask it; null where it is to be asked again, and what was wrong with it to be forgotten. */
+  /** When it returns to service; null to put it back now and clear its record of failures. */
   readonly until: Date | null;
 }
 
@@ -17,14 +17,14 @@ export interface Closure {
 }
 
 export class Closures {
-  /** The order of each upstream that was taken note of last. */
+  /** The latest known order for each upstream. */
   readonly #orders = new Map<string, UpstreamOrder>();
 
   /**
-   * Takes note of orders.
+   * Applies orders.
    *
-   * @param orders the newest of each upstream
-   * @returns the upstreams that are to be asked again, each once
+   * @param orders the latest for each upstream
+   * @returns the upstreams that return to service, each once
    */
   obey(orders: readonly UpstreamOrder[]): readonly string[] {
     const others = orders.filter(({ id, upstream }) => this.#orders.get(upstream)?.id !== id);
@@ -32,7 +32,7 @@ export class Closures {
     return others.filter(({ until }) => until === null).map(({ upstream }) => upstream);
   }
 
-  /** For how long an upstream is out of service; null when it is not. */
+  /** How long an upstream is out of service; null if it is in service. */
   of(upstream: string, nowMs: number): Closure | null {
     const order = this.#orders.get(upstream);
     if (order === undefined || order.until === null || order.until.getTime() <= nowMs) return null;
@@ -40,9 +40,9 @@ export class Closures {
   }
 
   /**
-   * Those of some ways that are in service.
+   * The ways that are in service.
    *
-   * @throws ServiceError 503 `processing_unavailable` when all of them have been taken out of it
+   * @throws ServiceError 503 `processing_unavailable` if all of them are out of service
    */
   open<SomeWay extends Way>(ways: readonly SomeWay[], nowMs: number): readonly SomeWay[] {
     if (this.#orders.size === 0) return ways;

@@ -1,11 +1,10 @@
-/** What this process knows of the upstreams of text models: who rests, why and until when. */
+/** This process's knowledge of the health of text upstreams: which are resting, why and until when. */
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import { Health, type Rest, type Standing, type Trial } from './health.ts';
 import type { Way } from './ways.ts';
 
 /**
- * The parts of an upstream that fail and rest by themselves: its address, one of its keys, one of its models, and what a key
- * may ask of a model.
+ * The parts of an upstream that fail and rest separately: its address, a key, a model, and a key's access to a model.
  */
 const PARTS = ['address', 'key', 'model', 'access'] as const;
 type Part = (typeof PARTS)[number];
@@ -20,7 +19,7 @@ const PART_OF_FAULT: Readonly<Record<UpstreamFault, Part>> = {
   silent: 'model',
 };
 
-/** What a way is made of, by the names under which others share it. */
+/** The parts of a way, by the names under which ways share them. */
 function partsOf({ route: { provider, format, model }, key }: Way): Readonly<Record<Part, string>> {
   return {
     address: JSON.stringify([provider, format]),
@@ -30,13 +29,13 @@ function partsOf({ route: { provider, format, model }, key }: Way): Readonly<Rec
   };
 }
 
-/** Whether two ways have in common what is wrong with one of them. */
+/** Whether two ways share the part that a fault concerns. */
 export function shareFault(one: Way, other: Way, fault: UpstreamFault): boolean {
   const part = PART_OF_FAULT[fault];
   return partsOf(one)[part] === partsOf(other)[part];
 }
 
-/** How a way stands, for operators. */
+/** The health of a way, for operators. */
 export interface WayReport {
   readonly state: 'ok' | 'resting' | 'probing';
   readonly cause: UpstreamFault | null;
@@ -49,7 +48,7 @@ export interface WayReport {
 
 export class HealthBoard {
   readonly #random: () => number;
-  /** As many as the catalogue has routes and the upstreams have keys. */
+  /** At most as many as the catalogue's routes and the upstreams' keys produce. */
   readonly #parts = new Map<string, Health>();
   readonly #ways = new Map<string, { readonly provider: string; readonly health: WayHealth }>();
 
@@ -69,7 +68,7 @@ export class HealthBoard {
     return health;
   }
 
-  /** Forgets what was wrong with an upstream: somebody has seen to it. */
+  /** Clears an upstream's record of failures, on an operator's order. */
   reset(provider: string): void {
     for (const way of this.#ways.values()) if (way.provider === provider) way.health.reset();
   }
@@ -81,7 +80,7 @@ export class HealthBoard {
   }
 }
 
-/** The health of one way: it rests while a part of it does. */
+/** The health of one way, which rests while any part of it does. */
 export class WayHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
   #requests = 0;
@@ -101,7 +100,7 @@ export class WayHealth {
     return worst;
   }
 
-  /** The rest under way that ends last; null when none is. */
+  /** The current rest that ends last; null if there is none. */
   restAt(nowMs: number): Rest | null {
     const rest = this.#longestRest();
     return rest !== null && rest.untilMs > nowMs ? rest : null;
@@ -114,7 +113,7 @@ export class WayHealth {
     return new WayTrial(trials, () => (this.#failures += 1));
   }
 
-  /** Forgets what was wrong. */
+  /** Clears the record of failures. */
   reset(): void {
     for (const [, health] of this.#parts) health.reset();
   }
@@ -140,7 +139,7 @@ export class WayHealth {
   }
 }
 
-/** One request over one way, as its outcome will be told. */
+/** A request over one way whose outcome will be reported. */
 export class WayTrial {
   readonly #trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[];
   readonly #countFailure: () => void;
@@ -159,7 +158,7 @@ export class WayTrial {
     for (const { health, trial } of this.#trials) health.begun(trial);
   }
 
-  /** The answer was whole. */
+  /** The answer was complete. */
   ended(nowMs: number): void {
     for (const { health, trial } of this.#trials) health.ended(trial, nowMs);
   }
@@ -167,7 +166,7 @@ export class WayTrial {
   /**
    * The upstream failed; only the first failure counts.
    *
-   * @param askedRestMs for how long it asked to be left alone; null where it did not
+   * @param askedRestMs how long it asked to be left alone; null if it did not
    */
   failed(fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
     if (this.#hasFailed) return;
@@ -180,7 +179,7 @@ export class WayTrial {
     }
   }
 
-  /** It came to an end that says nothing of the upstream. */
+  /** It ended without saying anything about the upstream. */
   released(): void {
     for (const { health, trial } of this.#trials) health.released(trial);
   }

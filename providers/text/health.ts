@@ -1,12 +1,13 @@
 /**
- * When a part of an upstream that keeps failing is left alone for a while. It is told the time, and nothing else moves it.
+ * Decides when a part of an upstream that keeps failing rests for a while. Time is an argument, and nothing else
+ * changes its state.
  *
- * A rest ends with one trial, which the others wait for while they have somebody else to ask. Rests in a row double. What
- * began before a rest says nothing about its end.
+ * A rest ends with a single trial, for which other requests wait if they can go elsewhere. Consecutive rests double.
+ * Requests from before a rest say nothing about its end.
  */
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 
-/** `due`: a rest is over, and the next request is the one that finds out. */
+/** `due`: a rest is over, and the next request is the trial. */
 export type Standing = 'ready' | 'due' | 'resting';
 
 export interface Rest {
@@ -15,23 +16,23 @@ export interface Rest {
   readonly untilMs: number;
 }
 
-/** One request, as its outcome will be told. */
+/** A request whose outcome will be reported. */
 export interface Trial {
-  /** How many rests there had been when it began. */
+  /** The number of rests before it began. */
   readonly restsBefore: number;
   /** Whether its answer began. */
   hasBegun: boolean;
 }
 
 export const LONGEST_REST_MS = 2 * 60_000;
-/** Upstreams that ask for a longer one are tried again all the same: some count in other units than seconds. */
+/** Upstreams that ask for longer are tried again anyway: some use units other than seconds. */
 export const LONGEST_ASKED_REST_MS = 60 * 60_000;
 export const FAILURES_IN_A_ROW = 5;
-/** A trial without an outcome keeps others back for no longer. */
+/** A trial without an outcome blocks others for no longer than this. */
 export const TRIAL_PATIENCE_MS = 30_000;
 
 interface Rule {
-  /** Whether one failure says it all; others count. */
+  /** Whether a single failure is enough; others are counted. */
   readonly atOnce: boolean;
   readonly firstRestMs: number;
 }
@@ -50,15 +51,15 @@ const RULES: Readonly<Record<UpstreamFault, Rule>> = {
 };
 
 export class Health {
-  /** From 0 to 1: rests are up to a fifth shorter by it, so that processes do not come back together. */
+  /** From 0 to 1: shortens rests by up to a fifth, so that processes do not return at the same time. */
   readonly #random: () => number;
   #rest: Rest | null = null;
   #restCount = 0;
-  /** Rests since the last whole answer. */
+  /** Rests since the last complete answer. */
   #restsInRow = 0;
-  /** Of attempts that came to no answer, since one began. */
+  /** Failed attempts since an answer last began. */
   #failuresInRow = 0;
-  /** Of answers that broke off, since one was whole. */
+  /** Broken answers since one was last complete. */
   #breaksInRow = 0;
   #trial: { readonly of: Trial; readonly sinceMs: number } | null = null;
   #recent = new RecentOutcomes();
@@ -67,7 +68,7 @@ export class Health {
     this.#random = random;
   }
 
-  /** The rest that is under way, or whose end is still to be tried. */
+  /** The current rest, or the one whose end is still to be tried. */
   get rest(): Rest | null {
     return this.#rest;
   }
@@ -79,14 +80,14 @@ export class Health {
     return isTried ? 'resting' : 'due';
   }
 
-  /** Begins a request; it is the one that finds out where that is due. */
+  /** Begins a request; it is the trial if one is due. */
   start(nowMs: number): Trial {
     const trial: Trial = { restsBefore: this.#restCount, hasBegun: false };
     if (this.standing(nowMs) === 'due') this.#trial = { of: trial, sinceMs: nowMs };
     return trial;
   }
 
-  /** Its answer has begun, or it showed otherwise that this part works. */
+  /** Its answer has begun, or something else showed that this part works. */
   begun(trial: Trial): void {
     trial.hasBegun = true;
     if (this.#isOld(trial)) return;
@@ -94,7 +95,7 @@ export class Health {
     this.#wake();
   }
 
-  /** Its answer was whole. */
+  /** Its answer was complete. */
   ended(trial: Trial, nowMs: number): void {
     this.#recent.note('good', nowMs);
     if (this.#isOld(trial)) return;
@@ -104,7 +105,7 @@ export class Health {
     this.#wake();
   }
 
-  /** @param askedRestMs for how long the upstream asked to be left alone; null where it did not */
+  /** @param askedRestMs how long the upstream asked to be left alone; null if it did not */
   failed(trial: Trial, fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
     const wasTrial = this.#trial?.of === trial;
     this.released(trial);
@@ -112,7 +113,7 @@ export class Health {
     if (askedRestMs !== null) return this.#restFor(fault, nowMs, Math.min(askedRestMs, LONGEST_ASKED_REST_MS));
     if (this.#isOld(trial)) return;
     if (this.#rest !== null) {
-      // Any other was sent here although it rests, for want of somebody else.
+      // Any other request was sent here during the rest, for lack of an alternative.
       if (wasTrial) this.#restLonger(fault, nowMs);
       return;
     }
@@ -121,12 +122,12 @@ export class Health {
     if (isTooMuch) this.#restLonger(fault, nowMs);
   }
 
-  /** It came to an end that says nothing. */
+  /** It ended without saying anything. */
   released(trial: Trial): void {
     if (this.#trial?.of === trial) this.#trial = null;
   }
 
-  /** Forgets everything: somebody has seen to it. */
+  /** Resets everything, on an operator's order. */
   reset(): void {
     this.#wake();
     this.#restCount += 1;
@@ -151,7 +152,7 @@ export class Health {
     this.#restFor(fault, nowMs, restMs * (1 - this.#random() / 5));
   }
 
-  /** A rest is never cut short by another. */
+  /** A rest never shortens another. */
   #restFor(cause: UpstreamFault, nowMs: number, restMs: number): void {
     const isNew = this.#rest === null || this.#rest.untilMs <= nowMs;
     const untilMs = nowMs + restMs;
@@ -169,7 +170,7 @@ const SLOT_MS = 10_000;
 const SLOTS = 6;
 const LEAST_OUTCOMES = 10;
 
-/** The outcomes of the last minute, by tens of seconds. */
+/** The outcomes of the last minute, in steps of ten seconds. */
 class RecentOutcomes {
   readonly #slots = Array.from({ length: SLOTS }, () => ({ number: -1, good: 0, bad: 0 }));
 
@@ -181,7 +182,7 @@ class RecentOutcomes {
     slot[outcome] += 1;
   }
 
-  /** Whether more than half of them are bad, where there are enough to tell. */
+  /** Whether more than half of them are bad, if there are enough to judge. */
   areBad(nowMs: number): boolean {
     const oldest = Math.floor(nowMs / SLOT_MS) - SLOTS;
     let [good, bad] = [0, 0];

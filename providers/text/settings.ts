@@ -1,18 +1,18 @@
-/** An upstream of text models as the operator writes it in the file of upstreams. */
+/** A text upstream as the operator writes it in the file of upstreams. */
 import Joi from 'joi';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { FORMATS } from '../../text/formats.ts';
 
 export interface TextUpstreamSettings {
-  /** As the routes of the catalogue use it. */
+  /** The name that catalogue routes use. */
   readonly name: string;
-  /** Each of them works for everything. */
+  /** Each key works for everything. */
   readonly apiKeys: readonly [string, ...string[]];
-  /** The address, with the version, of each format that the upstream speaks. */
+  /** The address, with version, of each format that the upstream speaks. */
   readonly baseUrls: Readonly<Partial<Record<WireFormatName, string>>>;
-  /** How long a streamed answer may take to begin, where its route does not say; unbounded when absent. */
+  /** How long a streamed answer may take to begin, unless its route says otherwise; unlimited if absent. */
   readonly firstByteTimeoutMs?: number;
-  /** Sent with every request, beside what the format sends; names in lower case. */
+  /** Sent with every request, in addition to the format's headers; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -28,13 +28,13 @@ export interface TextUpstreamEntry {
 
 const httpUrl = Joi.string().uri({ scheme: ['http', 'https'] });
 const FORMAT_NAMES = Object.values(FORMATS).map(({ name }) => name);
-/** A header, but for those by which HTTP itself works. */
+/** A header name, except those that HTTP itself needs. */
 const HEADER_NAME =
   /^(?!(?:connection|content-length|content-type|expect|keep-alive|transfer-encoding|upgrade)$)[\w-]+$/i;
 
 export const textUpstreamSchema = Joi.object<TextUpstreamEntry>({
   name: Joi.string().required(),
-  // One address for all formats, or one for each format that the upstream speaks.
+  // One address for all formats, or one per format.
   base_url: httpUrl,
   base_urls: Joi.object(Object.fromEntries(FORMAT_NAMES.map((name) => [name, httpUrl]))).min(1),
   api_key: Joi.string(),
@@ -68,7 +68,7 @@ const VERSION_OF_FORMAT: Readonly<Record<WireFormatName, string>> = {
   'generate-content': 'v1beta',
 };
 
-/** The addresses of all formats at a vendor's bare address. One that names a version already is left as it is. */
+/** The addresses of all formats at a vendor's bare address. An address that already has a version is left unchanged. */
 export function baseUrlsAt(baseUrl: string): Readonly<Record<WireFormatName, string>> {
   const bare = baseUrl.replace(/\/+$/, '');
   const isVersioned = VERSION.test(new URL(bare).pathname);

@@ -1,4 +1,4 @@
-/** All upstreams of text models: which of them takes a request, and who is asked when one fails. */
+/** All text upstreams: which one gets a request, and which is next if one fails. */
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
@@ -13,53 +13,54 @@ import { Walk } from './walk.ts';
 import { stateOf, type WayState } from './way-state.ts';
 import { orderWays, type UpstreamRoute, type Way } from './ways.ts';
 
-/** A request to a model, and how its answer is read. */
+/** A request to a model, and the reader of its answer. */
 export interface TextCall<
   Route extends UpstreamRoute,
   Prepared extends PreparedRequest,
 > extends AnswerReader<Prepared> {
   readonly requestId: string;
   readonly routes: readonly Route[];
-  /** Requests in which it is the same go the same way while they can. */
+  /** Requests with the same affinity go the same way if possible. */
   readonly affinity: string;
   /**
-   * Makes what is sent over a route.
+   * Prepares the request for a route.
    *
-   * @throws ServiceError `bad_request` when the route cannot say what the request asks, so that the next is tried; what
-   *   else it throws ends the call
+   * @throws ServiceError `bad_request` if the route cannot express the request, so that the next is tried; any other
+   *   error ends the call
    */
   prepare(route: Route, apiKey: string): Prepared;
 }
 
 export interface TextUpstreams {
-  /** Whether there is an upstream of that name that speaks the format. */
+  /** Whether an upstream with this name speaks the format. */
   serves(route: Pick<UpstreamRoute, 'provider' | 'format'>): boolean;
   /**
-   * Sends a request over one of the routes and has its answer read. When an upstream fails before its answer has begun, the
-   * next is asked: each way once, three at the most, and all in the time that one has.
+   * Sends a request over one of the routes and has its answer read. If an upstream fails before its answer begins, the
+   * next is tried: each way once, at most three, within the time limit of one.
    *
-   * @throws ServiceError what a client may read of the failures; what the functions of the call throw; the reason of its signal
+   * @throws ServiceError the client's error for the failures; the errors of the call's functions; the reason of its
+   *   signal
    */
   call<Route extends UpstreamRoute, Prepared extends PreparedRequest>(call: TextCall<Route, Prepared>): Promise<void>;
-  /** How each way of some routes stands, without those that nobody serves. */
+  /** The health of each way of some routes, except those without an upstream. */
   list(routes: readonly UpstreamRoute[]): readonly WayState[];
-  /** Does what operators ordered, each order once. @param orders the newest of each upstream */
+  /** Applies operators' orders, each once. @param orders the latest for each upstream */
   obey(orders: readonly UpstreamOrder[]): void;
   close(): Promise<void>;
 }
 
-/** Who watches the calls of upstreams, by their names. */
+/** Observes the calls of upstreams, by name. */
 export interface TextUpstreamObserver {
-  /** Sends the trace along with the requests. */
+  /** Adds the trace to requests. */
   readonly traced: (name: string, dispatcher: Dispatcher) => Dispatcher;
-  /** Told when an answer begins, or does not. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  /** Called when an answer begins or fails. @param outcome its status, `unreachable`, or `cancelled` by the caller */
   readonly answered: (name: string, outcome: string, seconds: number) => void;
   readonly attempted: (attempt: AttemptReport) => void;
 }
 
 /**
- * @param silenceTimeoutMs models may think for minutes before they say a word, and between two. All attempts of a request
- *   together have as long for their first
+ * @param silenceTimeoutMs models may reason for minutes before and between outputs. All attempts of a request share
+ *   this time for their first output
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],
@@ -77,7 +78,7 @@ export function createTextUpstreams(
   const keysOf = (route: UpstreamRoute): readonly string[] =>
     endpointOf(route) === undefined ? [] : (upstreams.get(route.provider)?.apiKeys ?? []);
 
-  /** How long a streamed answer may take until it says something, if there is a limit to it. */
+  /** How long a streamed answer may take to begin, if limited. */
   const limitOf = ({ route }: Way): number | undefined =>
     route.firstByteTimeoutMs ?? upstreams.get(route.provider)?.firstByteTimeoutMs;
 
@@ -95,7 +96,7 @@ export function createTextUpstreams(
         const { way, prepared } = step;
         const attemptedAtMs = nowMs();
         const leftMs = walk.leftMs(attemptedAtMs);
-        // A whole answer says nothing until it is there, and has all the time that the first has.
+        // A whole answer says nothing until it is complete, so it has all the time.
         const limitMs = call.streamed ? Math.min(limitOf(way) ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
         const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
         const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
@@ -161,7 +162,7 @@ function openEndpoints(
   return endpoints;
 }
 
-/** The next way whose route can say what the request asks, and what goes over it; null when none is left. */
+/** The next way whose route can express the request, with the prepared request; null if none is left. */
 function nextStep<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
   call: TextCall<Route, Prepared>,
   walk: Walk<Route>,

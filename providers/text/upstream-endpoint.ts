@@ -1,4 +1,4 @@
-/** An address at which an upstream serves one wire format: sends requests, and tells failures as a client may read them. */
+/** An upstream's address for one wire format: sends requests, and turns failures into errors for clients. */
 import { Readable } from 'node:stream';
 import { type Dispatcher, Pool } from 'undici';
 import { byteLengthOf, writeJson } from '../../text/json/write.ts';
@@ -8,34 +8,37 @@ import { type Answer, codeOf, silenceOf } from './answer.ts';
 
 export interface UpstreamEndpoint {
   /**
-   * Sends a request. Resolves when its answer has a head, and that of a success.
+   * Sends a request. Resolves when a successful answer begins.
    *
-   * @param answer takes what comes
-   * @throws UpstreamError when the upstream refuses, fails or cannot be reached; the reason of the signal when the answer's
-   *   is aborted, and that for which it was given up
+   * @param answer receives the data
+   * @throws UpstreamError if the upstream refuses, fails or cannot be reached; the reason if the answer is aborted or
+   *   given up
    */
   send(request: UpstreamRequest, answer: Answer): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface EndpointSettings {
-  /** With the version. */
+  /** Including the version. */
   readonly baseUrl: string;
   /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>;
-  /** How long an upstream may be silent before its answer counts as lost. */
+  /** After this much silence an upstream's answer counts as lost. */
   readonly silenceTimeoutMs: number;
-  /** Sends the trace along with the requests. */
+  /** Adds the trace to requests. */
   readonly traced: (dispatcher: Dispatcher) => Dispatcher;
-  /** Told of each answer that began, and after how long. @param outcome its status, `unreachable`, or `cancelled` by the caller */
+  /**
+   * Called for each answer that begins, with the time it took. @param outcome its status, `unreachable`, or `cancelled`
+   * by the caller
+   */
   readonly answered: (outcome: string, seconds: number) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
-/** A stream holds its connection for as long as it lasts. */
+/** Each stream holds a connection while it lasts. */
 const MAX_CONNECTIONS = 8_192;
-/** More of an error than this says nothing. */
+/** The rest of a longer error is not useful. */
 const MAX_ERROR_BYTES = 64 * 1024;
 const MAX_ERROR_MS = 2_000;
 
@@ -82,7 +85,7 @@ export function createUpstreamEndpoint(format: UpstreamFormat, settings: Endpoin
   };
 }
 
-/** The JSON that an answer holds, or its text where that is none; null when it is too long, takes too long or breaks off. */
+/** The JSON in an answer, or its text if it is not JSON; null if it is too long, takes too long or breaks off. */
 async function readRefusal(answer: Answer): Promise<unknown> {
   const timer = setTimeout(() => answer.discard(), MAX_ERROR_MS);
   try {
@@ -103,7 +106,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** The seconds of a `Retry-After`, also of one that is a date: RFC 9110 section 10.2.3. Nonsense counts as absent. */
+/** The seconds of a `Retry-After`, even if it is a date: RFC 9110, section 10.2.3. Invalid values count as absent. */
 function secondsOf(header: string | string[] | undefined): number | undefined {
   if (typeof header !== 'string' || header.trim() === '') return undefined;
   const number = Number(header);
@@ -111,7 +114,7 @@ function secondsOf(header: string | string[] | undefined): number | undefined {
   return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds) : undefined;
 }
 
-/** Causes with which no connection came about, so that the upstream cannot have seen the request. */
+/** Causes that prevented a connection, so that the upstream cannot have seen the request. */
 const UNREACHED = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',

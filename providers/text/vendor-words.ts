@@ -1,18 +1,17 @@
 /**
- * What an upstream said when it refused or failed, made fit for others to read: for operators on one line of the log, and for
- * the client where it is about the request.
+ * Cleans up what an upstream said when it failed: for operators, in the log, and for the client whose request it was.
  */
 
 const LONGEST_LINE = 300;
 
-/** What looks like a credential, whoever's it is. */
+/** Anything that looks like a credential, whoever owns it. */
 const SECRETS: readonly RegExp[] = [
   /\bbearer\s+[\w.~+/=-]+/gi,
   /\b(?:sk|pk|rk|gsk|xai|key|api|AIza|ya29|eyJ)[-_.]?[\w*.-]{12,}/gi,
-  // What somebody wrote who masks a part of one.
+  // A credential that is partly masked.
   /[\w-]*\*{3,}[\w-]*/g,
 ];
-/** What clients wrote and the upstream repeats. */
+/** Text of clients that the upstream quotes. */
 const QUOTE = /(?<!\w)(["'`])((?:(?!\1(?!\w)).)*)\1?/g;
 const LONG_QUOTE = 40;
 const ADDRESS = /\bhttps?:\/\/\S+/gi;
@@ -20,7 +19,7 @@ const EMAIL = /[\w.+-]+@[\w-]+\.[\w.-]+/g;
 const HOST = /\b(?:\d{1,3}(?:\.\d{1,3}){3}|[\w-]+(?:\.[\w-]+)+(?=:\d)|localhost)(?::\d+)?/gi;
 const REQUEST_ID = /[([]?\brequest[ _-]?id\b['"]?[:=]?\s*['"]?[\w-]+['"]?[)\]]?/gi;
 
-/** What is between the operator and the upstream. A sentence with one of these is none about the request. */
+/** Matters between the operator and the upstream. A sentence with one of these does not concern the request. */
 const OPERATOR_MATTERS = new RegExp(
   [
     String.raw`\b(?:organi[sz]ations?|accounts?|billing|quotas?|credits?|balance|plans?|subscriptions?|invoices?|payments?)\b`,
@@ -29,21 +28,21 @@ const OPERATOR_MATTERS = new RegExp(
   ].join('|'),
   'i',
 );
-/** Who makes or serves models. Which of them serves one of ours is the operator's business. */
+/** Makers and hosts of models. Which of them serves a model is the operator's business. */
 const VENDORS =
   /\b(?:open-?ai|chatgpt|gpt-[\w.-]+|anthropic|claude[\w.-]*|google|gemini[\w.-]*|vertex|azure|bedrock|aws|deepseek[\w.-]*|mistral[\w.-]*|qwen[\w.-]*|alibaba|dashscope|moonshot[\w.-]*|kimi[\w.-]*|zhipu|glm-[\w.-]+|minimax[\w.-]*|xai|grok[\w.-]*|groq|openrouter|litellm|vllm|llama[\w.-]*|simulator)\b/gi;
 
 /**
- * One line for the log, without credentials and without long quotations, which may be a client's.
+ * One log line, without credentials and without long quotations, which may be a client's text.
  *
- * @param secrets what must not stand in it, whatever it looks like
+ * @param secrets removed wherever they occur
  */
 export function lineForOperators(message: string, secrets: readonly string[]): string {
   return cut(withoutLongQuotes(withoutSecrets(message, secrets)));
 }
 
 /**
- * What a client may read of an upstream's refusal of its request; empty where nothing of it is about the request.
+ * What a client may read of an upstream's refusal; empty if none of it concerns the request.
  *
  * @param model the upstream's name for the model, which is not the client's
  */
@@ -70,7 +69,7 @@ function withoutSecrets(message: string, secrets: readonly string[]): string {
   return line;
 }
 
-/** A name where it is not a part of another word. */
+/** Matches a name that is not part of another word. */
 function wordOf(name: string): RegExp {
   return new RegExp(`(?<![\\w-])${name.replaceAll(/[^\w-]/g, '\\$&')}(?![\\w-])`, 'g');
 }
@@ -81,7 +80,7 @@ function withoutLongQuotes(line: string): string {
   );
 }
 
-/** More than is shown is not worth looking through; half a word might be half a secret. */
+/** Longer text is not worth searching; a cut word might be part of a secret. */
 function beginningOf(message: string): string {
   return message.length <= 4 * LONGEST_LINE ? message : message.slice(0, 4 * LONGEST_LINE).replace(/\S*$/, '');
 }

@@ -1,4 +1,4 @@
-/** The way of one request from upstream to upstream: whom to ask next, and what to say when nobody answers. */
+/** The path of a request from upstream to upstream: which to try next, and the error if none answers. */
 import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import type { FailedAttempt } from './attempt.ts';
@@ -6,7 +6,7 @@ import { shareFault, type WayHealth } from './health-board.ts';
 import type { UpstreamRoute, Way } from './ways.ts';
 
 const MOST_ATTEMPTS = 3;
-/** Time does not mend these by itself. */
+/** Faults that time alone does not heal. */
 const FAULTS_FOR_OPERATORS: ReadonlySet<UpstreamFault> = new Set(['key_refused', 'access_refused', 'model_unknown']);
 
 export class Walk<Route extends UpstreamRoute> {
@@ -15,13 +15,13 @@ export class Walk<Route extends UpstreamRoute> {
   readonly #deadlineMs: number;
   #left: readonly Way<Route>[];
   #hasAskedResting = false;
-  /** The attempts so far, which all failed. */
+  /** The attempts so far, all of which failed. */
   readonly #failures: { readonly way: Way<Route>; readonly error: ServiceError }[] = [];
   #cannotExpress: ServiceError | null = null;
 
   /**
    * @param ways best first
-   * @param deadlineMs after which nobody else is asked, in milliseconds since 1970
+   * @param deadlineMs no further upstream is tried after this, in milliseconds since 1970
    */
   constructor(ways: readonly Way<Route>[], healthOf: (way: Way) => WayHealth, deadlineMs: number) {
     this.#all = ways;
@@ -31,9 +31,9 @@ export class Walk<Route extends UpstreamRoute> {
   }
 
   /**
-   * Takes the best way that is left and does not rest. Where all rest, one is asked all the same: that which returns first.
+   * Takes the best remaining way that is not resting. If all are resting, takes the one that returns first.
    *
-   * @returns null when nobody is left to ask
+   * @returns null if no way is left
    */
   next(nowMs: number): Way<Route> | null {
     const chosen = this.#choose(nowMs);
@@ -47,38 +47,38 @@ export class Walk<Route extends UpstreamRoute> {
     return this.#choose(nowMs) !== null;
   }
 
-  /** Whether nobody has failed yet. */
+  /** Whether nothing has failed yet. */
   get isFirst(): boolean {
     return this.#failures.length === 0;
   }
 
-  /** What is left of the time that all attempts have together. */
+  /** The time left for all attempts together. */
   leftMs(nowMs: number): number {
     return Math.max(this.#deadlineMs - nowMs, 0);
   }
 
   /**
-   * Takes note of an attempt that failed.
+   * Records a failed attempt.
    *
-   * @returns whether others may be asked: not when the request is at fault, and not when the client has some of the answer
+   * @returns whether others may be tried: not if the request is at fault, and not if the client has some of the answer
    */
   failed(way: Way<Route>, { error, fault, hadBegun }: FailedAttempt): boolean {
     if (fault === null || hadBegun || !(error instanceof ServiceError)) return false;
     this.#failures.push({ way, error });
-    // What is wrong with this one is wrong with all that share it.
+    // The fault also excludes all ways that share the faulty part.
     this.#left = this.#left.filter((other) => !shareFault(way, other, fault));
     return true;
   }
 
-  /** Goes on after a route that cannot say what the request asks. */
+  /** Continues after a route that cannot express the request. */
   cannotExpress({ route }: Way<Route>, error: ServiceError): void {
     this.#cannotExpress ??= error;
     this.#left = this.#left.filter((other) => other.route !== route);
   }
 
   /**
-   * What a client may read when nobody answered: that it is asked to wait, if anybody asked for that, and else the last
-   * failure; with the shortest wait after which somebody can be asked again, where that is known.
+   * The client's error if no upstream answered: a request to wait, if any upstream made one, or else the last failure;
+   * with the shortest wait after which an upstream can be tried again, if known.
    */
   refusal(nowMs: number): ServiceError {
     const errors = this.#failures.map(({ error }) => error);
@@ -104,14 +104,14 @@ export class Walk<Route extends UpstreamRoute> {
     return this.#left.toSorted((one, other) => returns(one) - returns(other))[0];
   }
 
-  /** Null where it is not known: another request may be answered at once, or not before somebody sees to it. */
+  /** Null if unknown: another request may be answered at once, or only after an operator acts. */
   #shortestWaitSeconds(nowMs: number): number | null {
     const waits = this.#all.map((way) => this.#waitSeconds(way, nowMs));
     const shortest = Math.min(...waits);
     return shortest > 0 && Number.isFinite(shortest) ? shortest : null;
   }
 
-  /** How long a way is away: 0 when it is not, and infinite when nobody knows. */
+  /** How long a way is unavailable: 0 if it is available, infinite if unknown. */
   #waitSeconds(way: Way<Route>, nowMs: number): number {
     const asked = this.#failures.find((failure) => failure.way === way)?.error.retryAfterSeconds;
     if (asked !== undefined) return asked;

@@ -1,22 +1,22 @@
-/** How ways to models stand, for operators to see. */
+/** The state of ways to models, for operators. */
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { UPSTREAM_FAULTS } from '../../text/upstream-errors.ts';
 import type { Closure } from './closures.ts';
 import type { WayReport } from './health-board.ts';
 import type { Way } from './ways.ts';
 
-/** Why a way rests: what is wrong with its upstream, or because an operator ordered it. */
+/** Why a way is resting: its upstream's fault, or an operator's order. */
 export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
-/** How one way to a model stands. */
+/** The state of one way to a model. */
 export interface WayState {
   readonly name: string;
   readonly format: WireFormatName;
-  /** The upstream's name for it. */
+  /** The upstream's name for the model. */
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;
-  /** `probing`: its rest is over, and one request finds out. */
+  /** `probing`: its rest is over, and one request tests whether it works again. */
   readonly state: 'ok' | 'resting' | 'probing';
   readonly cause: (typeof WAY_CAUSES)[number] | null;
   readonly sinceMs: number | null;
@@ -28,12 +28,12 @@ export interface WayState {
 
 const SHOWN_KEY_CHARACTERS = 4;
 
-/** Enough of a key to tell it from the others. */
+/** Enough of a key to distinguish it from others. */
 export function shownKey(key: string): string {
   return key.slice(-SHOWN_KEY_CHARACTERS);
 }
 
-/** @param closure by which an operator has taken the upstream out of service, if one has */
+/** @param closure the operator's order that took the upstream out of service, if any */
 export function stateOf(
   { route: { provider, format, model }, key }: Way,
   report: WayReport,

@@ -1,6 +1,6 @@
 /**
- * In which order the ways to a model are tried. Requests that belong together go the same way while they can, so that the
- * prompt caches of upstreams stay warm, and others spread; nothing has to be remembered for it.
+ * The order in which ways to a model are tried. Requests that belong together go the same way if possible, so that
+ * upstreams' prompt caches stay warm; other requests spread out. This needs no memory.
  */
 import { createHash } from 'node:crypto';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
@@ -15,24 +15,24 @@ export interface UpstreamRoute {
   readonly order: number;
   /** The share of requests among routes of equal order. */
   readonly weight: number;
-  /** How long a streamed answer may take to begin; that of the upstream when absent. */
+  /** How long a streamed answer may take to begin; the upstream's own limit if absent. */
   readonly firstByteTimeoutMs?: number;
 }
 
-/** A route with one of the keys of its upstream. */
+/** A route with one of its upstream's keys. */
 export interface Way<Route extends UpstreamRoute = UpstreamRoute> {
   readonly route: Route;
   readonly key: string;
 }
 
-/** Keys beyond these are tried after all other routes: a request has few attempts. */
+/** Further keys are tried after all other routes, because a request has few attempts. */
 const KEYS_IN_A_ROW = 2;
 
 /**
  * The ways of some routes, best first.
  *
- * @param keysOf the keys of a route's upstream; none where nobody serves it
- * @param affinity names what requests have in common that are to go the same way
+ * @param keysOf the keys of a route's upstream; none if there is no such upstream
+ * @param affinity identifies requests that should go the same way
  */
 export function orderWays<Route extends UpstreamRoute>(
   routes: readonly Route[],
@@ -68,8 +68,8 @@ function orderRoutes<Route extends UpstreamRoute>(routes: readonly Route[], affi
 }
 
 /**
- * Rendezvous hashing with weights (https://www.ietf.org/archive/id/draft-ietf-bess-weighted-hrw-02.html): each item comes
- * first for its share of the affinities, and one that is added or taken away moves no others.
+ * Weighted rendezvous hashing (https://www.ietf.org/archive/id/draft-ietf-bess-weighted-hrw-02.html): each item is
+ * first for its share of affinities, and adding or removing an item moves no others.
  */
 function spread<Item>(
   items: readonly Item[],
@@ -86,7 +86,7 @@ function spread<Item>(
 
 const HASHED_BYTES = 6;
 
-/** A number between 0 and 1, evenly spread and the same each time. */
+/** A number between 0 and 1, evenly distributed and reproducible. */
 function chanceOf(names: readonly string[]): number {
   const hash = createHash('sha256').update(JSON.stringify(names)).digest();
   return (hash.readUIntBE(0, HASHED_BYTES) + 0.5) / 2 ** (8 * HASHED_BYTES);

@@ -40,7 +40,7 @@ const callbacks: CallbackFormat = {
     const timestamp = headerOf(headers, 'x-job-timestamp');
     const signature = Buffer.from(headerOf(headers, 'x-job-signature'), 'hex');
     const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
-    if (!isSameSignature(expected, signature)) throw new InvalidCallbackError('the signature does not fit the body');
+    if (!isSameSignature(expected, signature)) throw new InvalidCallbackError('the signature does not match the body');
     assertRecent(timestamp, nowMs);
     const { id, key } = objectOf(parseCallbackBody(rawBody));
     if (typeof id !== 'string' || typeof key !== 'string') throw new InvalidCallbackError('the body names no job');
@@ -118,7 +118,7 @@ function jobIdOf(document: unknown, taskId: string): string {
   const { id, key } = objectOf(document);
   if (key !== taskId) throw new OutcomeUnknownError('the upstream answered with the job of another key');
   if (typeof id === 'string' && JOB_ID.test(id)) return id;
-  throw new OutcomeUnknownError('the upstream named no valid job id');
+  throw new OutcomeUnknownError('the upstream sent no valid job id');
 }
 
 function jobStateOf(document: unknown, jobId: string, base: URL): JobState {

@@ -16,10 +16,10 @@ export function assertEd25519(message: string, signature: string, keys: readonly
       const key = publicKeyOf(jwk);
       return key !== null && verify(null, Buffer.from(message), key, bytes);
     });
-  if (!isSigned) throw new InvalidCallbackError('the signature is not one of the published keys');
+  if (!isSigned) throw new InvalidCallbackError('the signature was not made with a published key');
 }
 
-/** @returns null for a key of another sort */
+/** @returns null for another kind of key */
 function publicKeyOf({ kty, crv, x }: JsonWebKey): KeyObject | null {
   if (kty !== 'OKP' || crv !== 'Ed25519' || typeof x !== 'string') return null;
   try {

@@ -1,4 +1,4 @@
-/** Signatures with a shared secret, as Standard Webhooks has them: https://www.standardwebhooks.com. */
+/** Standard Webhooks signatures with a shared secret: https://www.standardwebhooks.com. */
 import { createHmac } from 'node:crypto';
 import { assertRecent, type CallbackRequest, headerOf, InvalidCallbackError, isSameSignature } from '../callbacks.ts';
 
@@ -6,7 +6,7 @@ const SECRET_PREFIX = /^whsec_/;
 const VERSION_PREFIX = 'v1,';
 
 /**
- * @param secret the base64 of the key, after `whsec_` or by itself
+ * @param secret in base64, with or without `whsec_`
  * @throws InvalidCallbackError unless the secret signed the announcement, within five minutes of now
  */
 export function assertStandardWebhook({ headers, rawBody }: CallbackRequest, secret: string, nowMs: number): void {
@@ -16,10 +16,10 @@ export function assertStandardWebhook({ headers, rawBody }: CallbackRequest, sec
     .update(`${headerOf(headers, 'webhook-id')}.${timestamp}.`)
     .update(rawBody)
     .digest();
-  // While a secret is replaced, there is one signature for each.
+  // While a secret is being replaced, there is a signature for each.
   const isSigned = headerOf(headers, 'webhook-signature')
     .split(' ')
     .filter((one) => one.startsWith(VERSION_PREFIX))
     .some((one) => isSameSignature(expected, Buffer.from(one.slice(VERSION_PREFIX.length), 'base64')));
-  if (!isSigned) throw new InvalidCallbackError('the signature is not that of the secret');
+  if (!isSigned) throw new InvalidCallbackError('the signature was not made with the secret');
 }
