@@ -19,10 +19,7 @@ export interface ReceiverAnswer {
   readonly retryAfter: string | undefined;
 }
 
-/**
- * @returns a function that sends a delivery; whatever the receiver does becomes an answer, and only the worker's
- *   shutdown is thrown
- */
+/** @returns sends a delivery; whatever the receiver does becomes an answer, and only the worker's shutdown is thrown */
 export function createPoster({
   sealer,
   client,

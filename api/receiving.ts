@@ -9,9 +9,7 @@ import { BodyBytes } from '../net/body-bytes.ts';
 const PACE_CHECK_MS = 10_000;
 /** Slower than any connection on which a prompt would be worth waiting for. */
 const SLOWEST_BYTES_PER_SECOND = 2_048;
-/**
- * Limits all bodies that have not been read yet. Announced lengths reserve nothing: only bytes that have arrived count.
- */
+/** Limits all bodies that have not been read yet. Only bytes that have arrived count, not announced lengths. */
 const MAX_HELD_BYTES = 256 * 2 ** 20;
 const FULL_RETRY_SECONDS = 5;
 /** A few milliseconds of work. */

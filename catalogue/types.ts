@@ -1,6 +1,4 @@
-/**
- * What Genway sells: models with their limits, prices and routes, as data. `load.ts` reads a {@link Catalogue} from a file.
- */
+/** What Genway sells: models with their limits, prices and routes. `load.ts` reads a {@link Catalogue} from a file. */
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';

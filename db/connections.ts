@@ -123,10 +123,7 @@ export function isConnectionLost(error: unknown): boolean {
   return says(error, LOST_MESSAGES);
 }
 
-/**
- * The server ended the session (it was told to, or the transaction was idle), or ended the transaction to break a
- * deadlock.
- */
+/** The server ended the session (on request, or as idle in a transaction), or a transaction to break a deadlock. */
 const LOST_STATES: ReadonlySet<string> = new Set(['57P01', '57P02', '25P03', '40P01']);
 const LOST_CODES: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 /** The driver's messages for lost connections, which have no code. */

@@ -1,7 +1,4 @@
-/**
- * The database's clock, which all processes share: deadlines, leases and ordering follow it, whatever the clock of the
- * machine shows.
- */
+/** The database's clock, which all processes share: deadlines, leases and ordering follow it, not the machine's. */
 import type { Database } from './database.ts';
 
 export interface Clock {

@@ -49,10 +49,7 @@ export function isRefusal(error: unknown): boolean {
   return error instanceof DatabaseError;
 }
 
-/**
- * Whether PostgreSQL refused a statement with this SQLSTATE:
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
+/** Whether PostgreSQL refused with this SQLSTATE: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export function isDatabaseError(error: unknown, sqlState: string): boolean {
   return error instanceof Error && 'code' in error && error.code === sqlState;
 }

@@ -27,10 +27,7 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 
-/**
- * Removes events whose deliveries all ended long ago, with the deliveries and attempts. An event with a redelivery in
- * progress is kept.
- */
+/** Removes events whose deliveries all ended long ago, with deliveries and attempts. Redelivery keeps an event. */
 async function deleteOldEvents(database: Database, limit: number): Promise<number> {
   const { rows } = await database.raw<{ rows: { count: number }[] }>(
     /* sql */ `

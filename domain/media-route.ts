@@ -1,7 +1,4 @@
-/**
- * How a media model may be rendered: its upstreams and the request to each. Configured by the operator
- * (docs/catalogue.md).
- */
+/** How a media model may be rendered: its upstreams and the requests to them, as configured (docs/catalogue.md). */
 import type { PicoUsd } from './money.ts';
 
 /** The meaning of a request's images for the upstream's model. */

@@ -1,8 +1,6 @@
 /** When a failed delivery is retried: contract 6. Pure: randomness and time are arguments. */
 
-/**
- * The most that is added to a delay, so that deliveries that failed together are not all retried at the same moment.
- */
+/** The most that is added to a delay, so that deliveries that failed together are not retried together. */
 const MAX_JITTER_RATIO = 0.2;
 
 /**

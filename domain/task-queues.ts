@@ -1,6 +1,4 @@
-/**
- * The Temporal task queues. Each has worker slots of its own, so that slow webhook receivers never hold up a render.
- */
+/** The Temporal task queues. Each has its own worker slots, so that slow webhook receivers never hold up a render. */
 export const TASK_QUEUES = {
   media: 'genway-media',
   /** For renders that are answered with their files; a stopping worker waits for them. */
@@ -23,9 +21,7 @@ export function providerQueue(provider: string): string {
 const TASK_PRIORITY = 3;
 const EXTRA_PRIORITY = 4;
 
-/**
- * The place of a workflow, its steps and its children in a queue: accounts take turns, however much each has waiting.
- */
+/** The place of a workflow, its steps and children in a queue: accounts take turns, however much each has waiting. */
 export interface Share {
   readonly fairnessKey: string;
   readonly priorityKey: number;

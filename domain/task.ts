@@ -1,7 +1,4 @@
-/**
- * Media tasks: their states and the transitions between them (contract 3), and what a client that polls a task reads
- * (contract 2.1 and 4.4).
- */
+/** Media tasks: states and transitions (contract 3), and what a client that polls reads (contract 2.1 and 4.4). */
 
 import type { TaskErrorCode } from './errors.ts';
 import type { MediaRoute, ResultCheck } from './media-route.ts';

@@ -7,9 +7,7 @@ export interface TextTerms {
   readonly pricing: TextPricing;
   /** Null when no number is published. */
   readonly contextTokens: number | null;
-  /**
-   * The bounds within which requests are held and charged: the published numbers, or else the operator's assumption.
-   */
+  /** The bounds for holding and charging: the published numbers, or else the operator's assumption. */
   readonly mostInputTokens: number;
   readonly mostOutputTokens: number;
   /** How many output tokens to hold for when a request sets no bound, if that fits easily. */
@@ -42,10 +40,7 @@ export interface ReportedUsage {
 
 /** What the charge depends on once a request has ended. */
 export interface TextConsumption {
-  /**
-   * `succeeded`: the answer was complete; `disconnected`: the client left, and what was produced is charged; `failed`:
-   * nothing is charged.
-   */
+  /** `succeeded`: the answer was complete; `disconnected`: the client left and pays for the output; `failed`: free. */
   readonly status: 'succeeded' | 'disconnected' | 'failed';
   readonly usage: ReportedUsage | null;
   /** The gateway's own count, in case the upstream reported nothing. */

@@ -1,6 +1,4 @@
-/**
- * The body of a webhook delivery: what happened and when, and the task as polling would have shown it then: contract 6.
- */
+/** The body of a webhook delivery: the event, its time, and the task as polling showed it then: contract 6. */
 import { presentTask, type TaskObject } from './task-object.ts';
 import type { Task } from './task.ts';
 import { toUnixSeconds } from './unix-time.ts';

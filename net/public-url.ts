@@ -15,10 +15,7 @@ export class AddressRefusedError extends Error {
   override readonly name = 'AddressRefusedError';
 }
 
-/**
- * Names that never lead to the public internet: RFC 6761, RFC 6762 with its appendix G, RFC 8375 and ICANN's
- * `internal`.
- */
+/** Names that never lead to the public internet: RFC 6761, RFC 6762 (appendix G), RFC 8375 and ICANN's `internal`. */
 const PRIVATE_NAMES = [
   'localhost',
   'localdomain',

@@ -1,7 +1,4 @@
-/**
- * The file types that Genway stores, recognised by content: the upload types of contract 4.5 with their largest sizes,
- * where a MB is 2²⁰ bytes.
- */
+/** The stored file types, recognised by content, and the largest uploads (contract 4.5). A MB is 2²⁰ bytes. */
 import { UPLOADS } from '../domain/policy.ts';
 
 export type FileKind = 'image' | 'audio' | 'video';
@@ -31,19 +28,14 @@ const MOV = fileType('mov', 'video/quicktime', 'video');
 /** Every type that {@link detectFileType} recognises. */
 export const FILE_TYPES: readonly FileType[] = [PNG, JPEG, WEBP, MP3, WAV, AAC, M4A, MP4, MOV];
 
-/**
- * Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12, registered at mp4ra.org) that are not plain MP4
- * video.
- */
+/** Major brands of ISO base media files (`ftyp`, ISO/IEC 14496-12; see mp4ra.org) that are not plain MP4 video. */
 const BRANDS: Readonly<Record<string, FileType>> = {
   'M4A ': M4A,
   'M4B ': M4A,
   'M4P ': M4A,
   'qt  ': MOV,
 };
-/**
- * Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, cmfc, f4v, …
- */
+/** Starts of the major brands of MP4 video: isom, iso2-9, mp41, mp42, avc1, hvc1, M4V, MSNV, 3gp4, dash, f4v, … */
 const MP4_BRAND_PATTERN =
   /^(?:iso[m1-9a-c]|mp4[1-2v]|mmp4|avc[1-4]|hvc1|av01|M4V|MSNV|NDS|3g[p2]|dash|cmf|f4v|F4V|XAVC|MP4)/;
 /** First atoms of QuickTime files from before `ftyp`. */
@@ -82,9 +74,7 @@ function detectIsoMedia(text: string): FileType | null {
   return BRANDS[brand] ?? (MP4_BRAND_PATTERN.test(brand) ? MP4 : null);
 }
 
-/**
- * The tag before most MP3 files (id3.org): version 2.2 to 2.4, revision, flags, and a size in four bytes of seven bits.
- */
+/** The tag before most MP3 files (id3.org): version, revision, flags, and a size in four bytes of seven bits. */
 function hasTagHeader(head: Uint8Array): boolean {
   const [, , , version = 0] = head;
   return version >= 2 && version <= 4 && head.length >= 10 && head.subarray(6, 10).every((byte) => byte < 0x80);

@@ -17,10 +17,7 @@ const UNFINISHED_DIRECTORY = '.unfinished';
 /** Far longer than any upload or download may take, so nobody is still writing the file. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 
-/**
- * Files on this machine's disk. A file is written elsewhere, made durable, and only then given its name, so that
- * readers see all of it or nothing.
- */
+/** Files on this machine's disk. A file gets its name once it is durable, so that readers see all of it or nothing. */
 export function createLocalStorage({ directory, publicUrl }: LocalStorageOptions): Storage {
   return {
     async put(key, body, options) {

@@ -25,10 +25,7 @@ export interface InspectedMedia {
   readonly facts: () => MediaFacts;
 }
 
-/**
- * Reads along while `body` is consumed. To its consumer, a broken file is a source that fails, so that storage keeps
- * nothing of it.
- */
+/** Reads along while `body` is consumed. A broken file fails like its source, so that storage keeps nothing of it. */
 export function inspectMedia(body: AsyncIterable<Uint8Array>): InspectedMedia {
   const input = new StreamedInput();
   const parsing = readMedia(input);

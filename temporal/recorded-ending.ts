@@ -1,6 +1,4 @@
-/**
- * How a task ended according to its workflow's history, which a database restored to an earlier moment does not know.
- */
+/** How a task ended by its workflow's history, which a database restored to an earlier moment does not know. */
 import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { TaskEnding } from '../db/queries/finish-task.ts';

@@ -31,10 +31,7 @@ const SCHEDULES: Readonly<Record<string, Schedule>> = {
 /** How long a missing schedule can go unnoticed, lost with Temporal's state or deleted by hand. */
 const PAUSE_MS = 60_000;
 
-/**
- * Creates the schedules that are missing. An existing one keeps an operator's changes, such as another interval or a
- * pause.
- */
+/** Creates the schedules that are missing. An existing one keeps an operator's changes. */
 export async function ensureSchedules(client: Client): Promise<void> {
   for (const [scheduleId, { workflowType, args, every, summary }] of Object.entries(SCHEDULES)) {
     try {

@@ -38,9 +38,7 @@ export interface TaskStarter {
 
 /** A server that takes longer is in trouble; the relay tries again later. */
 const START_DEADLINE_MS = 5_000;
-/**
- * How long after a task's creation its start is left to the process that took it; then any process's relay claims it.
- */
+/** How long a start is left to the process that took the task; then any process's relay claims it. */
 export const OWN_START_MS = 3_000;
 
 export function createTaskStarter({

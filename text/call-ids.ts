@@ -19,9 +19,7 @@ export function newCallId(): string {
   return MINTED + randomLetters(RANDOM_LENGTH);
 }
 
-/**
- * The id of a call that the client sent without one: derived from its position in the conversation, so always the same.
- */
+/** The id of a call that the client sent without one, derived from its position in the conversation. */
 export function callIdOfPlace(place: number): string {
   return `${MINTED}${place}`;
 }

@@ -130,18 +130,12 @@ export interface TextRequest {
   readonly userId?: string | undefined;
   /** Chat completions only: whether the stream is to end with a chunk that holds the usage. */
   readonly includeUsage?: boolean | undefined;
-  /**
-   * Chat completions only: the request uses functions, which the format had before tools. `answers`: whether the answer
-   * must use them too.
-   */
+  /** Chat completions only: the request uses functions, the predecessor of tools; `answers`: so must the answer. */
   readonly functions?: { readonly answers: boolean } | undefined;
   /** Responses only: what the answer repeats from the request. */
   readonly echo?:
     { readonly instructions?: string | undefined; readonly metadata?: JsonObject | undefined } | undefined;
-  /**
-   * Chat completions only: fields that are passed on unchanged to upstreams whose route asks for them, and to no
-   * others.
-   */
+  /** Chat completions only: fields passed on unchanged to upstreams whose route asks for them, and to no others. */
   readonly chatFields?: JsonObject | undefined;
 }
 
@@ -228,10 +222,7 @@ export interface TextResult {
   readonly usage: Usage;
 }
 
-/**
- * Merges two reports: `later` wins, a number that only one has is kept, and a later report of nothing but zeros is
- * ignored.
- */
+/** Merges two reports: `later` wins, a number that only one has is kept, and a later report of zeros is ignored. */
 export function mergeUsage(earlier: Usage, later: Usage): Usage {
   if (isEmpty(later) && !isEmpty(earlier)) return earlier;
   return {

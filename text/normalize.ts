@@ -107,10 +107,7 @@ class Normalizer implements Stage<StreamEvent, StreamEvent> {
     emit(event.type === 'response-start' ? event : { type: 'response-start', id: null, model: null });
   }
 
-  /**
-   * Usage known before the first part is emitted at once, because some formats begin with it. Later usage waits for the
-   * end.
-   */
+  /** Usage known before the first part is emitted at once, because some formats begin with it; later usage waits. */
   #takeUsage(usage: Usage, emit: Emit<StreamEvent>): void {
     const isFirst = this.#usage === null;
     this.#usage = this.#usage === null ? usage : mergeUsage(this.#usage, usage);

@@ -32,8 +32,7 @@ export interface ClientFormat {
   /** Whether answers in this format say which stop sequence hit. */
   readonly reportsStopSequence: boolean;
   /**
-   * Sent from time to time on a silent stream, to keep the connection open; null when clients tolerate nothing of the
-   * kind.
+   * Sent occasionally on a silent stream, to keep the connection open; null if clients tolerate nothing of the kind.
    */
   readonly keepAliveFrame: string | null;
 
@@ -76,9 +75,7 @@ export interface UpstreamRequest {
 
 /** A request that is passed on in its own format, whose answer is passed back unchanged. */
 export interface ForwardedRequest extends UpstreamRequest {
-  /**
-   * Present when the answer has events that the client did not ask for: only those for which it returns true are kept.
-   */
+  /** Present if the answer has events that the client did not ask for: only those that pass are kept. */
   readonly keepsEvent?: (event: ServerSentEvent) => boolean;
 }
 
@@ -118,8 +115,7 @@ export interface UpstreamFormat {
    */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;
   /**
-   * The client's own body for an upstream of the same format. `request` is that body, parsed; its output bound takes
-   * effect.
+   * The client's own body for an upstream of the same format. `request` is that body, parsed; its limit takes effect.
    */
   forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest;
   /**
@@ -128,9 +124,7 @@ export interface UpstreamFormat {
    * @throws ServiceError when the answer is an error, or not an answer at all
    */
   parseResult(body: unknown): Iterable<StreamEvent>;
-  /**
-   * The stage from an upstream's server-sent events to events that are to be normalized. It throws at an error event.
-   */
+  /** The stage from an upstream's server-sent events to events to be normalized. Throws at an error event. */
   parseStream(): Stage<ServerSentEvent, StreamEvent>;
   /** Absent where answers are passed on whatever they contain: contract 4.8.2. */
   readonly repairer?: Repairer;

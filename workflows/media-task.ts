@@ -178,10 +178,7 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
   });
 }
 
-/**
- * One long activity. When the provider announces the end, it is cancelled, and a new one asks for the result
- * immediately.
- */
+/** One long activity. When the provider announces the end, a new one asks for the result immediately. */
 async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
   let announced = false;
   setHandler(jobEnded, () => {

@@ -1,7 +1,4 @@
-/**
- * Compares the books with each other and with Temporal, on a schedule and on request. Findings are reported; they are
- * not errors.
- */
+/** Compares the books with each other and with Temporal, on schedule and on request. Findings are not errors. */
 import { log, proxyActivities, setCurrentDetails, upsertSearchAttributes } from '@temporalio/workflow';
 import type { ReconciliationActivities, ReconciliationSummary } from '../activities/reconciliation.ts';
 import { SEARCH_ATTRIBUTES } from '../domain/search-attributes.ts';

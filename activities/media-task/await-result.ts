@@ -6,10 +6,7 @@ import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
 import { taskFailure } from './task-failure.ts';
 
-/**
- * An upstream that keeps reporting an unknown job has lost it; one that does so only for a while, such as during a
- * deployment, has not.
- */
+/** An upstream that keeps reporting an unknown job has lost it; during a deployment it may do so only for a while. */
 const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
 
 /**
@@ -55,9 +52,7 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
   }
 }
 
-/**
- * @returns a function that says whether the upstream has reported an unknown job often and long enough to be believed
- */
+/** @returns says whether the upstream has reported an unknown job often and long enough to be believed */
 function createLossWatch(patienceMs: number): (isUnknown: boolean) => boolean {
   let answers = 0;
   let sinceMs = 0;

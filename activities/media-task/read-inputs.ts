@@ -1,5 +1,5 @@
 /**
- * Fetches the inputs of a request for upstreams that take bytes: once each, limited in size, and never from inside our
+ * Fetches the inputs of a request for upstreams that take bytes: once, limited in size, and not from inside our
  * network.
  */
 import type { GuardedClient } from '../../net/address-guard.ts';

@@ -95,10 +95,7 @@ interface FileToStore {
   readonly say: Say;
 }
 
-/**
- * A video model produces one video (contract 2.2): extras such as a still or another take are not fetched. All images
- * belong to the client.
- */
+/** A video model produces one video (contract 2.2): extras such as a still are not fetched. All images are. */
 function wantedFiles({ kind }: Task, files: readonly ResultFile[]): readonly ResultFile[] {
   if (kind === 'image') return files;
   const index = files.findIndex(({ mimeType }) => mimeType?.startsWith('video/'));

@@ -62,10 +62,7 @@ interface WithBody<Path extends string, Rule extends Access, Query, Body> extend
   readonly handle: Handler<EndpointRequest<Path, Rule, Query> & { readonly body: Body }>;
 }
 
-/**
- * Defines an endpoint. A request's access is checked first, then its path, query and body; the handler gets only what
- * passed.
- */
+/** Defines an endpoint. Access is checked first, then path, query and body; the handler gets only what passed. */
 export function endpoint<const Path extends string, Rule extends Access, Body, Query extends object = object>(
   definition: WithBody<Path, Rule, Query, Body>,
 ): Endpoint;

@@ -1,6 +1,4 @@
-/**
- * Endpoints that create something exactly once, however often a client repeats the request under one key: contract 4.1.
- */
+/** Endpoints that create something once, however often a client repeats the request under one key: contract 4.1. */
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { text } from '../openapi/json-schema.ts';

@@ -40,10 +40,7 @@ function isWhole<Values extends object>(
   return Object.keys(parameters ?? {}).every((name) => name in values);
 }
 
-/**
- * The value of a parameter, which may be given only once; an empty value counts as absent. @throws ServiceError
- * `bad_request`
- */
+/** The value of a parameter; an empty one counts as absent. @throws ServiceError `bad_request` if it is repeated */
 function valueOf(query: ParsedUrlQuery, name: string): string | undefined {
   const value = query[name];
   if (Array.isArray(value)) throw badRequest(`"${name}" may be given only once`);

@@ -7,7 +7,7 @@ import type { AppContext } from '../state.ts';
 const UNAVAILABLE_RETRY_SECONDS = 5;
 
 /**
- * The one place where errors become HTTP. Anything but a {@link ServiceError} is a bug: logged, and answered with 500.
+ * The one place where errors become HTTP. Anything but a {@link ServiceError} is a bug, logged and answered with 500.
  */
 export function errors(log: Logger) {
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {

@@ -3,10 +3,7 @@ import type { AppContext } from '../state.ts';
 /** The answer to a rejected client, like a network edge's: plain text, no envelope (contract 5). */
 const REJECTION = 'error code: 1010';
 
-/**
- * Rejects clients whose `User-Agent` contains one of the given texts, ignoring case, before doing anything else. A
- * client that sends none passes.
- */
+/** Rejects clients whose `User-Agent` contains one of the texts, ignoring case, before doing anything else. */
 export function rejectUserAgent(rejected: readonly string[]) {
   const texts = rejected.map((text) => text.toLowerCase());
   return async (context: AppContext, next: () => Promise<unknown>): Promise<void> => {

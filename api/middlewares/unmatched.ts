@@ -2,10 +2,7 @@ import type { RouterInstance } from '@koa/router';
 import { methodNotAllowed, ServiceError } from '../../domain/errors.ts';
 import type { AppContext } from '../state.ts';
 
-/**
- * Answers requests that no route matched: 404 for an unknown path, 405 with `Allow` for a known path with another
- * method.
- */
+/** Answers requests without a route: 404 for an unknown path, 405 with `Allow` for a known path and another method. */
 export function unmatched(router: RouterInstance) {
   return async (context: AppContext): Promise<void> => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap((layer) => layer.methods));

@@ -33,10 +33,7 @@ export function object(fields: Fields, description?: string): JsonSchema {
   };
 }
 
-/**
- * The fields of `Shape`, the return type of the code that writes such objects; a missing or extra field does not
- * compile.
- */
+/** The fields of `Shape`, which the code that writes them returns; a missing or extra field does not compile. */
 export function fieldsOf<Shape>(fields: FieldsOf<Shape>): FieldsOf<Shape> & Fields {
   return fields;
 }

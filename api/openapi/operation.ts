@@ -1,7 +1,4 @@
-/**
- * Operations of the API description, with the refusals, credentials and headers that follow from an endpoint's
- * definition.
- */
+/** Operations of the API description, with the refusals, credentials and headers that follow from an endpoint. */
 import { ADMIN_ROLES, type AdminRole } from '../../domain/admin-role.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { type Access, ROLES } from '../endpoint/access.ts';

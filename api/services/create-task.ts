@@ -110,10 +110,7 @@ function mayExist(taskId: string, cause: Error): ServiceError {
   );
 }
 
-/**
- * Makes the checks of the transaction in advance, before any outside service learns of the request. @throws
- * ServiceError
- */
+/** Makes the transaction's checks in advance, before any outside service learns of the request. @throws ServiceError */
 export type AssertAffordable = (caller: Caller, request: Pick<CreateTaskRequest, 'model' | 'price'>) => Promise<void>;
 
 export function createAffordabilityCheck(database: Database, { concurrentTasks }: TaskLimits): AssertAffordable {

@@ -1,6 +1,4 @@
-/**
- * The story of a task, collected from every source: its row, the ledger, deliveries, Temporal, and operator actions.
- */
+/** The story of a task from every source: its row, the ledger, deliveries, Temporal, and operator actions. */
 import type { Database } from '../../db/database.ts';
 import { type Delivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listOperatorActions, type OperatorAction } from '../../db/queries/operator-actions.ts';

@@ -66,10 +66,7 @@ export async function idempotently(
   }
 }
 
-/**
- * Creates the resource and releases the key on failure. If the resource was created but the database's answer was lost,
- * the stored response is sent.
- */
+/** Creates the resource; releases the key on failure. If only the database's answer was lost, the response stands. */
 async function createUnder(
   claim: { readonly accountId: string; readonly key: string; readonly claimToken: string },
   { database, sealer }: { database: Database; sealer: Sealer },

@@ -80,9 +80,7 @@ interface Room {
   bytes: number;
 }
 
-/**
- * Each address once, with its link and the index of its first occurrence. The part after `#` never reaches a server.
- */
+/** Each address once, with its link and first index. The part after `#` never reaches a server. */
 function distinct(urls: readonly string[]): Map<string, { readonly url: string; readonly index: number }> {
   const links = new Map<string, { readonly url: string; readonly index: number }>();
   for (const [index, url] of urls.entries()) {

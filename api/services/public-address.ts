@@ -1,6 +1,4 @@
-/**
- * Decides whether a client's link may be followed: by its syntax, and by the addresses its host currently resolves to.
- */
+/** Decides whether a client's link may be followed: by its syntax, and by the addresses its host resolves to. */
 import { badRequest } from '../../domain/errors.ts';
 import { AddressRefusedError, assertPublicHttpsUrl } from '../../net/address-guard.ts';
 import { permitsAddress, withoutBrackets } from '../../net/public-url.ts';

@@ -1,6 +1,4 @@
-/**
- * Lets operators list upstreams, take them out of service and put them back, in all processes, through the database.
- */
+/** Lets operators list upstreams, and take them out of service in all processes, through the database. */
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';

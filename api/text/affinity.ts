@@ -1,7 +1,4 @@
-/**
- * Groups requests that belong together, so that they reach the same upstream if possible and find its prompt cache
- * warm.
- */
+/** Groups requests that belong together, so that they reach the same upstream and find its prompt cache warm. */
 import type { JsonObject } from '../../domain/json.ts';
 import { objectOf, stringOf } from '../../text/upstream-errors.ts';
 

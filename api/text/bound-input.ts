@@ -1,7 +1,4 @@
-/**
- * An upper bound on the input tokens of a request. The bound is what is held, so that no prompt costs more than its
- * hold.
- */
+/** An upper bound on the input tokens of a request. It is what is held, so no prompt costs more than its hold. */
 import type { MediaKind, TextModel } from '../../catalogue/types.ts';
 import type { JsonObject } from '../../domain/json.ts';
 import type { FilePart, ImagePart, TextRequest } from '../../text/canonical.ts';
@@ -69,10 +66,7 @@ function lengthsOfData(media: readonly (ImagePart | FilePart)[]): (value: string
   };
 }
 
-/**
- * The growth of schemas whose references are replaced for upstreams of the native format, which do not follow
- * references.
- */
+/** The growth of schemas whose references are replaced for upstreams of the native format. */
 function tokensOfReferences({ tools, outputFormat }: TextRequest, { routes }: TextModel): number {
   if (!routes.some(({ format }) => format === 'generate-content')) return 0;
   const growth = permittedGrowth();

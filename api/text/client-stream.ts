@@ -90,8 +90,7 @@ export class ClientStream {
   }
 
   /**
-   * A response that waits behind another on its connection gets no event when that closes, so the connection itself is
-   * watched.
+   * A response that waits behind another gets no event when the connection closes, so the connection itself is watched.
    */
   #drained(): Promise<void> {
     const response = this.#response;

@@ -70,10 +70,7 @@ class WholeReply implements Reply {
   }
 }
 
-/**
- * How much is held, in bytes or characters, of a stream that has only announced its answer; it may echo the whole
- * request.
- */
+/** How much is held, in bytes or characters, of a stream that has only announced its answer. */
 const MAX_HELD_LENGTH = 2 ** 20;
 
 class StreamedReply implements Reply {

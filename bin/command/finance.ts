@@ -1,6 +1,4 @@
-/**
- * The subcommands for finance: balances, top-ups, adjustments, ledgers, statements, usage, refunds and reconciliations.
- */
+/** The subcommands for finance: balances, credits, ledgers, statements, usage, refunds and reconciliations. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { isObject } from '../../domain/json.ts';

@@ -30,10 +30,7 @@ export interface ShutdownGrace {
 const MEDIA_SLOTS = 2_000;
 /** Each keeps the files of its render in memory. */
 const RENDER_SLOTS = 100;
-/**
- * Enough to keep a core busy. Further workflow tasks wait in Temporal, where accounts take turns, rather than in this
- * process, where they would not.
- */
+/** Enough to keep a core busy. Further workflow tasks wait in Temporal, where accounts take turns. */
 const WORKFLOW_SLOTS = 20;
 
 /**

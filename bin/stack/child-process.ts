@@ -1,7 +1,4 @@
-/**
- * Child processes, which are always waited for: their output goes somewhere, and they are asked to stop before they are
- * killed.
- */
+/** Child processes. Their output goes somewhere, and they are asked to stop, and waited for, before they are killed. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open } from 'node:fs/promises';

@@ -1,9 +1,6 @@
 import type { Knex } from 'knex';
 
-/**
- * What operators did to tasks, by whom and why. Rows are only ever added. A task is cancelled by one action; asking again
- * finds that one.
- */
+/** Operators' actions on tasks, with author and reason; append-only. A task is cancelled by a single action. */
 export async function up(knex: Knex): Promise<void> {
   await knex.raw(/* sql */ `
     CREATE TABLE operator_actions (

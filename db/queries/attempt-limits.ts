@@ -3,10 +3,7 @@ export const ATTEMPT_LIMITS = {
   /** Concurrent attempts. */
   perEndpoint: 8,
   perAccount: 32,
-  /**
-   * After this many timeouts in a row, the endpoint is paused, and then tried with one attempt at a time until it
-   * answers.
-   */
+  /** After this many timeouts in a row, the endpoint is paused, and then tried one attempt at a time. */
   timeoutsUntilPause: 3,
   pauseSeconds: 60,
   /** After this long an attempt counts as over even if its worker died. Longer than the activity may take. */

@@ -237,10 +237,7 @@ export async function claimOverdueDeliveries(
   return rows.map(({ id }) => id);
 }
 
-/**
- * Makes the relay start a delivery whose workflow is gone, when its next attempt is due. @returns false if it has ended
- * in the meantime
- */
+/** Makes the relay start a delivery whose workflow is gone, when it is due. @returns false if it has ended meanwhile */
 export async function restartDelivery(database: Database, deliveryId: string): Promise<boolean> {
   const restarted = await database('deliveries')
     .where({ id: deliveryId, status: 'pending' })

@@ -36,10 +36,7 @@ export type Admission =
         | 'inactive'
         /** The delay before the first attempt has not passed. */
         | 'not due'
-        /**
-         * The endpoint or its account has reached its limit of concurrent attempts: the relay will return to the
-         * delivery.
-         */
+        /** The endpoint or its account has reached its limit of concurrent attempts: the relay will return. */
         | 'deferred';
       readonly state: DeliveryState;
     };

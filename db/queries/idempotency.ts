@@ -52,9 +52,7 @@ export async function claimIdempotencyKey(
   return { outcome: 'replay', status: row.status, sealedBody: row.sealed_body };
 }
 
-/**
- * Idempotent: taking the key again with the same token has no further effect. @returns whether the caller has the key
- */
+/** Taking the key again with the same token has no further effect. @returns whether the caller has the key */
 async function takeKey(
   database: Database,
   claim: { accountId: string; key: string; requestDigest: Buffer; claimToken: string; leaseSeconds: number },

@@ -1,7 +1,4 @@
-/**
- * Files that steps wrote for tasks. Each is recorded before it is written, so that files that no task refers to can be
- * removed.
- */
+/** Files that steps wrote for tasks, each recorded beforehand, so that those that no task refers to can be removed. */
 import { STORE_SURELY_OVER_MS } from '../../domain/step-limits.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';

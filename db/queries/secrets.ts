@@ -1,7 +1,4 @@
-/**
- * Checks that the process has the secrets that the database was written with, and counts what was written with earlier
- * ones.
- */
+/** Checks that the process has the database's secrets, and counts what was written with earlier ones. */
 import { createHmac } from 'node:crypto';
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { Database } from '../database.ts';

@@ -117,9 +117,7 @@ export function streamRefunds(database: Database, filter: RefundFilter): AsyncIt
   return streamPages((after, limit) => listRefunds(database, { ...filter, before: after?.id, limit }));
 }
 
-/**
- * A page of refunds, of all accounts or one, newest first. @param before the id of the last refund on the previous page
- */
+/** A page of refunds, of all accounts or one, newest first. @param before the last refund's id on the previous page */
 export async function listRefunds(
   database: Database,
   {

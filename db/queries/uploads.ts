@@ -53,9 +53,7 @@ const REMOVAL_SECONDS = 300;
 /** No upload takes this long: whatever received it is gone. */
 const ABANDONED_SECONDS = 3_600;
 
-/**
- * Reserves space for an upload that starts or grows: `wanted` bytes in total if the quota allows, at least `needed`.
- */
+/** Reserves space for an upload that starts or grows: `wanted` bytes if the quota allows, at least `needed`. */
 export async function reserveUpload(
   database: Database,
   upload: NewUpload,

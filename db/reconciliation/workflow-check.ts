@@ -49,10 +49,7 @@ async function* findDeliveriesWithoutWorkflow({ database, workflows }: Sources):
   }
 }
 
-/**
- * Deliveries to an endpoint that hangs, or of an account with running attempts, wait for their turn, which may take
- * long.
- */
+/** Deliveries to an endpoint that hangs, or of an account with running attempts, may wait long for their turn. */
 async function* findDeliveriesThatNobodyStarts({ database }: Sources): AsyncIterable<Discrepancy> {
   const { rows } = await database.raw<{ rows: Discrepancy[] }>(
     /* sql */ `

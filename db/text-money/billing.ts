@@ -39,9 +39,7 @@ export interface TextOutcome extends TextConsumption {
 export interface TextHold {
   /** The text request's id in usage and ledger. */
   readonly textRequestId: string;
-  /**
-   * The limit on each answer's output that the hold covers and that the upstream must be given. Null if it needs none.
-   */
+  /** The limit on each answer's output that the hold covers and the upstream must get. Null if it needs none. */
   readonly maxOutputTokens: number | null;
   /**
    * Turns the hold into a charge, or returns it. Must be called exactly once, in a `finally`. Never throws: writes that

@@ -16,10 +16,7 @@ export interface Holds {
   waitSince(): Date | null;
 }
 
-/**
- * The latest time at which a hold that was given up may still be made; a later one is released as one that nothing
- * waits for.
- */
+/** The latest time at which a hold that was given up may still be made; later ones are released as unawaited. */
 const LATEST_HOLD_MS = 2 * SERVING_LIMITS.silenceMs;
 
 export function createHolds(

@@ -1,7 +1,4 @@
-/**
- * Keeps the process registered as alive while it holds money for text requests, and releases the holds of processes
- * that died.
- */
+/** Keeps the process registered while it holds money for text requests, and releases the holds of dead processes. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Database } from '../database.ts';

@@ -1,6 +1,4 @@
-/**
- * Opens a result file for streaming: nothing is buffered, redirects are checked, and a stalled upstream is abandoned.
- */
+/** Opens a result file for streaming: nothing is buffered, redirects are checked, stalled upstreams are abandoned. */
 import { request, type Dispatcher } from 'undici';
 import { USER_AGENT } from '../../domain/user-agent.ts';
 import type { ResultDownload } from './result-file.ts';

@@ -1,6 +1,4 @@
-/**
- * An upstream that renders media, as the steps of a task use it: an adapter with its address, credential and settings.
- */
+/** A media upstream as the steps of a task use it: an adapter with its address, credential and settings. */
 import { Agent, type Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, RENDER_LIMIT_MS } from '../../domain/step-limits.ts';
 import { isObject } from '../../domain/json.ts';
@@ -56,10 +54,7 @@ export interface MediaUpstreamOptions {
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
   /** Where announcements arrive, without name and task; null if callbacks are off. */
   readonly callbackBase?: string | null;
-  /**
-   * Dates signatures of credentials and judges announcements, in milliseconds since 1970; the machine's clock by
-   * default.
-   */
+  /** Dates signatures and judges announcements, in milliseconds since 1970; the machine's clock by default. */
   readonly nowMs?: () => number;
   readonly timings?: Pick<VendorHttpOptions, 'answerTimeoutMs' | 'downloadIdleTimeoutMs' | 'maxResponseBytes'>;
 }
@@ -220,10 +215,7 @@ function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | n
   return hasAddressMac(settings) ? `${url}?mac=${addressMac(callbackSecret ?? '', taskId)}` : url;
 }
 
-/**
- * For announcements that the operator's secret does not sign. A published key proves that the vendor sent one, but not
- * for which of its customers.
- */
+/** A published key proves that the vendor sent an announcement, but not for which of its customers. */
 function hasAddressMac({ adapter, callbackSecret }: MediaUpstreamSettings): boolean {
   return callbackSecret !== null && adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
 }

@@ -3,9 +3,7 @@ import type { UpstreamFault } from '../../text/upstream-errors.ts';
 import { Health, type Rest, type Standing, type Trial } from './health.ts';
 import type { Way } from './ways.ts';
 
-/**
- * The parts of an upstream that fail and rest separately: its address, a key, a model, and a key's access to a model.
- */
+/** The parts of an upstream that fail and rest separately; `access` is that of a key to a model. */
 const PARTS = ['address', 'key', 'model', 'access'] as const;
 type Part = (typeof PARTS)[number];
 

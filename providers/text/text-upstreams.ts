@@ -59,8 +59,7 @@ export interface TextUpstreamObserver {
 }
 
 /**
- * @param silenceTimeoutMs models may reason for minutes before and between outputs. All attempts of a request share
- *   this time for their first output
+ * @param silenceTimeoutMs models may reason for minutes; all attempts of a request share this for their first output
  */
 export function createTextUpstreams(
   settings: readonly TextUpstreamSettings[],

@@ -27,10 +27,7 @@ export interface EndpointSettings {
   readonly silenceTimeoutMs: number;
   /** Adds the trace to requests. */
   readonly traced: (dispatcher: Dispatcher) => Dispatcher;
-  /**
-   * Called for each answer that begins, with the time it took. @param outcome its status, `unreachable`, or `cancelled`
-   * by the caller
-   */
+  /** Called for each answer that begins. @param outcome its status, `unreachable`, or `cancelled` by the caller */
   readonly answered: (outcome: string, seconds: number) => void;
 }
 

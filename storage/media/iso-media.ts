@@ -101,10 +101,7 @@ function* readTrack(input: StreamedInput, trackBox: Box): Parsing<Track> {
   return track;
 }
 
-/**
- * The size in 16.16 fixed point, after the matrix `a b u c d v x y w`. If a and d are 0, the picture is turned on its
- * side.
- */
+/** The size in 16.16 fixed point, after the matrix `a b u c d v x y w`. With a and d of 0, the picture is turned. */
 function shownSize(matrixAndSize: Buffer): PixelSize {
   const isTurned = matrixAndSize.readInt32BE(0) === 0 && matrixAndSize.readInt32BE(16) === 0;
   const across = Math.round(matrixAndSize.readUInt32BE(36) / 0x10000);
@@ -119,9 +116,7 @@ function* readDuration(input: StreamedInput, box: Box): Parsing<Duration> {
   return { ticks: ticksAt(fields, scaleOffset + 4, isWide), ticksPerSecond: fields.readUInt32BE(scaleOffset) };
 }
 
-/**
- * @returns null for 0, which is written until the duration is known, and for all ones, which mean that it is unknown
- */
+/** @returns null for 0, which is written until the duration is known, and for all ones, which mean unknown */
 function ticksAt(fields: Buffer, offset: number, isWide: boolean): number | null {
   const ticks = isWide ? fields.readBigUInt64BE(offset) : BigInt(fields.readUInt32BE(offset));
   const unknown = isWide ? 2n ** 64n - 1n : 2n ** 32n - 1n;

@@ -1,14 +1,10 @@
-/**
- * WebP (RFC 9649): a RIFF file, that is, its length, then chunks of type, length and content padded to an even length.
- */
+/** WebP (RFC 9649): a RIFF file, that is, its length, then chunks of type, length and padded content. */
 import type { Content } from './content.ts';
 import { BrokenMediaError, type Parsing, type StreamedInput } from './streamed-input.ts';
 
 /** Chunks with pixels: a lossy picture, a lossless one, a frame of an animation. */
 const PIXELS: readonly string[] = ['VP8 ', 'VP8L', 'ANMF'];
-/**
- * The chunks that contain the size, one of which comes first, and how to read it from the beginning of their content.
- */
+/** The chunks that contain the size, one of which comes first, and how to read it from their start. */
 const SIZES: ReadonlyMap<string, { readonly bytes: number; readonly read: (head: Buffer) => Content | null }> = new Map(
   [
     ['VP8 ', { bytes: 10, read: readLossyHeader }],

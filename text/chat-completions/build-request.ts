@@ -54,10 +54,7 @@ export function buildRequest(request: TextRequest, options: UpstreamOptions): Up
   return { path: PATH, headers: headersOf(options), body };
 }
 
-/**
- * The client's body with the upstream's model name and, for a stream, a request for the usage that the client may not
- * want.
- */
+/** The client's body with the upstream's model name and, for a stream, a request for the usage. */
 export function forwardRequest(body: JsonObject, request: TextRequest, options: UpstreamOptions): ForwardedRequest {
   const fields = Object.fromEntries(Object.entries(body).filter(([field]) => !FIELDS_KEPT_BACK.has(field)));
   const forwarded = {
@@ -101,9 +98,7 @@ function fieldsTaken({ chatFields = {} }: TextRequest, { chatFields: taken = [] 
 
 const HAS_NO_CHOICES = /"choices"\s*:\s*\[\s*\]/;
 
-/**
- * Whether a chunk has only the usage. Other chunks without choices contain what a filter found in the prompt or answer.
- */
+/** Whether a chunk has only the usage. Other chunks without choices contain a filter's findings. */
 function isUsageAlone(data: string): boolean {
   const { choices, usage } = objectOf(JSON.parse(data));
   return Array.isArray(choices) && choices.length === 0 && isObject(usage);

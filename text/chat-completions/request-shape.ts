@@ -1,6 +1,4 @@
-/**
- * The fields of a chat-completions request: those of contract 4.8.1, and others of the format, which have no effect.
- */
+/** The fields of a chat-completions request: those of contract 4.8.1, and others of the format, without effect. */
 import type {
   FilePart,
   ImagePart,

@@ -1,7 +1,4 @@
-/**
- * The native stream as a JSON array, for clients that do not ask for server-sent events: one item per event, sent as
- * soon as it exists.
- */
+/** The native stream as a JSON array, for clients without server-sent events: one item per event, sent at once. */
 import { parseServerSentEvents } from '../sse.ts';
 import { chain, type Stage } from '../stage.ts';
 

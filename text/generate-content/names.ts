@@ -37,10 +37,7 @@ export function nativeFields<Values>(shape: Shape<Values>, options: FieldsOption
   return fields(shape, { ...options, open: readFields });
 }
 
-/**
- * {@link nativeFields} for objects that refuse unknown fields; their schema says that every field may also be in
- * snake_case.
- */
+/** {@link nativeFields} for objects that refuse unknown fields; their schema mentions snake_case. */
 export function closedNativeFields<Values>(shape: Shape<Values>, description?: string): FieldsReader<Values> {
   const read = nativeFields(shape, { unknown: 'refuse', ...(description !== undefined && { description }) });
   const names = Object.keys(shape)

@@ -7,10 +7,7 @@ import type { RenderContext } from '../wire-format.ts';
 import { unpackCallId } from './thought-signatures.ts';
 import type { AnswerPartOnWire, FinishReasonOnWire, UsageMetadata } from './types.ts';
 
-/**
- * The reasons for which answers end; what moderation refused is an error instead. The format cannot say which stop
- * sequence hit.
- */
+/** The reasons for which answers end; moderation is an error instead. The stop sequence that hit cannot be named. */
 export const FINISH_REASONS: Readonly<Record<FinishReason, FinishReasonOnWire>> = {
   stop: 'STOP',
   'stop-sequence': 'STOP',

@@ -1,7 +1,4 @@
-/**
- * The fields of a native request: those of contract 4.8.4, in either spelling, and others of the format, which have no
- * effect.
- */
+/** The fields of a native request: those of contract 4.8.4, in either spelling, and others, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import { ref } from '../../domain/json-schema.ts';
 import type { InputPart, Sampling, TextPart, Tool } from '../canonical.ts';

@@ -79,10 +79,7 @@ class NativeStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     this.takeResponse(response, emit);
   }
 
-  /**
-   * Emits the finishes. They wait for the end, because some upstreams give a reason in every event, and the last one
-   * counts.
-   */
+  /** Emits the finishes at the end, because some upstreams give a reason in every event, and the last one counts. */
   end(emit: Emit<StreamEvent>): void {
     for (const choice of this.#openCalls.keys()) this.#endCall(choice, emit);
     for (const [choice, reported] of this.#finishes) {

@@ -1,7 +1,4 @@
-/**
- * Parses JSON. A large document is parsed in steps, between which other requests are served: its values one by one, and
- * long strings piece by piece.
- */
+/** Parses JSON, large documents in steps, between which other requests are served. */
 import type { JsonLimits } from './size.ts';
 import { inSteps, type Steps } from './steps.ts';
 
@@ -67,10 +64,7 @@ function isContinuation(byte: number | undefined): boolean {
 /** An array or object that is not complete yet. */
 type Open = { readonly items: unknown[] } | { readonly fields: Record<string, unknown>; name: string };
 
-/**
- * What may come next. `item`, `field`: the first element of an array or object, or its end; `more`: what follows a
- * value.
- */
+/** What may come next. `item`, `field`: the first of an array or object, or its end; `more`: what follows a value. */
 type Place = 'value' | 'item' | 'field' | 'name' | 'colon' | 'more';
 
 class Parser {

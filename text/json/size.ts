@@ -27,9 +27,7 @@ const CLOSE_ARRAY = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/**
- * Looks at each byte of a document that arrives in pieces, once, and refuses the document as soon as it is too large.
- */
+/** Looks once at each byte of a document that arrives in pieces, and refuses it as soon as it is too large. */
 export class JsonSizer {
   readonly #limits: JsonLimits;
   #values = 1;

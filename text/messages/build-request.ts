@@ -23,9 +23,7 @@ import { readRequest } from './request-shape.ts';
 const PATH = '/messages';
 const VERSION = '2023-06-01';
 
-/**
- * The format requires a bound. Where nothing is held for, this one does, which every model in the catalogue supports.
- */
+/** The format requires a limit. Where nothing is held, this is it; every model in the catalogue supports it. */
 const DEFAULT_MAXIMUM_TOKENS = 64_000;
 
 /** `none` belongs into another field, and the format has nothing below `low`. */
@@ -40,9 +38,7 @@ const EFFORTS: Readonly<Record<Exclude<ReasoningEffort, 'none'>, string>> = {
 
 const TOOL_CHOICES = { auto: 'auto', required: 'any', none: 'none' } as const;
 
-/**
- * Seeds, penalties and verbosity do not exist here and have no effect; what would change the answer's shape is refused.
- */
+/** Seeds, penalties and verbosity have no effect here; what would change the answer's shape is refused. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, reasoningEffort: effort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model makes one answer to a request: send "n": 1');

@@ -1,4 +1,4 @@
-/** The fields of a messages request: those of contract 4.8.3, and others of the format, which have no effect. */
+/** The fields of a messages request: those of contract 4.8.3, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type {
   AnswerPart,

@@ -17,10 +17,7 @@ export const MINIMUM_OUTPUT_TOKENS = 16;
 /** Upstreams of this format require a file name with the bytes of a file. */
 const DEFAULT_FILENAME = 'file';
 
-/**
- * The format has no seed, penalties, `top_k` or signatures of tool calls, so these have no effect. The gateway itself
- * cuts at stop sequences.
- */
+/** Seeds, penalties, `top_k` and signatures of calls have no effect here. The gateway cuts at stop sequences. */
 export function buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest {
   const { sampling, tools, toolChoice, reasoningEffort } = request;
   if ((sampling.choiceCount ?? 1) > 1) throw badRequest('the model gives one answer per request: ask for one');

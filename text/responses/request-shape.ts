@@ -1,4 +1,4 @@
-/** The fields of a responses request: those of contract 4.8.2, and others of the format, which have no effect. */
+/** The fields of a responses request: those of contract 4.8.2, and others of the format, without effect. */
 import { badRequest } from '../../domain/errors.ts';
 import type { OutputFormat, Tool, ToolChoice } from '../canonical.ts';
 import { type Fields, fields, ignored, object, refused, typed } from '../fields.ts';

@@ -105,9 +105,7 @@ class ResponsesStreamParser implements Stage<ServerSentEvent, StreamEvent> {
     emit({ type: 'finish', reason: status === 'completed' ? 'stop' : 'length' });
   }
 
-  /**
-   * Emits nothing yet: a refusal by the upstream would come next, and can then still be an error answer with a status.
-   */
+  /** Emits nothing yet: a refusal may follow, and can then still be an error answer with a status. */
   #announce(response: JsonObject, type: string): void {
     const [before, id] = [stringOf(this.#announced['id']), stringOf(response['id'])];
     // Another response in the middle of one starts the answer anew, and the client already has a part of the first.

@@ -217,10 +217,7 @@ export const AdminTextRequestSchema = component(
   ),
 );
 
-/**
- * A text request as its account sees it, with what only operators see: the route, the hold, and the cost that the
- * operator bore.
- */
+/** A text request as its account sees it, and the operators' view: route, hold, and the cost that the operator bore. */
 export function presentAdminTextUsage(usage: TextUsage) {
   return {
     ...presentTextUsage(usage),

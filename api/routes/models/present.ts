@@ -1,7 +1,4 @@
-/**
- * Models as clients see them: the list shape of widely used SDKs, with kind, limits and prices added. Prices are
- * numbers in USD.
- */
+/** Models in the list shape of widely used SDKs, with kind, limits and prices added. Prices are numbers in USD. */
 import { WEEKDAYS } from '../../../catalogue/text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '../../../catalogue/types.ts';
 import { type PicoUsd, toUsdNumber } from '../../../domain/money.ts';

@@ -1,6 +1,4 @@
-/**
- * Receives payment announcements of a payment provider (docs/finance.md, "Payments"). Not part of the public contract.
- */
+/** Receives announcements of payments (docs/finance.md, "Payments"). Not part of the public contract. */
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';

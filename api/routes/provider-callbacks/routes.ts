@@ -1,6 +1,5 @@
 /**
- * Receives upstreams' announcements of finished jobs (docs/provider-protocol.md, "Callbacks"). Not part of the public
- * contract.
+ * Receives announcements of finished jobs (docs/provider-protocol.md, "Callbacks"). Not part of the public contract.
  */
 import { findOpenSubmission, settleSubmission } from '../../../db/queries/submissions.ts';
 import { findTask } from '../../../db/queries/tasks.ts';
