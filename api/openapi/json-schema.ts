@@ -38,6 +38,11 @@ export function fieldsOf<Shape>(fields: FieldsOf<Shape>): FieldsOf<Shape> & Fiel
   return fields;
 }
 
+/** An object with exactly the fields of `Shape`: see {@link fieldsOf}. */
+export function objectOf<Shape>(fields: FieldsOf<Shape>, description?: string): JsonSchema {
+  return object(fieldsOf<Shape>(fields), description);
+}
+
 function isOptional(field: JsonSchema | OptionalField): field is OptionalField {
   return 'optional' in field;
 }
@@ -59,6 +64,11 @@ type Component = {
  */
 export function component(name: string, schema: SchemaDefinition): Component {
   return { ...ref(name), [DEFINITION]: { name, schema } };
+}
+
+/** A component that is an object with exactly the fields of `Shape`. */
+export function namedObject<Shape>(name: string, fields: FieldsOf<Shape>, description?: string): Component {
+  return component(name, objectOf<Shape>(fields, description));
 }
 
 /** All components that `root` refers to, directly or through other components, by name. */

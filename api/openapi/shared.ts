@@ -2,7 +2,7 @@
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { ErrorEnvelope } from '../../domain/error-envelope.ts';
 import { type JsonSchema, ref } from '../../domain/json-schema.ts';
-import { boolean, fieldsOf, integer, object, oneOfTexts, optional, text } from './json-schema.ts';
+import { boolean, integer, objectOf, oneOfTexts, optional, text } from './json-schema.ts';
 import { REFUSAL_STATUSES, type RefusalStatus } from '../endpoint/answers.ts';
 import { headersNamed, RATE_LIMIT_HEADERS, REFUSALS } from './operation.ts';
 
@@ -63,18 +63,16 @@ function header(description: string, schema: JsonSchema): JsonSchema {
 }
 
 export const SHARED_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
-  Error: object(
-    fieldsOf<ErrorEnvelope>({
-      error: object(
-        fieldsOf<ErrorEnvelope['error']>({
-          code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
-          message: text('The cause and the remedy, for people; do not parse it'),
-          retryable: boolean('Whether the same request can succeed later'),
-          request_id: text('Quote it to support'),
-          retry_after_seconds: optional(integer('Seconds to wait, as in the header `Retry-After`')),
-        }),
-      ),
-    }),
+  Error: objectOf<ErrorEnvelope>(
+    {
+      error: objectOf<ErrorEnvelope['error']>({
+        code: oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs'),
+        message: text('The cause and the remedy, for people; do not parse it'),
+        retryable: boolean('Whether the same request can succeed later'),
+        request_id: text('Quote it to support'),
+        retry_after_seconds: optional(integer('Seconds to wait, as in the header `Retry-After`')),
+      }),
+    },
     'The common envelope of errors.',
   ),
 };

@@ -5,7 +5,18 @@ import type { ChatFinishReason, ChatFunctionCall, ChatToolCall, ChatUsage } from
 import type { FinishReasonOnWire, UsageMetadata } from '../../text/generate-content/types.ts';
 import type { MessagesStopReason, MessagesUsage } from '../../text/messages/types.ts';
 import type { ResponseUsage } from '../../text/responses/types.ts';
-import { arrayOf, exactly, fieldsOf, integer, object, oneOfTexts, optional, text, unixSeconds } from './json-schema.ts';
+import {
+  arrayOf,
+  exactly,
+  fieldsOf,
+  integer,
+  object,
+  objectOf,
+  oneOfTexts,
+  optional,
+  text,
+  unixSeconds,
+} from './json-schema.ts';
 
 const code = oneOfTexts(Object.keys(ERRORS), 'What went wrong, for programs');
 const message = text('The cause and the remedy, ending with the request id');
@@ -29,18 +40,16 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
           reasoning_content: optional(text('The model’s reasoning; billed as output')),
           tool_calls: optional(
             arrayOf(
-              object(
-                fieldsOf<ChatToolCall>({
-                  id: text(),
-                  type: exactly('function'),
-                  function: object({ name: text(), arguments: text('JSON') }),
-                }),
-              ),
+              objectOf<ChatToolCall>({
+                id: text(),
+                type: exactly('function'),
+                function: object({ name: text(), arguments: text('JSON') }),
+              }),
             ),
           ),
           function_call: optional(
-            object(
-              fieldsOf<ChatFunctionCall>({ name: text(), arguments: text('JSON') }),
+            objectOf<ChatFunctionCall>(
+              { name: text(), arguments: text('JSON') },
               'In answers to requests with `functions`',
             ),
           ),
@@ -48,17 +57,15 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         finish_reason: oneOfTexts(chatFinishReasons, '`function_call` only where the request had `functions`'),
       }),
     ),
-    usage: object(
-      fieldsOf<ChatUsage>({
-        prompt_tokens: integer(),
-        completion_tokens: integer(),
-        total_tokens: integer(),
-        prompt_tokens_details: optional(
-          object({ cached_tokens: optional(integer()), cache_write_tokens: optional(integer()) }),
-        ),
-        completion_tokens_details: optional(object({ reasoning_tokens: integer() })),
-      }),
-    ),
+    usage: objectOf<ChatUsage>({
+      prompt_tokens: integer(),
+      completion_tokens: integer(),
+      total_tokens: integer(),
+      prompt_tokens_details: optional(
+        object({ cached_tokens: optional(integer()), cache_write_tokens: optional(integer()) }),
+      ),
+      completion_tokens_details: optional(object({ reasoning_tokens: integer() })),
+    }),
   }),
   Response: object({
     id: text(),
@@ -94,15 +101,13 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         }),
       ],
     }),
-    usage: object(
-      fieldsOf<ResponseUsage>({
-        input_tokens: integer(),
-        input_tokens_details: object({ cached_tokens: integer() }),
-        output_tokens: integer(),
-        output_tokens_details: object({ reasoning_tokens: integer() }),
-        total_tokens: integer(),
-      }),
-    ),
+    usage: objectOf<ResponseUsage>({
+      input_tokens: integer(),
+      input_tokens_details: object({ cached_tokens: integer() }),
+      output_tokens: integer(),
+      output_tokens_details: object({ reasoning_tokens: integer() }),
+      total_tokens: integer(),
+    }),
   }),
   Message: object({
     id: text(),
@@ -119,15 +124,13 @@ export const TEXT_ANSWER_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     }),
     stop_reason: oneOfTexts(stopReasons),
     stop_sequence: nullable(text('The stop sequence that ended the answer')),
-    usage: object(
-      fieldsOf<MessagesUsage>({
-        input_tokens: integer('Without tokens read from or written to the cache'),
-        cache_creation_input_tokens: optional(integer()),
-        cache_read_input_tokens: optional(integer()),
-        output_tokens: integer(),
-        output_tokens_details: optional(object({ thinking_tokens: integer() })),
-      }),
-    ),
+    usage: objectOf<MessagesUsage>({
+      input_tokens: integer('Without tokens read from or written to the cache'),
+      cache_creation_input_tokens: optional(integer()),
+      cache_read_input_tokens: optional(integer()),
+      output_tokens: integer(),
+      output_tokens_details: optional(object({ thinking_tokens: integer() })),
+    }),
   }),
   GenerateContentResponse: object({
     candidates: arrayOf(

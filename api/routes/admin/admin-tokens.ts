@@ -19,11 +19,10 @@ import { anyText, PERIOD } from '../../endpoint/query.ts';
 import {
   arrayOf,
   boolean,
-  component,
   exactly,
-  fieldsOf,
   idOf,
   isoTime,
+  namedObject,
   object,
   oneOfTexts,
   optional,
@@ -32,39 +31,29 @@ import {
 import { digestAdminToken, hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
 import { createAdminTokenSchema } from './schema.ts';
 
-const AdminTokenSchema = component(
-  'AdminToken',
-  object(
-    fieldsOf<ReturnType<typeof presentToken>>({
-      id: idOf('adminToken'),
-      object: exactly('admin_token'),
-      name: text('Whose it is: the author of what is done with it'),
-      role: oneOfTexts(ADMIN_ROLES),
-      admin_token: optional(text('The token itself; shown only when it was just made')),
-      hint: text('Enough of the token to recognise it'),
-      created_by: text('Who made it'),
-      created_at: isoTime('When it was made'),
-      expires_at: nullable(isoTime('When it stops working')),
-      last_used_at: nullable(isoTime('When it was last used, to within a minute')),
-    }),
-  ),
-);
+const AdminTokenSchema = namedObject<ReturnType<typeof presentToken>>('AdminToken', {
+  id: idOf('adminToken'),
+  object: exactly('admin_token'),
+  name: text('Whose it is: the author of what is done with it'),
+  role: oneOfTexts(ADMIN_ROLES),
+  admin_token: optional(text('The token itself; shown only when it was just made')),
+  hint: text('Enough of the token to recognise it'),
+  created_by: text('Who made it'),
+  created_at: isoTime('When it was made'),
+  expires_at: nullable(isoTime('When it stops working')),
+  last_used_at: nullable(isoTime('When it was last used, to within a minute')),
+});
 
-const AdminActionSchema = component(
-  'AdminAction',
-  object(
-    fieldsOf<ReturnType<typeof presentAction>>({
-      id: idOf('adminAction'),
-      object: exactly('admin_action'),
-      author: text('Who'),
-      admin_token_id: nullable(idOf('adminToken', 'With which token; null for the one in the environment')),
-      action: text('What: the `operationId` of the call'),
-      path: text('As it was called'),
-      request_id: idOf('request'),
-      created_at: isoTime('When; before it was carried out'),
-    }),
-  ),
-);
+const AdminActionSchema = namedObject<ReturnType<typeof presentAction>>('AdminAction', {
+  id: idOf('adminAction'),
+  object: exactly('admin_action'),
+  author: text('Who'),
+  admin_token_id: nullable(idOf('adminToken', 'With which token; null for the one in the environment')),
+  action: text('What: the `operationId` of the call'),
+  path: text('As it was called'),
+  request_id: idOf('request'),
+  created_at: isoTime('When; before it was carried out'),
+});
 
 export const createAdminToken = endpoint({
   id: 'createAdminToken',

@@ -15,7 +15,9 @@ import {
   fieldsOf,
   idOf,
   isoTime,
+  namedObject,
   object,
+  objectOf,
   text,
   usd,
 } from '../../openapi/json-schema.ts';
@@ -70,28 +72,24 @@ const BOOKS = fieldsOf<StatementObject['opening']>({
   total_usd: exactUsd('The sum of both'),
 });
 
-export const StatementSchema = component(
+export const StatementSchema = namedObject<StatementObject>(
   'Statement',
-  object(
-    fieldsOf<StatementObject>({
-      object: exactly('statement'),
-      account_id: idOf('account'),
-      date: text('The day, in UTC', { format: 'date' }),
-      opening: object(BOOKS),
-      activity: arrayOf(
-        object(
-          fieldsOf<StatementObject['activity'][number]>({
-            kind: text('`topup`, `reservation`, `settlement`, …'),
-            transfers: count('Number of transfers'),
-            ...BOOKS,
-          }),
-        ),
-        'Changes by kind of transfer',
-      ),
-      closing: object(BOOKS),
-    }),
-    'In each book, opening plus activity equals closing.',
-  ),
+  {
+    object: exactly('statement'),
+    account_id: idOf('account'),
+    date: text('The day, in UTC', { format: 'date' }),
+    opening: object(BOOKS),
+    activity: arrayOf(
+      objectOf<StatementObject['activity'][number]>({
+        kind: text('`topup`, `reservation`, `settlement`, …'),
+        transfers: count('Number of transfers'),
+        ...BOOKS,
+      }),
+      'Changes by kind of transfer',
+    ),
+    closing: object(BOOKS),
+  },
+  'In each book, opening plus activity equals closing.',
 );
 
 /** Amounts are decimal strings, so that opening plus activity equals closing exactly. */
@@ -122,27 +120,22 @@ function presentBooks({ available, reserved }: BooksOfAccount) {
   };
 }
 
-export const RefundSchema = component(
-  'Refund',
-  object(
-    fieldsOf<ReturnType<typeof presentRefund>>({
-      id: idOf('transfer'),
-      object: exactly('refund'),
-      created_at: isoTime('When it was refunded'),
-      account_id: idOf('account'),
-      api_key_id: nullable(idOf('apiKey')),
-      amount_usd: usd('The amount refunded'),
-      reservation_id: nullable(idOf('transfer', 'The reservation that it resolves')),
-      task_id: nullable(idOf('task')),
-      text_request_id: nullable(idOf('textRequest')),
-      model: nullable(text('The model')),
-      cause: nullable(text('The error code')),
-      message: nullable(text('The error message that the client got')),
-      request_id: nullable(text('The request id in the logs')),
-      history_url: nullable(text('The task’s history in Temporal', { format: 'uri' })),
-    }),
-  ),
-);
+export const RefundSchema = namedObject<ReturnType<typeof presentRefund>>('Refund', {
+  id: idOf('transfer'),
+  object: exactly('refund'),
+  created_at: isoTime('When it was refunded'),
+  account_id: idOf('account'),
+  api_key_id: nullable(idOf('apiKey')),
+  amount_usd: usd('The amount refunded'),
+  reservation_id: nullable(idOf('transfer', 'The reservation that it resolves')),
+  task_id: nullable(idOf('task')),
+  text_request_id: nullable(idOf('textRequest')),
+  model: nullable(text('The model')),
+  cause: nullable(text('The error code')),
+  message: nullable(text('The error message that the client got')),
+  request_id: nullable(text('The request id in the logs')),
+  history_url: nullable(text('The task’s history in Temporal', { format: 'uri' })),
+});
 
 export function presentRefund(refund: Refund, temporal: HistoryLinks) {
   return {

@@ -17,7 +17,9 @@ import {
   idOf,
   integer,
   isoTime,
+  namedObject,
   object,
+  objectOf,
   optional,
   text,
   unixSeconds,
@@ -27,35 +29,26 @@ import { TASK_FIELDS } from '../tasks/present.ts';
 
 type AccountObject = ReturnType<typeof presentAccount>;
 
-export const AccountSchema = component(
-  'Account',
-  object(
-    fieldsOf<AccountObject>({
-      id: idOf('account'),
-      object: exactly('account'),
-      name: text('A label'),
-      created_at: unixSeconds('When it was created'),
-      topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
-      balances: object(
-        fieldsOf<AccountObject['balances']>({
-          available_usd: usd('Available to spend'),
-          funded_usd: usd('The part that was paid for'),
-          signup_usd: usd('The part that was granted'),
-          reserved_usd: usd('Held for running tasks and requests'),
-        }),
-      ),
-      totals: object(
-        fieldsOf<AccountObject['totals']>({
-          topped_up_usd: usd('Paid in'),
-          signup_granted_usd: usd('Given'),
-          charged_usd: usd('Charged'),
-          refunded_usd: usd('Refunded'),
-          adjusted_usd: usd('Added by hand, net of deductions'),
-        }),
-      ),
-    }),
-  ),
-);
+export const AccountSchema = namedObject<AccountObject>('Account', {
+  id: idOf('account'),
+  object: exactly('account'),
+  name: text('A label'),
+  created_at: unixSeconds('When it was created'),
+  topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
+  balances: objectOf<AccountObject['balances']>({
+    available_usd: usd('Available to spend'),
+    funded_usd: usd('The part that was paid for'),
+    signup_usd: usd('The part that was granted'),
+    reserved_usd: usd('Held for running tasks and requests'),
+  }),
+  totals: objectOf<AccountObject['totals']>({
+    topped_up_usd: usd('Paid in'),
+    signup_granted_usd: usd('Given'),
+    charged_usd: usd('Charged'),
+    refunded_usd: usd('Refunded'),
+    adjusted_usd: usd('Added by hand, net of deductions'),
+  }),
+});
 
 export function presentAccount(account: Account, totals: AccountTotals) {
   const available = account.fundedAvailable + account.signupAvailable;
@@ -82,27 +75,22 @@ export function presentAccount(account: Account, totals: AccountTotals) {
   };
 }
 
-export const ApiKeySchema = component(
-  'ApiKey',
-  object(
-    fieldsOf<ReturnType<typeof presentKey>>({
-      id: idOf('apiKey'),
-      object: exactly('api_key'),
-      account_id: idOf('account'),
-      name: text('A label'),
-      api_key: optional(text('The key itself; shown only at creation')),
-      hint: text('Enough of the key to recognise it'),
-      usage_limit_usd: nullable(usd('Total that it may spend; null for no limit')),
-      used_usd: usd('Charged or held so far'),
-      models: nullable(arrayOf(text(), 'The models it may call; null for all')),
-      ip_allowlist: nullable(arrayOf(text(), 'Addresses and CIDR ranges that may use it; null for all')),
-      rate_limit_rpm: nullable(integer('Requests per minute; null for the default')),
-      expires_at: nullable(unixSeconds('When it expires')),
-      disabled: boolean('Whether it is disabled'),
-      created_at: unixSeconds('When it was created'),
-    }),
-  ),
-);
+export const ApiKeySchema = namedObject<ReturnType<typeof presentKey>>('ApiKey', {
+  id: idOf('apiKey'),
+  object: exactly('api_key'),
+  account_id: idOf('account'),
+  name: text('A label'),
+  api_key: optional(text('The key itself; shown only at creation')),
+  hint: text('Enough of the key to recognise it'),
+  usage_limit_usd: nullable(usd('Total that it may spend; null for no limit')),
+  used_usd: usd('Charged or held so far'),
+  models: nullable(arrayOf(text(), 'The models it may call; null for all')),
+  ip_allowlist: nullable(arrayOf(text(), 'Addresses and CIDR ranges that may use it; null for all')),
+  rate_limit_rpm: nullable(integer('Requests per minute; null for the default')),
+  expires_at: nullable(unixSeconds('When it expires')),
+  disabled: boolean('Whether it is disabled'),
+  created_at: unixSeconds('When it was created'),
+});
 
 export const DeletedKeySchema = object({ id: idOf('apiKey'), object: exactly('api_key'), deleted: boolean() });
 
@@ -126,30 +114,28 @@ export function presentKey(key: ApiKey, secret?: string) {
   };
 }
 
-export const TransferSchema = component(
+export const TransferSchema = namedObject<ReturnType<typeof presentTransfer>>(
   'Transfer',
-  object(
-    fieldsOf<ReturnType<typeof presentTransfer>>({
-      id: idOf('transfer'),
-      object: exactly('transfer'),
-      created_at: isoTime('When the money moved'),
-      kind: text('`topup`, `reservation`, `settlement`, …'),
-      debit: text('The book that was debited'),
-      credit: text('The book that was credited'),
-      amount_usd: usd('The amount, above 0'),
-      signup_usd: usd('The part that is signup credit'),
-      released_usd: usd('The part of the reservation that a smaller settlement returned'),
-      pending_id: nullable(idOf('transfer', 'The reservation that it resolves')),
-      account_id: idOf('account'),
-      api_key_id: nullable(idOf('apiKey')),
-      task_id: nullable(idOf('task')),
-      text_request_id: nullable(text()),
-      reference: nullable(text('Of a top-up')),
-      author: nullable(text('Of an adjustment')),
-      reason: nullable(text('Of an adjustment')),
-    }),
-    'One row of the ledger, with both legs.',
-  ),
+  {
+    id: idOf('transfer'),
+    object: exactly('transfer'),
+    created_at: isoTime('When the money moved'),
+    kind: text('`topup`, `reservation`, `settlement`, …'),
+    debit: text('The book that was debited'),
+    credit: text('The book that was credited'),
+    amount_usd: usd('The amount, above 0'),
+    signup_usd: usd('The part that is signup credit'),
+    released_usd: usd('The part of the reservation that a smaller settlement returned'),
+    pending_id: nullable(idOf('transfer', 'The reservation that it resolves')),
+    account_id: idOf('account'),
+    api_key_id: nullable(idOf('apiKey')),
+    task_id: nullable(idOf('task')),
+    text_request_id: nullable(text()),
+    reference: nullable(text('Of a top-up')),
+    author: nullable(text('Of an adjustment')),
+    reason: nullable(text('Of an adjustment')),
+  },
+  'One row of the ledger, with both legs.',
 );
 
 export function presentTransfer(transfer: Transfer) {

@@ -8,57 +8,37 @@ import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts'
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  arrayOf,
-  component,
-  count,
-  exactly,
-  fieldsOf,
-  isoTime,
-  object,
-  oneOfTexts,
-  text,
-} from '../../openapi/json-schema.ts';
+import { arrayOf, count, exactly, isoTime, namedObject, oneOfTexts, text } from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
 import type { UpstreamControl } from '../../services/upstream-control.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
-const UpstreamSchema = component(
-  'Upstream',
-  object(
-    fieldsOf<ReturnType<typeof presentWay>>({
-      name: text('The name that catalogue routes use'),
-      kind: exactly('text'),
-      format: oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format'),
-      model: text('Its name for the model'),
-      key: nullable(text('The last four characters of the key')),
-      state: oneOfTexts(
-        ['ok', 'resting', 'probing'],
-        '`probing`: its pause is over, and one request tests whether it works again',
-      ),
-      cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it is out of service')),
-      since: nullable(isoTime('When it went out of service')),
-      until: nullable(isoTime('When it may be tried again')),
-      requests: count('Requests since the process started'),
-      failures: count('How many of them the upstream failed'),
-    }),
+const UpstreamSchema = namedObject<ReturnType<typeof presentWay>>('Upstream', {
+  name: text('The name that catalogue routes use'),
+  kind: exactly('text'),
+  format: oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format'),
+  model: text('Its name for the model'),
+  key: nullable(text('The last four characters of the key')),
+  state: oneOfTexts(
+    ['ok', 'resting', 'probing'],
+    '`probing`: its pause is over, and one request tests whether it works again',
   ),
-);
+  cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it is out of service')),
+  since: nullable(isoTime('When it went out of service')),
+  until: nullable(isoTime('When it may be tried again')),
+  requests: count('Requests since the process started'),
+  failures: count('How many of them the upstream failed'),
+});
 
-const UpstreamOrderSchema = component(
-  'UpstreamOrder',
-  object(
-    fieldsOf<ReturnType<typeof presentOrder>>({
-      object: exactly('upstream_order'),
-      upstream: text('The name of the upstream'),
-      kind: oneOfTexts(['rest', 'resume']),
-      until: nullable(isoTime('When it returns to service')),
-      author: text('Who'),
-      reason: text('Why'),
-      created_at: isoTime('When the order was given'),
-    }),
-  ),
-);
+const UpstreamOrderSchema = namedObject<ReturnType<typeof presentOrder>>('UpstreamOrder', {
+  object: exactly('upstream_order'),
+  upstream: text('The name of the upstream'),
+  kind: oneOfTexts(['rest', 'resume']),
+  until: nullable(isoTime('When it returns to service')),
+  author: text('Who'),
+  reason: text('Why'),
+  created_at: isoTime('When the order was given'),
+});
 
 export const listUpstreams = endpoint({
   id: 'listUpstreams',

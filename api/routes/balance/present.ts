@@ -2,30 +2,23 @@ import type { Account } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
-import { boolean, component, exactly, fieldsOf, idOf, object, usd } from '../../openapi/json-schema.ts';
+import { boolean, exactly, idOf, namedObject, objectOf, usd } from '../../openapi/json-schema.ts';
 
 type BalanceObject = ReturnType<typeof presentBalance>;
 
-export const BalanceSchema = component(
-  'Balance',
-  object(
-    fieldsOf<BalanceObject>({
-      object: exactly('balance'),
-      available_usd: usd('Available to spend'),
-      funded_usd: usd('The part that was paid for'),
-      signup_usd: usd('The part that was granted'),
-      reserved_usd: usd('Held for running tasks and requests'),
-      topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
-      key: object(
-        fieldsOf<BalanceObject['key']>({
-          id: idOf('apiKey'),
-          used_usd: usd('Charged to or held for the calling key so far'),
-          usage_limit_usd: nullable(usd('Total that the key may spend; null for no limit')),
-        }),
-      ),
-    }),
-  ),
-);
+export const BalanceSchema = namedObject<BalanceObject>('Balance', {
+  object: exactly('balance'),
+  available_usd: usd('Available to spend'),
+  funded_usd: usd('The part that was paid for'),
+  signup_usd: usd('The part that was granted'),
+  reserved_usd: usd('Held for running tasks and requests'),
+  topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
+  key: objectOf<BalanceObject['key']>({
+    id: idOf('apiKey'),
+    used_usd: usd('Charged to or held for the calling key so far'),
+    usage_limit_usd: nullable(usd('Total that the key may spend; null for no limit')),
+  }),
+});
 
 export function presentBalance(account: Account, key: ApiKey) {
   return {

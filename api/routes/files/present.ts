@@ -5,30 +5,25 @@ import {
   boolean,
   component,
   exactly,
-  fieldsOf,
   idOf,
   integer,
+  namedObject,
   object,
   text,
   unixSeconds,
 } from '../../openapi/json-schema.ts';
 
-export const FileSchema = component(
-  'File',
-  object(
-    fieldsOf<ReturnType<typeof presentFile>>({
-      id: idOf('file'),
-      object: exactly('file'),
-      url: text('The link to pass in media requests', { format: 'uri' }),
-      mime_type: text('Detected from the content'),
-      bytes: integer(),
-      created_at: unixSeconds('When it was uploaded'),
-      filename: nullable(text('The client’s file name')),
-      used_at: nullable(unixSeconds('When a task first used it')),
-      expires_at: nullable(unixSeconds('When it is deleted unless a task uses it; null once one has')),
-    }),
-  ),
-);
+export const FileSchema = namedObject<ReturnType<typeof presentFile>>('File', {
+  id: idOf('file'),
+  object: exactly('file'),
+  url: text('The link to pass in media requests', { format: 'uri' }),
+  mime_type: text('Detected from the content'),
+  bytes: integer(),
+  created_at: unixSeconds('When it was uploaded'),
+  filename: nullable(text('The client’s file name')),
+  used_at: nullable(unixSeconds('When a task first used it')),
+  expires_at: nullable(unixSeconds('When it is deleted unless a task uses it; null once one has')),
+});
 
 export const DeletedFileSchema = component(
   'DeletedFile',

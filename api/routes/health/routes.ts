@@ -2,7 +2,7 @@
 import type { Readiness } from '../../../telemetry/health.ts';
 import { json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { exactly, fieldsOf, object, oneOfTexts } from '../../openapi/json-schema.ts';
+import { exactly, object, objectOf, oneOfTexts } from '../../openapi/json-schema.ts';
 
 /** Whether the process runs. Depends on nothing else: a restart would not heal what is wrong elsewhere. */
 export const isAlive = endpoint({
@@ -20,13 +20,11 @@ export const isAlive = endpoint({
 });
 
 const READINESS = json(
-  object(
-    fieldsOf<Readiness>({
-      status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are accepted but start later'),
-      database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
-      temporal: oneOfTexts(['ok', 'unreachable']),
-    }),
-  ),
+  objectOf<Readiness>({
+    status: oneOfTexts(['ready', 'degraded', 'not_ready'], '`degraded`: tasks are accepted but start later'),
+    database: oneOfTexts(['ok', 'unreachable', 'migrations_pending', 'partitions_missing', 'clocks_differ']),
+    temporal: oneOfTexts(['ok', 'unreachable']),
+  }),
 );
 
 export const isReady = endpoint({

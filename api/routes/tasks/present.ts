@@ -11,8 +11,10 @@ import {
   fieldsOf,
   idOf,
   integer,
+  namedObject,
   number,
   object,
+  objectOf,
   oneOfTexts,
   optional,
   text,
@@ -22,25 +24,18 @@ import {
 
 type Output = NonNullable<TaskObject['output']>;
 
-const OutputSchema = component(
-  'TaskOutput',
-  object(
-    fieldsOf<Output>({
-      media: arrayOf(
-        object(
-          fieldsOf<Output['media'][number]>({
-            type: oneOfTexts(TASK_KINDS),
-            url: text('Link to the stored file; download and keep it', { format: 'uri' }),
-            mime_type: text(),
-            width: optional(integer('Pixels; images only')),
-            height: optional(integer('Pixels; images only')),
-          }),
-        ),
-      ),
-      r2_url: nullable(text('The first file again, for older clients; use `media`', { format: 'uri' })),
+const OutputSchema = namedObject<Output>('TaskOutput', {
+  media: arrayOf(
+    objectOf<Output['media'][number]>({
+      type: oneOfTexts(TASK_KINDS),
+      url: text('Link to the stored file; download and keep it', { format: 'uri' }),
+      mime_type: text(),
+      width: optional(integer('Pixels; images only')),
+      height: optional(integer('Pixels; images only')),
     }),
   ),
-);
+  r2_url: nullable(text('The first file again, for older clients; use `media`', { format: 'uri' })),
+});
 
 /** The fields of a task as its owner sees it. */
 export const TASK_FIELDS = fieldsOf<TaskObject>({
@@ -58,25 +53,23 @@ export const TASK_FIELDS = fieldsOf<TaskObject>({
   completed_at: nullable(unixSeconds('When it ended; null while running')),
   poll_after_seconds: optional(integer('Seconds to wait before the next poll; only while running')),
   typical_seconds: optional(
-    object(
-      fieldsOf<TypicalSeconds>({
+    objectOf<TypicalSeconds>(
+      {
         p50: number('Half of recent tasks took at most this long; seconds'),
         p90: number('Nine in ten took at most this long; seconds'),
         samples: integer('Number of tasks in the sample'),
-      }),
+      },
       'How long recent tasks of the model took; only while running, and if enough are known',
     ),
   ),
   output: nullable(OutputSchema),
-  usage: object(
-    fieldsOf<TaskObject['usage']>({
-      credits_reserved: usd('Reserved at creation'),
-      credits_charged: usd('The price of the task; 0 if it failed'),
-      credits_settled: usd('Charged in the end; 0 unless it succeeded'),
-      credits_refunded: usd('Returned; everything if it failed'),
-      billable_duration_seconds: optional(integer('Seconds that determine the price; videos only')),
-    }),
-  ),
+  usage: objectOf<TaskObject['usage']>({
+    credits_reserved: usd('Reserved at creation'),
+    credits_charged: usd('The price of the task; 0 if it failed'),
+    credits_settled: usd('Charged in the end; 0 unless it succeeded'),
+    credits_refunded: usd('Returned; everything if it failed'),
+    billable_duration_seconds: optional(integer('Seconds that determine the price; videos only')),
+  }),
   request_id: text('The id of the request that created the task; quote it to support'),
   error_code: nullable(oneOfTexts(TASK_ERROR_CODES, 'Null unless failed')),
   error_message: nullable(text('The cause and the remedy; null unless failed')),

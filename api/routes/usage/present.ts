@@ -11,6 +11,7 @@ import {
   exactly,
   fieldsOf,
   idOf,
+  namedObject,
   object,
   oneOfTexts,
   text,
@@ -18,26 +19,24 @@ import {
   usd,
 } from '../../openapi/json-schema.ts';
 
-export const DailyUsageSchema = component(
+export const DailyUsageSchema = namedObject<ReturnType<typeof presentDailyUsage>>(
   'DailyUsage',
-  object(
-    fieldsOf<ReturnType<typeof presentDailyUsage>>({
-      object: exactly('daily_usage'),
-      date: text('The day, in UTC', { format: 'date' }),
-      kind: oneOfTexts(['image', 'video', 'text']),
-      model: text('The model'),
-      api_key_id: idOf('apiKey'),
-      requests: count('Requests and tasks that succeeded'),
-      failed: count('Requests and tasks that failed, free of charge'),
-      input_tokens: count('Whole prompts, cached or not'),
-      cache_read_tokens: count('The part of the input read from a cache'),
-      cache_write_tokens: count('The part of the input written to a cache'),
-      output_tokens: count('All generated tokens, reasoning included'),
-      billable_duration_seconds: count('Seconds of video'),
-      charged_usd: usd('The amount charged'),
-    }),
-    'The usage of one model by one key on one day.',
-  ),
+  {
+    object: exactly('daily_usage'),
+    date: text('The day, in UTC', { format: 'date' }),
+    kind: oneOfTexts(['image', 'video', 'text']),
+    model: text('The model'),
+    api_key_id: idOf('apiKey'),
+    requests: count('Requests and tasks that succeeded'),
+    failed: count('Requests and tasks that failed, free of charge'),
+    input_tokens: count('Whole prompts, cached or not'),
+    cache_read_tokens: count('The part of the input read from a cache'),
+    cache_write_tokens: count('The part of the input written to a cache'),
+    output_tokens: count('All generated tokens, reasoning included'),
+    billable_duration_seconds: count('Seconds of video'),
+    charged_usd: usd('The amount charged'),
+  },
+  'The usage of one model by one key on one day.',
 );
 
 export function presentDailyUsage(usage: DailyUsage) {

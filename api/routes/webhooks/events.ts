@@ -4,46 +4,30 @@ import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { type EventObject, TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { json } from '../../endpoint/answers.ts';
-import {
-  component,
-  exactly,
-  fieldsOf,
-  idOf,
-  object,
-  oneOfTexts,
-  text,
-  unixSeconds,
-} from '../../openapi/json-schema.ts';
+import { exactly, idOf, namedObject, object, oneOfTexts, text, unixSeconds } from '../../openapi/json-schema.ts';
 import { TaskSchema } from '../tasks/present.ts';
 
 const TEST_EVENT = 'endpoint.test';
 
-const TaskEventSchema = component(
+const TaskEventSchema = namedObject<EventObject>(
   'TaskEvent',
-  object(
-    fieldsOf<EventObject>({
-      id: idOf('event'),
-      object: exactly('event'),
-      type: oneOfTexts(TASK_EVENTS),
-      created_at: unixSeconds('When it happened'),
-      data: TaskSchema,
-    }),
-    'An event, with the task as polling showed it at that moment.',
-  ),
+  {
+    id: idOf('event'),
+    object: exactly('event'),
+    type: oneOfTexts(TASK_EVENTS),
+    created_at: unixSeconds('When it happened'),
+    data: TaskSchema,
+  },
+  'An event, with the task as polling showed it at that moment.',
 );
 
-const TestEventSchema = component(
-  'TestEvent',
-  object(
-    fieldsOf<ReturnType<typeof presentTestEvent>>({
-      id: idOf('event'),
-      object: exactly('event'),
-      type: exactly(TEST_EVENT),
-      created_at: unixSeconds('When the test was requested'),
-      data: object({ id: idOf('webhookEndpoint'), object: exactly('webhook_endpoint'), url: text() }),
-    }),
-  ),
-);
+const TestEventSchema = namedObject<ReturnType<typeof presentTestEvent>>('TestEvent', {
+  id: idOf('event'),
+  object: exactly('event'),
+  type: exactly(TEST_EVENT),
+  created_at: unixSeconds('When the test was requested'),
+  data: object({ id: idOf('webhookEndpoint'), object: exactly('webhook_endpoint'), url: text() }),
+});
 
 /** A test event. It concerns no task, so its data is the endpoint. */
 export function presentTestEvent(id: string, createdAt: Date, endpoint: WebhookEndpoint) {

@@ -13,7 +13,9 @@ import {
   fieldsOf,
   idOf,
   integer,
+  namedObject,
   object,
+  objectOf,
   oneOfTexts,
   optional,
   text,
@@ -22,25 +24,23 @@ import {
 
 type EndpointObject = ReturnType<typeof presentEndpoint>;
 
-export const EndpointSchema = component(
+export const EndpointSchema = namedObject<EndpointObject>(
   'Webhook',
-  object(
-    fieldsOf<EndpointObject>({
-      id: idOf('webhookEndpoint'),
-      object: exactly('webhook_endpoint'),
-      url: text('Where events are sent', { format: 'uri' }),
-      description: nullable(text('Internal label')),
-      events: arrayOf(oneOfTexts(TASK_EVENTS)),
-      secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
-      enabled: boolean('Whether events are sent'),
-      disabled_at: nullable(unixSeconds('When it was disabled')),
-      disabled_reason: nullable(text('Why nothing is sent')),
-      failing_since: nullable(unixSeconds('The first failed attempt since the last success')),
-      created_at: unixSeconds('When it was created'),
-      updated_at: unixSeconds('When it last changed'),
-    }),
-    'A receiver of events.',
-  ),
+  {
+    id: idOf('webhookEndpoint'),
+    object: exactly('webhook_endpoint'),
+    url: text('Where events are sent', { format: 'uri' }),
+    description: nullable(text('Internal label')),
+    events: arrayOf(oneOfTexts(TASK_EVENTS)),
+    secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
+    enabled: boolean('Whether events are sent'),
+    disabled_at: nullable(unixSeconds('When it was disabled')),
+    disabled_reason: nullable(text('Why nothing is sent')),
+    failing_since: nullable(unixSeconds('The first failed attempt since the last success')),
+    created_at: unixSeconds('When it was created'),
+    updated_at: unixSeconds('When it last changed'),
+  },
+  'A receiver of events.',
 );
 
 export const DeletedEndpointSchema = object({
@@ -78,15 +78,13 @@ const DELIVERY_FIELDS = fieldsOf<DeliveryObject>({
   task_id: nullable(idOf('task', 'Null for a test event')),
   status: oneOfTexts(DELIVERY_STATUSES),
   attempts: arrayOf(
-    object(
-      fieldsOf<DeliveryObject['attempts'][number]>({
-        number: integer('From 1'),
-        started_at: unixSeconds('When it was sent'),
-        latency_ms: integer('Milliseconds until the answer or the timeout'),
-        http_status: nullable(integer('Null when there was no answer')),
-        error: nullable(text('Why there was no valid answer')),
-      }),
-    ),
+    objectOf<DeliveryObject['attempts'][number]>({
+      number: integer('From 1'),
+      started_at: unixSeconds('When it was sent'),
+      latency_ms: integer('Milliseconds until the answer or the timeout'),
+      http_status: nullable(integer('Null when there was no answer')),
+      error: nullable(text('Why there was no valid answer')),
+    }),
   ),
   next_attempt_at: nullable(unixSeconds('When it is tried next; null if no attempt is planned')),
   created_at: unixSeconds('When the event happened'),
