@@ -16,7 +16,7 @@ import { startStack } from './stack/stack.ts';
 const VERSION = '4.32.5';
 const PYTHON = join(homedir(), '.cache/genway/schemathesis');
 const CONFIGURATION = join(import.meta.dirname, 'schemathesis.toml');
-/** Schemathesis goes on until then, or until it has nothing new to try. */
+/** Schemathesis runs until then, or until it has nothing new to try. */
 const MAX_SECONDS = 240;
 const STOP_GRACE_MS = 30_000;
 const FUNDS_USD = 1_000;

@@ -60,7 +60,7 @@ interface Streams {
   readonly residentMegabytes: number;
 }
 
-/** Many streams at once, each of which has to arrive whole. */
+/** Many concurrent streams, each of which must arrive complete. */
 async function streamAll(target: Target, pid: number): Promise<Streams> {
   const residentMegabytesBefore = residentMegabytesOf(pid);
   let residentMegabytes = residentMegabytesBefore;

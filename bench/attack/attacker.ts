@@ -33,7 +33,7 @@ export interface Answer {
 export interface Call {
   readonly method?: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as it is when it is text or bytes, and as JSON otherwise. */
+  /** Text or bytes are sent unchanged, anything else as JSON. */
   readonly body?: object | string | Uint8Array;
   /** Hang up after a while, or as soon as the answer so far says so. */
   readonly leave?: { readonly afterMs: number } | { readonly when: (received: string) => boolean };
@@ -129,7 +129,7 @@ export function tolerance({ catalogue }: Victim, model: string): PicoUsd {
   return 1_024n * output;
 }
 
-/** What somebody else asks meanwhile, again and again. */
+/** The requests of another client, repeated during the attack. */
 export interface Probe {
   readonly url: string;
   readonly apiKey: string;
@@ -144,7 +144,7 @@ export async function probeDuring<Result>(
   const ended = once(bystander, 'exit').then(([exit]) => Promise.reject(new Error(`the bystander ended with ${exit}`)));
   await Promise.race([once(bystander, 'message'), ended]);
   const told = Promise.race([once(bystander, 'message'), ended]);
-  // Whichever fails first is told.
+  // The first failure is reported.
   const [result, [answer]] = await Promise.all([work().finally(() => bystander.send('stop')), told]);
   const tookMs = Joi.attempt(answer, Joi.array<number[]>().items(Joi.number()).min(1)).toSorted((a, b) => a - b);
   return { worstMs: tookMs.at(-1) ?? 0, p99Ms: tookMs[Math.floor(tookMs.length * 0.99)] ?? 0, result };

@@ -1,6 +1,6 @@
 /**
- * Somebody who has nothing to do with an attack, in a process of its own, so that the attacker's work is not taken for the
- * gateway's: asks again and again until told to stop, and then tells how long each answer took.
+ * A client that is not involved in an attack, in a process of its own, so that the attacker's load is not mistaken for
+ * the gateway's. It repeats a request until it is stopped, and then reports how long each answer took.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
@@ -25,7 +25,7 @@ async function ask(): Promise<number> {
   return performance.now() - startedAt;
 }
 
-// The attack begins when somebody is there to suffer from it.
+// The attack begins once there is someone to suffer from it.
 await ask();
 process.send?.('ready');
 const tookMs: number[] = [];

@@ -24,7 +24,9 @@ const CHAT = '/v1/chat/completions';
 const RESPONSES = '/v1/responses';
 const NATIVE = '/v1beta/models/texth-3.8-flash:generateContent';
 const MIB = 2 ** 20;
-/** On an idle machine. On a busy one others may wait that much longer than clients of a process that nobody attacks. */
+/**
+ * On an idle machine. On a busy one others may wait this much longer than clients of a process that is not attacked.
+ */
 const MOST_P99_MS = 250;
 
 /** A body that is dear to read. Made when it is needed: some are large. */
@@ -144,12 +146,13 @@ function bombCase({ name, path, body }: Bomb): AttackCase {
   };
 }
 
-/** Another client of the process asks for its models again and again meanwhile, and so does one of the process beside it. */
+/** Meanwhile another client of the process keeps asking for its models, and so does a client of the other process. */
 async function staysQuick(victim: Victim, base: string, attack: () => Promise<string>): Promise<string> {
   const { base_url: api, text_base_url: text } = victim.stack;
   const { apiKey } = await openAccount(victim, 1);
   const besideIt = base === api ? text : api;
-  // What a process answers by itself: the vendor lives with the attacker, and is slow when that one is busy.
+  // A request that the process answers on its own: the vendor shares the attacker's process, and is slow when that is
+  // busy.
   const probe = (url: string): Probe => ({ url: `${url}/v1/models`, apiKey });
   const beside = await probeDuring(probe(besideIt), () =>
     probeDuring(probe(base), async () => {

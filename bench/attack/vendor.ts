@@ -1,12 +1,6 @@
 /**
- * An upstream that is not to be trusted, in three of the text formats. It keeps its own books: what it was made to produce,
- * whether or not anybody waited for it. The prompt says what it does: `[vendor:tokens=5000,unbounded]`.
- *
- * `tokens` words are answered, after `hidden` tokens of reasoning that no event shows. The bound of the request is kept, except
- * with `unbounded`. `input` tokens are claimed for the prompt. Words come `chunk` at a time with `pause_ms` between, and
- * `tail_ms` passes between the last of them and the end. `text` is said instead of words, a character a chunk. `usage` is
- * reported instead of the truth; `drop` closes the connection in place of the end; `pieces` sends one event of that many
- * kilobytes, a kilobyte at a time.
+ * A malicious upstream, in three of the text formats. It keeps its own books of what it was made to produce, whether or
+ * not anyone waited for it. The prompt says what it does: `[vendor:tokens=5000,unbounded]`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -110,7 +104,7 @@ async function sendInPieces(response: ServerResponse, frame: string): Promise<vo
   }
 }
 
-/** Resolves when more may be written, or when nobody is there any more. */
+/** Resolves when more may be written, or the client is gone. */
 function drained(response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

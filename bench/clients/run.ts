@@ -21,7 +21,7 @@ const PROGRAMS = import.meta.dirname;
 const ROOT = resolve(PROGRAMS, '../..');
 const PIXEL = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
-/** Of a stack, what a client is told. */
+/** The facts about a stack that a client needs. */
 type ClientSettings = Readonly<Record<'BASE_URL' | 'API_KEY' | 'PICTURE', string>>;
 
 const folder = await mkdtemp(join(tmpdir(), 'genway-clients-'));

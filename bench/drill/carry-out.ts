@@ -1,4 +1,4 @@
-/** Carries out the plan: each fault begins at its moment, and ends by itself. */
+/** Carries out the plan: each fault begins at its time and ends on its own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Stage } from './faults/fault.ts';
 import { FAULTS } from './faults/kinds.ts';
@@ -21,9 +21,9 @@ export async function strikeFirst(plan: readonly PlannedFault[], { stage, random
 }
 
 /**
- * Strikes the others. One whose turn comes while nobody is well whom it could strike waits until somebody is.
+ * Strikes the others. A fault whose target is not healthy at its time waits until one is.
  *
- * @returns when all is well again
+ * @returns when everything is healthy again
  */
 export async function carryOut(plan: readonly PlannedFault[], { stage, random, report }: Tools): Promise<void> {
   const beganAt = performance.now();

@@ -126,7 +126,7 @@ function settingsFor(taskDeadlineMs: number): Settings {
   };
 }
 
-/** Keeps the load up for its time while `disturb` goes on, and waits until the clients have what they asked for. */
+/** Keeps up the load for its time while `disturb` runs, and waits until the clients have their results. */
 async function underLoad(
   { stack, receiver, customers, stage }: Scene,
   random: Random,

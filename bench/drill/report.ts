@@ -1,4 +1,4 @@
-/** What a drill did, and what came of it, in words. */
+/** Describes what a drill did and found. */
 import type { CheckResult } from './checks/check.ts';
 import type { MediaLoad } from './load/media.ts';
 import type { TextLoad } from './load/text.ts';

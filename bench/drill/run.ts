@@ -7,7 +7,7 @@ import { runDrill } from './drill.ts';
 import { type DrillOptions, parseOptions, USAGE } from './options.ts';
 import { describeChecks, describeVerdict } from './report.ts';
 
-// What is cut short must not leave its servers behind: whoever exits stops its children.
+// An interrupted drill must not leave its servers behind: stopping this process stops its children.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
 const options = readOptions();

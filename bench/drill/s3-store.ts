@@ -7,9 +7,9 @@ import type { Settings } from '../stack/stack.ts';
 export type Door = 'open' | 'refusing' | 'hanging';
 
 export interface S3Store {
-  /** What a process is told of it. */
+  /** The settings of processes that use it. */
   readonly settings: Settings;
-  /** Whoever waits at a hanging door is turned away when it is set anew. */
+  /** Requests that wait at a hanging door are refused when it is set again. */
   setDoor(door: Door): void;
   close(): Promise<void>;
 }
@@ -33,7 +33,7 @@ export async function openS3Store(): Promise<S3Store> {
       void pass(incoming, response, target).catch(() => response.destroy());
       return;
     }
-    // The body is read all the same, as a store in trouble does.
+    // The body is still read, as a store in trouble does.
     incoming.resume();
     if (door === 'hanging') waiting.add(response);
     else response.writeHead(503, { 'content-type': 'application/xml' }).end(SLOW_DOWN);

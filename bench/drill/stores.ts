@@ -13,7 +13,7 @@ import { mountSmallDisk, type SmallDisk } from './small-disk.ts';
 export interface Stores {
   /** Of the local store. */
   readonly folder: string;
-  /** On which the local store is; null where it has none of its own. */
+  /** The disk of the local store; null if it has none of its own. */
   readonly disk: SmallDisk | null;
   /** Null when it is not asked for, or cannot be had. */
   readonly s3: S3Store | null;
@@ -53,7 +53,7 @@ export async function openStores(
   };
 }
 
-/** The kinds of faults of which there is something that they could strike. */
+/** The kinds of faults that have a target. */
 export function possibleKinds(kinds: readonly FaultName[], { disk, s3 }: Stores): readonly FaultName[] {
   return kinds.filter((kind) => (kind !== 'full' || disk !== null) && (kind !== 's3' || s3 !== null));
 }

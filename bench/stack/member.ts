@@ -52,9 +52,9 @@ export interface Member {
   readonly troubles: readonly Trouble[];
   /** By its interruptions alone: until it did its work again. */
   readonly outages: readonly Period[];
-  /** How often it ended although nobody ended it. */
+  /** How often it ended unexpectedly. */
   unexpectedEnds(): number;
-  /** Stops it in order, and brings it back no more. */
+  /** Stops it properly, for good. */
   stop(): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ async function freeze(pid: number, forMs: number, signal: AbortSignal): Promise<
     }
   };
   process.kill(pid, 'SIGSTOP');
-  // What stands still could not stop with this process.
+  // A frozen process could not stop together with this one.
   process.once('exit', goOn);
   await sleep(forMs, undefined, { signal }).catch(() => undefined);
   process.off('exit', goOn);

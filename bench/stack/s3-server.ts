@@ -63,7 +63,10 @@ export async function startS3Server(): Promise<S3Server> {
   };
 }
 
-/** Installs beside and renames, so that an interrupted installation is never taken for a whole one. */
+/**
+ * Installs into another folder and renames it, so that an interrupted installation is never mistaken for a complete
+ * one.
+ */
 async function install(): Promise<void> {
   await mkdir(CACHE_DIRECTORY, { recursive: true });
   const unfinished = await mkdtemp(join(CACHE_DIRECTORY, 'unfinished-'));

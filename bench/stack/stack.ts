@@ -20,7 +20,7 @@ export interface StackOptions {
   readonly home?: string;
   /** How many processes of each kind there are. PostgreSQL always runs, and Temporal where api or worker processes do. */
   readonly processes: Readonly<Record<NodeRole, number>>;
-  /** Configuration of the processes, beside what keeps limits and private addresses out of the way. */
+  /** Configuration of the processes, in addition to raised limits and permitted private addresses. */
   readonly settings?: Settings;
   /** More of it for some processes, by their names, such as `worker-2`. */
   readonly settingsOf?: (name: string) => Settings;
@@ -32,9 +32,9 @@ export interface StackOptions {
   readonly isTemporalKept?: boolean;
   /** Whether connections of the processes lead over TCP proxies: the links of its members. */
   readonly isDisturbable?: boolean;
-  /** File with the bundled workflows; made anew when absent. */
+  /** File with the bundled workflows; bundled again if absent. */
   readonly workflowBundle?: string;
-  /** Gets a line when something ends by itself, or takes long. */
+  /** Gets a line when something ends unexpectedly, or takes long. */
   readonly report?: (line: string) => void;
 }
 

@@ -8,7 +8,7 @@ export interface TcpProxy {
   urlOf(url: string): string;
   /** How many connections are open. */
   connections(): number;
-  /** From now on nothing passes on the connections that are open, in either direction, and none of them breaks. */
+  /** Passes nothing more in either direction on open connections, without breaking them. */
   silence(): void;
   /** What was held back on silent connections passes after all. */
   release(): void;

@@ -3,10 +3,10 @@
  * the syntax; each obeys the names that it knows and ignores the others.
  */
 
-/** Names and values as written; the value of a name that stands alone is the empty string. */
+/** Names and values as written; a name without a value has an empty one. */
 export type Directives = ReadonlyMap<string, string>;
 
-/** A directive whose value makes no sense. Silently ignoring it would make a test pass for the wrong reason. */
+/** A directive with an invalid value. Ignoring it silently would make a test pass for the wrong reason. */
 export class BadDirectiveError extends Error {
   override readonly name = 'BadDirectiveError';
 }

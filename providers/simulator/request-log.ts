@@ -1,4 +1,4 @@
-/** What the simulator was sent, for tests and people who must know what an upstream would have seen. */
+/** Records what the simulator receives, for tests and for people who want to see what an upstream gets. */
 import type { SimulatorRequest } from './router.ts';
 
 const MAX_ENTRIES = 2000;

@@ -11,7 +11,7 @@ export interface SimulatorRequest {
   readonly body: Buffer;
   /** The values of the placeholders in the route's path. */
   readonly parameters: Readonly<Record<string, string>>;
-  /** What the request log tells of the answer besides; a handler adds to it at any time. */
+  /** Additions to the request log; a handler may add to them at any time. */
   readonly notes: Record<string, unknown>;
 }
 
@@ -61,7 +61,7 @@ export function createRouter(
   };
 }
 
-/** The body as JSON. @throws Refusal 400 when it is none */
+/** The body as JSON. @throws Refusal 400 if it is not JSON */
 export function parseJson(request: SimulatorRequest): unknown {
   try {
     return JSON.parse(request.body.toString('utf8'));
@@ -112,7 +112,7 @@ async function readRequest(incoming: IncomingMessage): Promise<SimulatorRequest>
   };
 }
 
-/** Listens for itself: iterating over the body would cost more than all the rest of a small request. */
+/** Listens for events: iterating over the body would cost more than everything else about a small request. */
 function readBody(incoming: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -39,7 +39,7 @@ export interface Simulator {
    * @returns where it listens, e.g. `http://127.0.0.1:8090`
    */
   listen(port: number, host: string): Promise<string>;
-  /** Stops at once, also in the middle of answers. */
+  /** Stops at once, even in the middle of answers. */
   close(): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-/** What a drill asks of everything that is left when it has become quiet. */
+/** The checks of a drill, made once everything has become quiet. */
 import type { Client } from '@temporalio/client';
 import type { Customer } from '../customers.ts';
 import type { Database } from '../../../db/database.ts';
@@ -20,7 +20,7 @@ export interface Evidence {
   /** When create calls were answered 201, in milliseconds since 1970. */
   readonly createdAtMs: readonly number[];
   readonly orders: readonly MediaOrder[];
-  /** To create calls and polls, by status; 0 where there was none. */
+  /** To create calls and polls, by status; 0 for no answer. */
   readonly mediaAnswers: ReadonlyMap<number, number>;
   readonly textAnswers: readonly TextAnswer[];
   readonly receiver: Pick<Receiver, 'events' | 'complaints' | 'hangs'>;
@@ -31,7 +31,7 @@ export interface Evidence {
 /** A promise, and what breaks it. */
 export interface CheckResult {
   readonly promise: string;
-  /** One line each; none when the promise was kept. */
+  /** One line each; empty if the promise was kept. */
   readonly failures: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: nu
   return atMs !== null && forgotten.some(({ fromMs, untilMs }) => fromMs <= atMs && atMs <= untilMs);
 }
 
-/** A check of which each row of a statement is a failure, in its column `failure`. */
+/** A check whose statement returns a row, with a column `failure`, for each failure. */
 export function sqlCheck(promise: string, sql: string): Check {
   return async ({ database }) => {
     const { rows } = await database.raw<{ rows: { failure: string }[] }>(sql);

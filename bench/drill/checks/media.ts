@@ -192,7 +192,7 @@ async function checkRenders(evidence: Evidence): Promise<CheckResult> {
   return { promise: 'every task was rendered once at the provider, and nothing else was', failures };
 }
 
-/** Of what was rendered in the last moment, nobody may have known before the deadline: processes were down or stood still. */
+/** A render in the last moment may have gone unnoticed before the deadline: processes were down or frozen. */
 const NOTICED_WITHIN_MS = 60_000;
 
 /** What was rendered is paid for, however long its result could not be stored. */

@@ -57,7 +57,7 @@ function couldNotBeWritten({ process, endedAtMs }: TextAnswer, members: readonly
   return (own?.outages ?? []).some(({ fromMs }) => fromMs >= endedAtMs && fromMs <= backAtMs + LONGEST_SETTLING_MS);
 }
 
-/** It was charged in the time before a restore, of which the database knows nothing. */
+/** It was charged in the period before a restore that the database has forgotten. */
 function wasForgotten({ forgotten }: Evidence, { endedAtMs }: TextAnswer): boolean {
   return forgotten.some(({ fromMs, untilMs }) => fromMs - LONGEST_SETTLING_MS <= endedAtMs && endedAtMs <= untilMs);
 }

@@ -19,7 +19,7 @@ export interface Waits {
   readonly eventMs: number;
 }
 
-/** All waits, those included that nobody could have spared the clients, as when PostgreSQL was killed. */
+/** All waits, including those that no system could have avoided, such as while PostgreSQL was killed. */
 export function measureWaits(evidence: Evidence): Waits {
   return {
     create: longestOf(gapsBetween(evidence.createdAtMs, evidence.load)),
@@ -60,7 +60,7 @@ function textMoments({ textAnswers }: Evidence): number[] {
   return textAnswers.filter(({ isWhole }) => isWhole).map(({ endedAtMs }) => endedAtMs);
 }
 
-/** When nobody can be expected to answer: who would, or the database, was down, stood still or was cut off. */
+/** The periods in which no answer can be expected: the process or the database was down, frozen or cut off. */
 function excuses({ stack }: Evidence, answers: (member: Member) => boolean): Period[] {
   return stack.members.flatMap((member) => {
     if (member.role === 'postgres') return member.outages;

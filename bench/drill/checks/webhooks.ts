@@ -1,4 +1,4 @@
-/** Did every event that was due arrive, and none that was not? */
+/** Did every due event arrive, and no other? */
 import Joi from 'joi';
 import type { Role } from '../../stack/member.ts';
 import type { ReceivedEvent } from '../receiver.ts';

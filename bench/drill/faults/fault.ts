@@ -39,9 +39,9 @@ export interface FaultKind {
   readonly leastMs: number;
   readonly mostMs: number;
   /**
-   * Does it to somebody who is well, and undoes it.
+   * Strikes a healthy target, and undoes it.
    *
-   * @returns what was done, in words, when all is well again
+   * @returns a description, once everything is healthy again
    */
   strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
 }
@@ -54,7 +54,7 @@ export interface Victim {
 
 const PAUSE_MS = 50;
 
-/** Waits until one of them is well, and sees to it that no other fault strikes that one in the meantime. */
+/** Waits until a target is healthy, and keeps other faults away from it in the meantime. */
 export async function strikeOne<Candidate extends Victim>(
   { struck }: Stage,
   random: Random,
@@ -75,7 +75,7 @@ export async function strikeOne<Candidate extends Victim>(
   }
 }
 
-/** As {@link strikeOne}, for all processes at once: waits until each of them is well. */
+/** {@link strikeOne} for all processes at once: waits until each of them is healthy. */
 export async function strikeAll({ members, struck }: Stage, act: () => Promise<string>): Promise<string> {
   while (!members.every((member) => member.isUp() && !struck.has(member.name))) await sleep(PAUSE_MS);
   for (const { name } of members) struck.add(name);
@@ -86,7 +86,7 @@ export async function strikeAll({ members, struck }: Stage, act: () => Promise<s
   }
 }
 
-/** As {@link strikeOne}, for what there is one of. */
+/** {@link strikeOne} for a target of which there is only one. */
 export async function strikeThe(
   stage: Stage,
   random: Random,

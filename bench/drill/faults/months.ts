@@ -1,4 +1,4 @@
-/** The turn of a month for which nobody has made the tables. */
+/** The turn of a month without prepared tables. */
 import { createDatabase } from '../../../db/database.ts';
 import type { FaultKind } from './fault.ts';
 

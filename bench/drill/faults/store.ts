@@ -56,7 +56,7 @@ export const S3: FaultKind = {
     }),
 };
 
-/** A file in its place keeps anybody from making the folder anew; who runs as root could write to any folder. */
+/** A file in its place prevents the folder from being created again; root could write to any folder. */
 async function takeAway(folder: string): Promise<() => Promise<void>> {
   const away = `${folder}.away`;
   // Nothing may have been stored yet.

@@ -1,4 +1,4 @@
-/** A webhook endpoint that takes requests and never answers, beside others that are well. */
+/** A webhook endpoint that accepts requests and never answers, among others that are healthy. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultKind, seconds, strikeOne } from './fault.ts';
 

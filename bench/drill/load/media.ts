@@ -30,7 +30,7 @@ export interface MediaOrder {
 
 export interface MediaLoad {
   readonly orders: readonly MediaOrder[];
-  /** Answers to create calls and polls, by status; 0 where there was none. */
+  /** Answers to create calls and polls, by status; 0 for no answer. */
   readonly answers: ReadonlyMap<number, number>;
   /** When create calls were answered 201, in milliseconds since 1970. */
   readonly createdAtMs: readonly number[];

@@ -1,4 +1,4 @@
-/** Work at a steady mean rate, whoever answers or not. */
+/** Work at a steady mean rate, regardless of answers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../random.ts';
 

@@ -13,7 +13,7 @@ export interface TextAnswer {
   readonly status: number;
   /** Whether it is an answer of the model with nothing missing. */
   readonly isWhole: boolean;
-  /** The input and output tokens that the upstream reported; null where it reported none. */
+  /** The input and output tokens that the upstream reported; null if it reported none. */
   readonly usage: { readonly input: number; readonly output: number } | null;
   /** When the last byte had come, in milliseconds since 1970. */
   readonly endedAtMs: number;
@@ -29,7 +29,7 @@ export interface TextLoad {
 
 interface Scenario {
   readonly weight: number;
-  /** For the simulator, beside the tokens. */
+  /** For the simulator, in addition to the tokens. */
   readonly directive: string;
   readonly isUsageReported: boolean;
 }

@@ -1,6 +1,7 @@
 /**
- * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come in the answer. A task is not found by an id
- * of ours, nor by its prompt; the list tells model and time, so that a lost one is the only one that is nobody's.
+ * Ark, the model platform of ByteDance (docs/vendors/ark.md): videos are tasks, images come with the answer. A task
+ * cannot be found by our id or by its prompt. The list shows model and time, so a lost task is the only one that no
+ * other submission explains.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { createdAtMsOf } from '../../../domain/ids.ts';
@@ -36,7 +37,7 @@ const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'links',
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
-/** What the vendor takes for the end of a task that nobody waits for any more. */
+/** The vendor's bounds for the expiry of an abandoned task. */
 const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
 /** Statuses of a deletion that say: it runs, and cannot be stopped, or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
@@ -113,7 +114,7 @@ function videoOf(request: RenderRequest): JsonObject {
   };
 }
 
-/** Text first, then frames or references, of which the vendor takes either. */
+/** Text first, then either frames or references. */
 function contentOf({ prompt, images = [], imagesAs, referenceVideos = [], referenceAudios = [] }: RenderRequest) {
   const isReferred = imagesAs === 'references' || referenceVideos.length > 0 || referenceAudios.length > 0;
   const most = imagesAs === 'first_and_last_frame' ? 2 : 1;
@@ -130,7 +131,7 @@ function contentOf({ prompt, images = [], imagesAs, referenceVideos = [], refere
   ];
 }
 
-/** From the creation of the task, whose id tells it, so that the same request gives the same body. */
+/** Counted from the creation time in the task's id, so that the same request gives the same body. */
 function expiryOf({ deadlineAt, taskId }: RenderRequest): number {
   const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
   return Math.min(Math.max(seconds, EXPIRY_SECONDS.least), EXPIRY_SECONDS.most);
@@ -144,7 +145,7 @@ function imageOf({ model, prompt, images = [], width = 2048, height = 2048, back
   return { model, prompt, size, response_format: 'url', watermark: false, ...(image !== undefined && { image }) };
 }
 
-/** @throws SubmissionError for an answer that holds none */
+/** @throws SubmissionError for an answer without images */
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const items = listOf(answer['data']).map(objectOf);
   const failed = items.find((item) => isObject(item['error']));
@@ -180,7 +181,7 @@ function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'tokens' } } : {};
 }
 
-/** What the codes of errors say of the request; null for those that say nothing of it. */
+/** The verdict on a request that an error code expresses; null if it expresses none. */
 function verdictOf(code: string): TaskErrorCode | null {
   if (/SensitiveContentDetected|RiskDetection/.test(code)) return 'content_policy_violation';
   return /^(Invalid(Parameter|ImageURL)|MissingParameter)/.test(code) ? 'bad_request' : null;
@@ -191,7 +192,7 @@ const OPERATORS_FAULTS =
 
 function refusal(answer: VendorAnswer): SubmissionError | null {
   const error = objectOf(objectOf(answer.document)['error']);
-  // A limit of requests and a queue that is full are told by 429, with several codes.
+  // A request limit and a full queue are reported as 429, with several codes.
   if (answer.status === 429) return new NotTakenError('too many tasks', { retryAfterMs: retryAfterMs(answer) });
   return errorOf(error);
 }

@@ -1,7 +1,7 @@
 /**
- * fal's queue (docs/vendors/fal.md), `@fal-ai/client` 1.10. The body is the model's own input; each model has its own fields. A
- * job is named by its app, the first two parts of the model's name, and its request id. A request that has COMPLETED may have
- * failed: only its response tells.
+ * fal's queue (docs/vendors/fal.md), `@fal-ai/client` 1.10. The body is the model's own input; each model has its own
+ * fields. A job is identified by its app, the first two parts of the model's name, and its request id. A request that
+ * has COMPLETED may have failed: only its response shows which.
  */
 import { createHash } from 'node:crypto';
 import type { TaskErrorCode } from '../../../domain/errors.ts';
@@ -45,7 +45,7 @@ const NAMESPACES: readonly unknown[] = ['workflows', 'comfy'];
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
 /** Statuses that speak of our account, not of a request. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403];
-/** Answers of what stands before the models, unless they name an error of theirs. */
+/** Answers of the infrastructure in front of the models, unless they contain a model's error. */
 const GATEWAY_STATUSES: readonly number[] = [502, 503, 504];
 
 /** What the types of errors mean; the others are a bad request where fal answers 400 or 422, and failures elsewhere. */

@@ -188,7 +188,7 @@ function costOf({ final_unit_deduction: units }: JsonObject): VendorCost | undef
   return /^\d+(\.\d+)?$/.test(String(units)) ? { amount: String(units), unit: 'units' } : undefined;
 }
 
-/** A failed task tells its reason in words alone. */
+/** A failed task gives its reason only in words. */
 function verdictOf(message: unknown): TaskErrorCode {
   return /risk|sensitive|moderat|safety|polic/i.test(String(message))
     ? 'content_policy_violation'

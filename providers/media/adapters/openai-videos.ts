@@ -23,7 +23,7 @@ const TRAITS: KindTraits = {
 
 const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
-/** Statuses of a list that say: there is none. */
+/** Statuses which mean that there is no list. */
 const NO_LIST_STATUSES: readonly number[] = [400, 404, 405, 501];
 /** Statuses of a deletion that say: it has ended, or cannot be stopped. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 405, 409, 410];
@@ -83,7 +83,7 @@ function partsOf(request: RenderRequest): readonly FormPart[] {
   return [...texts, { name: 'input_reference', filename, contentType, bytes }];
 }
 
-/** What lists tell of a video, too. */
+/** The fields of a video that lists show. */
 function identityOf({ model, prompt, durationSeconds = 4, resolution, aspectRatio }: RenderRequest) {
   const { width, height } = videoSizeFor(resolution ?? '720p', aspectRatio ?? '16:9');
   return { model, prompt, seconds: String(durationSeconds), size: `${width}x${height}` };

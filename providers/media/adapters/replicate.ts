@@ -1,6 +1,7 @@
 /**
- * Replicate's predictions (docs/vendors/replicate.md), `replicate` 1.4. Each model has its own fields. A prediction carries no id of
- * ours; the list of predictions tells what was sent for an hour. It runs on when nobody waits, but for `Cancel-After`.
+ * Replicate's predictions (docs/vendors/replicate.md), `replicate` 1.4. Each model has its own fields. A prediction has
+ * no id of ours; for an hour, the list of predictions shows their inputs. Only `Cancel-After` ends an abandoned
+ * prediction.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { createdAtMsOf } from '../../../domain/ids.ts';
@@ -39,7 +40,7 @@ const LEAST_LIFETIME_SECONDS = 60;
 const MAX_PAGES = 20;
 /** Nothing promises that the list is up to date: one that has what came so much later is. */
 const LIST_LAG_MS = 90_000;
-/** What was sent is deleted after an hour; long before, whoever still looks has missed it. */
+/** The vendor deletes inputs after an hour; a search that takes this long has already missed it. */
 const LISTED_FOR_MS = 15 * 60_000;
 /** Statuses of a cancellation that say: it has ended, or is not there. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409, 422];
@@ -115,7 +116,7 @@ function modelOf(name: string): { readonly model: string; readonly version?: str
   return { model, ...(version !== undefined && { version }) };
 }
 
-/** From the creation of the task, whose id tells it, so that the same request gives the same call. */
+/** Counted from the creation time in the task's id, so that the same request gives the same call. */
 function lifetimeSecondsOf({ deadlineAt, taskId }: RenderRequest): number {
   const seconds = Math.ceil((deadlineAt.getTime() - createdAtMsOf('task', taskId)) / 1000);
   return Math.max(seconds, LEAST_LIFETIME_SECONDS);
@@ -147,9 +148,9 @@ async function findPredictions(sent: SentSubmission, http: VendorHttp, signal: A
 }
 
 /**
- * Whether a prediction has every field that was sent; the vendor may list its own defaults beside them.
+ * Whether a prediction has every field that was sent; the vendor may add its own defaults.
  *
- * @throws ProviderUnreachableError for one of the same model that does not tell what was sent
+ * @throws ProviderUnreachableError for one of the same model whose inputs are not shown
  */
 function isSame(prediction: JsonObject, { request, fingerprint }: SentSubmission): boolean {
   const { model, version } = modelOf(request.model);
@@ -182,7 +183,7 @@ function stateOf(prediction: JsonObject): JobState {
   }
 }
 
-/** Without the words of the error, which are those of anybody's program. */
+/** Without the error's words, which may come from any program. */
 function failed(code: TaskErrorCode, cost: { readonly cost?: VendorCost }): JobState {
   return { state: 'failed', code, message: messageFor(code), ...cost };
 }
@@ -202,7 +203,7 @@ function fileOf(output: unknown): readonly ResultFile[] {
   return isLink ? [{ url: output, mimeType: null }] : [];
 }
 
-/** Most models are charged by the time that they run, also when they fail. */
+/** Most models are charged by running time, even if they fail. */
 function costOf({ metrics }: JsonObject): { readonly cost?: VendorCost } {
   const seconds = objectOf(metrics)['predict_time'];
   return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: seconds.toFixed(6), unit: 'seconds' } } : {};

@@ -1,7 +1,7 @@
 /** Announces the end of a job to the address given with its submission, signed (see docs/provider-protocol.md). */
 import { createHmac } from 'node:crypto';
 
-/** Before each try; polling stays the truth, so a callback that never arrives is no harm. */
+/** The wait before each try; polling remains authoritative, so a lost callback does no harm. */
 const WAITS_MS = [0, 250, 1000];
 const TIMEOUT_MS = 5000;
 

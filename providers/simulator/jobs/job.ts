@@ -17,7 +17,7 @@ export interface Job {
   cancelledAtMs: number | undefined;
   pollErrorsLeft: number;
   forgetsLeft: number;
-  /** How often it was said to have succeeded. */
+  /** How often it was reported as succeeded. */
   successesTold: number;
   deadLinksLeft: number;
   /** How often its files were asked for. */
@@ -60,7 +60,7 @@ export function hasEnded(job: Job, nowMs: number): boolean {
   return job.cancelledAtMs !== undefined || nowMs >= job.rendersUntilMs;
 }
 
-/** Stops the job; one that has ended stays as it is. */
+/** Stops the job, unless it has ended. */
 export function cancelJob(job: Job, nowMs: number): void {
   if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
 }

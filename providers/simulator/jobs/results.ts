@@ -71,7 +71,7 @@ function sendHalf(file: Buffer, rendering: Rendering, response: ServerResponse):
   writeHead(file, rendering, response).write(half, () => response.destroy());
 }
 
-/** The first download stands still in the middle, long enough for a step to be taken for dead; the others do not. */
+/** The first download stalls in the middle, long enough for its step to count as dead; later ones do not. */
 async function sendStalling(file: Buffer, { submission, downloads }: Job, response: ServerResponse): Promise<void> {
   const half = Math.floor(file.length / 2);
   writeHead(file, submission.rendering, response).write(file.subarray(0, half));

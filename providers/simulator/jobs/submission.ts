@@ -33,15 +33,15 @@ export interface MediaDirectives {
   readonly reject: string | undefined;
   readonly isStuck: boolean;
   readonly dropSubmit: boolean;
-  /** Accepted, and answered with an error all the same. */
+  /** Accepted, but answered with an error. */
   readonly submitError: boolean;
   readonly pollErrors: number;
-  /** So many polls are told that there is no such job. */
+  /** The number of polls that are answered with "no such job". */
   readonly forgets: number;
-  /** So many links of the result lead nowhere. */
+  /** The number of links that lead nowhere. */
   readonly deadLinks: number;
   readonly result: (typeof RESULT_FAULTS)[number] | undefined;
-  /** Says that it succeeded when it is asked for the first time, and that it failed from then on. */
+  /** Reports success at first, and failure from then on. */
   readonly recants: boolean;
   /** The number of a file that is gone, from 0. */
   readonly missingFile: number | undefined;

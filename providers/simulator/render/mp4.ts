@@ -30,7 +30,7 @@ const TICKS_PER_FRAME = TICKS_PER_SECOND / FRAMES_PER_SECOND;
 const MOVIE_TICKS_PER_SECOND = 1000;
 const LENGTH_BYTES = 4;
 const TRACK_ID = 1;
-/** The matrix that leaves the picture as it is. */
+/** The identity matrix. */
 const IDENTITY_MATRIX = uint32(0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000);
 
 /**

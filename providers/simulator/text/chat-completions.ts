@@ -93,7 +93,7 @@ export function readTool(tool: Fields): OfferedTool[] {
   return name === '' ? [] : [{ name, description: stringOf(tool['description']), schema: tool['parameters'] }];
 }
 
-/** The name of a forced tool stands in the choice itself or, in this format, under `function`. */
+/** The name of a forced tool is in the choice itself or, in this format, under `function`. */
 export function readToolChoice(choice: unknown): ToolChoice {
   if (choice === 'none' || choice === 'required') return choice;
   const name = stringOf(objectOf(objectOf(choice)['function'])['name']) || stringOf(objectOf(choice)['name']);

@@ -1,4 +1,4 @@
-/** What a request says, whichever format it came in: all that the script needs to know. */
+/** The content of a request, whichever format it came in: everything that the script needs. */
 import { isObject } from '../../../domain/json.ts';
 
 /** One step of the history, in the order in which it happened. */
@@ -14,7 +14,7 @@ interface TextEntry {
 
 export interface CallEntry {
   readonly kind: 'call';
-  /** Empty in the format that gives calls none. */
+  /** Empty in the format without call ids. */
   readonly id: string;
   readonly name: string;
   /** JSON text. */
@@ -25,7 +25,7 @@ export interface ResultEntry {
   readonly kind: 'result';
   /** The id of the call that it answers; null in the format that goes by names. */
   readonly callId: string | null;
-  /** The name of the called tool where the result itself tells it. */
+  /** The name of the called tool, if the result contains it. */
   readonly name: string | null;
   readonly text: string;
   readonly mediaCount: number;
@@ -38,7 +38,7 @@ export interface OfferedTool {
   readonly schema: unknown;
 }
 
-/** `required`: any tool, but one of them. A name: that tool. */
+/** `required`: any one tool. A name: that tool. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string };
 
 export interface Conversation {
@@ -106,7 +106,7 @@ export function objectOf(value: unknown): Readonly<Record<string, unknown>> {
   return isObject(value) ? value : {};
 }
 
-/** A list of strings, also when it is a single string. */
+/** A list of strings, or a single one. */
 export function stringsOf(value: unknown): readonly string[] {
   const list: readonly unknown[] = typeof value === 'string' ? [value] : listOf(value);
   return list.filter((item) => typeof item === 'string');

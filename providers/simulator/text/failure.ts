@@ -56,5 +56,5 @@ export function failureOfStatus(status: number): TextFailure {
   return new TextFailure(kind, { status });
 }
 
-/** How long a client is told to wait when it sent too many requests. */
+/** The `Retry-After` for a client that sent too many requests. */
 export const RETRY_AFTER_SECONDS = 1;

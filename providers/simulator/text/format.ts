@@ -46,7 +46,7 @@ export interface StreamedAnswer {
   closing(): string;
   /** An event that is not JSON. */
   readonly malformed: string;
-  /** The event by which a stream that already began tells of a failure. */
+  /** The event that reports a failure in a stream that has already begun. */
   readonly renderFailure: (failure: TextFailure) => string;
 }
 
@@ -63,7 +63,7 @@ interface BlockStream extends Pick<StreamedAnswer, 'opening' | 'malformed' | 're
   readonly ending: () => string;
 }
 
-/** A stream of blocks, one after the other. What stands between two pieces goes with the second. */
+/** A stream of blocks, one after the other. Events between two pieces are sent with the second. */
 export function streamBlocks({ opening, blocks, ending, malformed, renderFailure }: BlockStream): StreamedAnswer {
   let pending = '';
 

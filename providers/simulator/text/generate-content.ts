@@ -145,7 +145,7 @@ function renderBlocked(): object {
   };
 }
 
-/** A field by its name in camel case, also when it was written in snake case. */
+/** A field by its name in camel case, even if it was written in snake case. */
 function field(object: Fields, name: string): unknown {
   return object[name] ?? object[name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
 }
@@ -211,7 +211,7 @@ function readResult(result: unknown): Entry[] {
   ];
 }
 
-/** A response is an object; one that holds nothing but a text stands for that text. */
+/** A response is an object; one that contains only a text stands for that text. */
 function textOfResponse(response: unknown): string {
   const values = Object.values(objectOf(response));
   return values.length === 1 && typeof values[0] === 'string' ? values[0] : JSON.stringify(response ?? {});
@@ -238,7 +238,7 @@ const FINISH_REASONS: Readonly<Record<Finish['reason'], string>> = {
   'tool-calls': 'STOP',
 };
 
-/** What the first call of a thinking model is signed with; clients send it back as it is. */
+/** Signs the first call of a reasoning model; clients send it back unchanged. */
 const THOUGHT_SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmU=';
 
 class Renderer {

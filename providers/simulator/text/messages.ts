@@ -175,7 +175,7 @@ const STOP_REASONS: Readonly<Record<Finish['reason'], string>> = {
   'tool-calls': 'tool_use',
 };
 
-/** What the model's thinking is signed with; clients send it back as it is. */
+/** Signs the model's reasoning; clients send it back unchanged. */
 const SIGNATURE = 'RXhhbXBsZSBzaWduYXR1cmUgb2YgYSBzaW11bGF0ZWQgdGhvdWdodA==';
 
 function renderWhole({ model }: Conversation, script: Script): object {

@@ -1,4 +1,4 @@
-/** Writes an answer no faster than its reader takes it, and tells the request log how it ended. */
+/** Writes an answer no faster than its reader takes it, and adds its end to the request log. */
 import type { ServerResponse } from 'node:http';
 
 /** Smaller writes are joined: each is a chunk of the transfer and, at worst, a packet of its own. */
@@ -27,7 +27,7 @@ export class PacedWriter {
     response.on('drain', () => this.#wake());
   }
 
-  /** Whether anybody is there to write to. */
+  /** Whether the client is still there. */
   get isOpen(): boolean {
     return !this.#closed;
   }

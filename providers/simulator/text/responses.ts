@@ -149,13 +149,13 @@ function renderUsage({ input, cached, output, reasoning }: Usage): object {
 
 type NamedEvent = readonly [type: string, fields: object];
 
-/** An output item, and the events that tell of it. Their fields leave out the item's id and place. */
+/** An output item and its events. Their fields leave out the item's id and index. */
 interface ItemPlan {
   readonly id: string;
   readonly added: object;
   readonly done: object;
   readonly pieces: readonly string[];
-  /** Where inside the item its content stands. */
+  /** The place of the content inside the item. */
   readonly place: object;
   readonly beforeDeltas: readonly NamedEvent[];
   readonly deltaType: string;

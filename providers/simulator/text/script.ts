@@ -28,12 +28,12 @@ import { countInputTokens, repeatWords, splitIntoPieces } from './tokens.ts';
 
 /** A complete answer, and what goes wrong on its way. */
 export interface Script {
-  /** The pieces of the reasoning and of the text; each is streamed by itself and is one token. */
+  /** The pieces of the reasoning and of the text; each is streamed separately and is one token. */
   readonly reasoning: readonly string[];
   readonly text: readonly string[];
   readonly calls: readonly ScriptedCall[];
   readonly finish: Finish;
-  /** Null when none is to be reported. */
+  /** Null to report no usage. */
   readonly usage: Usage | null;
   readonly faults: Faults;
 }
@@ -225,7 +225,7 @@ function askedCalls(
   return wish.calls.filter((call: WishedCall) => tools.some((tool) => tool.name === call.name));
 }
 
-/** What the request's tool choice leaves of the calls, or makes of none. */
+/** The calls that the request's tool choice permits or requires. */
 function permittedCalls(conversation: Conversation, asked: readonly ScriptedCall[]): readonly ScriptedCall[] {
   const { tools, toolChoice, parallelCalls } = conversation;
   if (toolChoice === 'none') return [];

@@ -43,7 +43,7 @@ function readCalls(message: string, start: number): readonly WishedCall[] {
   }
 }
 
-/** The JSON object that starts there, as it is written; null when it is none. */
+/** The JSON object that starts there, as written; null if there is none. */
 function objectAt(text: string, start: number): string | null {
   let depth = 0;
   let inString = false;

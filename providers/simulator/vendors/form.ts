@@ -17,7 +17,7 @@ export interface Form {
   readonly files: Readonly<Record<string, readonly FormFile[]>>;
 }
 
-/** @throws VendorFault when it is none */
+/** @throws VendorFault if it is not a form */
 export async function readForm(request: SimulatorRequest): Promise<Form> {
   const fields: Record<string, string> = {};
   const files: Record<string, FormFile[]> = {};

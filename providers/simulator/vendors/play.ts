@@ -80,7 +80,7 @@ export interface Render {
   oddWordsLeft: number;
 }
 
-/** As the vendor's own states go; `odd` is a word that nobody knows. */
+/** As the vendor's own states proceed; `odd` is an unknown word. */
 export type RenderState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'odd';
 
 export interface Play {
