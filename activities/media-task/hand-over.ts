@@ -57,7 +57,9 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       throwIfFailed(task);
       const submissions = await listSubmissions(database, taskId);
       const last = submissions.at(-1);
-      if (task.providerJobId !== null) return { state: 'waiting', jobId: task.providerJobId };
+      // The callback may have told of the job since the task was read.
+      const jobId = task.providerJobId ?? last?.jobId ?? null;
+      if (jobId !== null) return { state: 'waiting', jobId };
       if (last?.outcome === 'accepted') return storedEarlier(last);
       if (last?.outcome === 'refused') throw refusedEarlier(last);
       if (last?.outcome === 'unknown' && !isSentAgain(submissions)) throw unavailable();

@@ -300,6 +300,19 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([name]);
     });
 
+    it('waits for a job that its callback reveals between reading the task and its submissions', async () => {
+      const name = upstreamWith({});
+      const task = await taskOn(name);
+      const submission = await openTaskSubmission(database, task, { provider: name });
+      await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the callback', jobId: 'told' });
+      await database.transaction(async (transaction) => {
+        await transaction.raw('SET LOCAL session_replication_role = replica');
+        await transaction('tasks').where({ id: task.id }).update({ provider_job_id: null });
+      });
+      expect((await run(task)).status).to.equal('succeeded');
+      expect(rendersOf(task)).to.deep.equal([]);
+    });
+
     it('is given up, refunded and counted as a possible loss if nothing reveals it', async () => {
       const name = upstreamWith({ recovery: 'none' }, ['takes it, and the answer is lost']);
       const other = upstreamWith({ recovery: 'key' });
