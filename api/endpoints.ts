@@ -9,6 +9,7 @@ import {
   listTransfers,
   sumUsageOfAccount,
 } from './routes/admin/finance.ts';
+import { getCatalogue } from './routes/admin/catalogue.ts';
 import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
@@ -87,6 +88,7 @@ const ADMINISTRATION = [
   listSoldModels,
   disableModel,
   enableModel,
+  getCatalogue,
   createAdminToken,
   listAdminTokens,
   revokeAdminToken,

@@ -20,7 +20,9 @@ const program = new Command('genway')
   .description('Administer Genway')
   .option('--json', 'print answers as JSON')
   .showHelpAfterError();
-addCommands(program, () => connectAdmin(loadCommandConfig()), {
+
+const connect = () => connectAdmin(loadCommandConfig());
+addCommands(program, connect, {
   print: (text) => console.log(text),
   pipe: async (chunks) => {
     try {
@@ -31,11 +33,15 @@ addCommands(program, () => connectAdmin(loadCommandConfig()), {
     }
   },
 });
-addConfigCommands(program, loadFilesConfig, {
-  print: (text) => console.log(text),
-  isJson: () => program.opts<{ json?: boolean }>().json === true,
-  endWith: (exitCode) => void (process.exitCode = exitCode),
-});
+addConfigCommands(
+  program,
+  { load: loadFilesConfig, connect },
+  {
+    print: (text) => console.log(text),
+    isJson: () => program.opts<{ json?: boolean }>().json === true,
+    endWith: (exitCode) => void (process.exitCode = exitCode),
+  },
+);
 addPartitionCommands(program, loadDatabaseConfig, (text) => console.log(text));
 addRecoverCommand(program, loadRecoveryConfig, (text) => console.log(text));
 addSecretsCommands(program, loadSecretsConfig, (text) => console.log(text));

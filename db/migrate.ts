@@ -19,6 +19,7 @@ import * as submissions from './migrations/0016-submissions.ts';
 import * as upstreamOrders from './migrations/0017-upstream-orders.ts';
 import * as secretMarks from './migrations/0018-secret-marks.ts';
 import * as textTurns from './migrations/0020-text-turns.ts';
+import * as mediaRateCards from './migrations/0021-media-rate-cards.ts';
 import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import * as modelOrders from './migrations/0026-model-orders.ts';
 import { ensurePartitions } from './partitions.ts';
@@ -43,6 +44,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0017-upstream-orders': upstreamOrders,
   '0018-secret-marks': secretMarks,
   '0020-text-turns': textTurns,
+  '0021-media-rate-cards': mediaRateCards,
   '0025-admin-tokens': adminTokens,
   '0026-model-orders': modelOrders,
 };

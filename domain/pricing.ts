@@ -44,6 +44,12 @@ export interface TextPricing {
   readonly peaks: readonly PricePeak[];
 }
 
+/** The price of a model of media: for each second, each video or each image, by resolution or tier. */
+export interface MediaPricing {
+  readonly per: 'second' | 'video' | 'image';
+  readonly byResolution: Readonly<Record<string, PicoUsd>>;
+}
+
 /** Tokens of one request. */
 export interface TokenUsage {
   /** The whole prompt, cached or not. */

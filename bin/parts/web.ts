@@ -7,10 +7,12 @@ import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
 import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
+import { mediaRateCardsOf } from '../../catalogue/offer.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
 import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
+import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
@@ -35,7 +37,7 @@ export interface Web {
   /**
    * What has to be done before it serves.
    *
-   * @throws OperatorError when the secrets are not those of the database
+   * @throws OperatorError when the secrets are not those of the database, or prices were changed under one version of the catalogue
    */
   ready(): Promise<void>;
   /** Waits for work in progress and closes all connections. */
@@ -101,6 +103,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
+      await recordRateCards(database, mediaRateCardsOf(catalogue));
       await models.obey();
     },
     close: async () => {

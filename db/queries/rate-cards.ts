@@ -1,14 +1,16 @@
-/** The text prices of each edition of the catalogue, kept as long as the usage that they priced. */
+/** The prices of each edition of the catalogue, kept as long as the usage that they priced. */
 import { parseRational } from '../../domain/rational.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
-import type { TextPricing } from '../../domain/pricing.ts';
+import type { MediaPricing, TextPricing } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
 
-export interface RateCard {
+interface RateCardKey {
   readonly version: string;
   readonly model: string;
-  readonly pricing: TextPricing;
 }
+export type TextRateCard = RateCardKey & { readonly kind: 'text'; readonly pricing: TextPricing };
+export type MediaRateCard = RateCardKey & { readonly kind: 'video' | 'image'; readonly pricing: MediaPricing };
+export type RateCard = TextRateCard | MediaRateCard;
 
 /** Prices as JSON: amounts as strings, factors as written. */
 interface StoredPricing {
@@ -17,11 +19,14 @@ interface StoredPricing {
   readonly peaks: readonly (Omit<TextPricing['peaks'][number], 'factor'> & { readonly factor: string })[];
 }
 
-interface RateCardRow {
-  version: string;
-  model: string;
-  pricing: StoredPricing;
+interface StoredMediaPricing {
+  readonly per: MediaPricing['per'];
+  readonly byResolution: Readonly<Record<string, string>>;
 }
+
+type RateCardRow = { version: string; model: string } & (
+  { kind: 'text'; pricing: StoredPricing } | { kind: 'video' | 'image'; pricing: StoredMediaPricing }
+);
 
 /** Prices were changed without changing the version. */
 export class RateCardChangedError extends OperatorError {
@@ -34,12 +39,13 @@ export class RateCardChangedError extends OperatorError {
  * @throws RateCardChangedError if a model of this version has different stored prices
  */
 export async function recordRateCards(database: Database, cards: readonly RateCard[]): Promise<void> {
-  // A catalogue may contain media models only.
+  // A catalogue may contain media models only, or text models only.
   if (cards.length === 0) return;
-  const rows = cards.map(({ version, model, pricing }) => ({
-    version,
-    model,
-    pricing: JSON.stringify(toStored(pricing)),
+  const rows = cards.map((card) => ({
+    version: card.version,
+    model: card.model,
+    kind: card.kind,
+    pricing: JSON.stringify(card.kind === 'text' ? toStored(card.pricing) : toStoredMedia(card.pricing)),
   }));
   await database('rate_cards').insert(rows).onConflict(['version', 'model']).ignore();
   const { rows: changed } = await database.raw<{ rows: { version: string; model: string }[] }>(
@@ -56,10 +62,32 @@ export async function recordRateCards(database: Database, cards: readonly RateCa
   }
 }
 
-/** All rate cards. */
-export async function listRateCards(database: Database): Promise<readonly RateCard[]> {
-  const rows = await database<RateCardRow>('rate_cards').select('version', 'model', 'pricing');
-  return rows.map(({ version, model, pricing }) => ({ version, model, pricing: fromStored(pricing) }));
+/** All rate cards of text models. */
+export async function listTextRateCards(database: Database): Promise<readonly TextRateCard[]> {
+  const rows = await database<RateCardRow>('rate_cards').where({ kind: 'text' });
+  return rows.map(toRateCard).filter((card) => card.kind === 'text');
+}
+
+/** The stored prices of one edition of the catalogue: none if no process has started with it. */
+export async function listRateCardsOf(database: Database, version: string): Promise<readonly RateCard[]> {
+  const rows = await database<RateCardRow>('rate_cards').where({ version });
+  return rows.map(toRateCard);
+}
+
+function toRateCard(row: RateCardRow): RateCard {
+  const { version, model } = row;
+  if (row.kind === 'text') return { version, model, kind: row.kind, pricing: fromStored(row.pricing) };
+  return { version, model, kind: row.kind, pricing: fromStoredMedia(row.pricing) };
+}
+
+function toStoredMedia({ per, byResolution }: MediaPricing): StoredMediaPricing {
+  const prices = Object.entries(byResolution).map(([name, price]) => [name, price.toString()]);
+  return { per, byResolution: Object.fromEntries(prices) };
+}
+
+function fromStoredMedia({ per, byResolution }: StoredMediaPricing): MediaPricing {
+  const prices = Object.entries(byResolution).map(([name, price]) => [name, BigInt(price)]);
+  return { per, byResolution: Object.fromEntries(prices) };
 }
 
 function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {

@@ -3,7 +3,7 @@ import { priceText } from '../../domain/pricing.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { STALLED_PROCESS_DEAD_AFTER_SECONDS, TEXT_HOLD_LIFETIME_SECONDS } from '../text-money/abandoned.ts';
 import { IS_UNAWAITED } from '../text-money/processes.ts';
-import { listRateCards } from '../queries/rate-cards.ts';
+import { listTextRateCards } from '../queries/rate-cards.ts';
 import { type Check, type Discrepancy, type Sources, sqlCheck } from './check.ts';
 
 /** Stale holds are released every few seconds. */
@@ -125,7 +125,7 @@ export const TEXT_CHECKS: readonly Check[] = [
 
 async function* findWrongPrices({ snapshot }: Sources): AsyncIterable<Discrepancy> {
   const cards = new Map(
-    (await listRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
+    (await listTextRateCards(snapshot)).map(({ version, model, pricing }) => [`${version} ${model}`, pricing]),
   );
   for await (const row of readUsage(snapshot)) {
     if (FREE_OUTCOMES.has(row.outcome)) continue;

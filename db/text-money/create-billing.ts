@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import { FREE_REQUESTS_PER_MINUTE } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
-import { type RateCard, recordRateCards } from '../queries/rate-cards.ts';
+import { recordRateCards, type TextRateCard } from '../queries/rate-cards.ts';
 import type { BilledModel, TextBilling } from './billing.ts';
 import { createHolds } from './holds.ts';
 import { createTextLedger, type TextLedger } from './ledger.ts';
@@ -97,8 +97,8 @@ function openLedger({ database, databaseUrl, catalogue }: TextBillingDependencie
   };
 }
 
-function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly RateCard[] {
-  return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, pricing }));
+function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly TextRateCard[] {
+  return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, kind: 'text', pricing }));
 }
 
 /** Makes `work` run until it succeeds once; after a failure, the next call tries again. */

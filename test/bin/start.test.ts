@@ -123,7 +123,7 @@ describe('a process', function () {
     if (!model) throw new Error('some model has a price');
     const { pricing } = model;
     const dearer = { ...pricing, rates: { ...pricing.rates, input: pricing.rates.input + 1n } };
-    await recordRateCards(testDatabase.database, [{ version, model: model.id, pricing: dearer }]);
+    await recordRateCards(testDatabase.database, [{ version, model: model.id, kind: 'text', pricing: dearer }]);
     for (const program of ['api', 'text']) {
       expect(await refusal(program, {})).to.equal(
         `catalogue ${version} was already used with different prices for ${model.id}: give it a new version\n`,

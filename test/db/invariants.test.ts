@@ -1020,7 +1020,7 @@ describe('the rules of the database', () => {
       return database('processes').insert([row, row]);
     });
 
-    const rateCard = { version: 'test', model: 'textc-M3', pricing: '{}' };
+    const rateCard = { version: 'test', model: 'textc-M3', kind: 'text', pricing: '{}' };
     refuses('two rate cards of a model in one version', 'rate_cards_pkey', () =>
       database('rate_cards').insert([rateCard, rateCard]),
     );

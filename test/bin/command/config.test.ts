@@ -3,9 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Command } from 'commander';
-import { addConfigCommands, EXIT_CODES } from '../../../bin/command/config.ts';
+import { type AdminClient, connectAdmin } from '../../../bin/command/admin-client.ts';
+import { EXIT_CODES } from '../../../bin/command/config-terminal.ts';
+import { addConfigCommands } from '../../../bin/command/config.ts';
+import { loadCatalogue } from '../../../catalogue/load.ts';
+import { mediaRateCardsOf } from '../../../catalogue/offer.ts';
 import { type Finding, parseOperatorFile } from '../../../catalogue/operator-file.ts';
-import { type FilesConfig, loadFilesConfig } from '../../../config.ts';
+import { loadFilesConfig } from '../../../config.ts';
+import { recordRateCards } from '../../../db/queries/rate-cards.ts';
+import { startTestApp, type TestApp } from '../../support/app.ts';
 
 const MISTAKES = join(import.meta.dirname, '../../fixtures/mistakes');
 
@@ -14,16 +20,27 @@ interface Answer {
   readonly exitCode: number;
 }
 
-/** @param environment what a process would find there */
-async function config(words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Answer> {
+/**
+ * @param environment what a process would find there
+ * @param connect to what is in force
+ */
+async function config(
+  words: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+  connect: () => Promise<AdminClient> = () => Promise.reject(new Error('nothing is running')),
+): Promise<Answer> {
   const printed: string[] = [];
   let exitCode = -1;
   const program = new Command('genway').option('--json').exitOverride();
-  addConfigCommands(program, (): FilesConfig => loadFilesConfig(environment), {
-    print: (text) => void printed.push(text),
-    isJson: () => program.opts<{ json?: boolean }>().json === true,
-    endWith: (code) => void (exitCode = code),
-  });
+  addConfigCommands(
+    program,
+    { load: () => loadFilesConfig(environment), connect },
+    {
+      print: (text) => void printed.push(text),
+      isJson: () => program.opts<{ json?: boolean }>().json === true,
+      endWith: (code) => void (exitCode = code),
+    },
+  );
   await program.parseAsync(words, { from: 'user' });
   return { printed: printed.join('\n'), exitCode };
 }
@@ -121,6 +138,90 @@ describe('genway config check', () => {
     });
   });
 });
+
+describe('genway config diff', () => {
+  let app: TestApp;
+  let folder: string;
+  let text: string;
+
+  before(async () => {
+    app = await startTestApp();
+    folder = await mkdtemp(join(tmpdir(), 'genway-diff-'));
+    text = await readFile('catalogue/catalogue.yaml', 'utf8');
+  });
+  after(async () => {
+    await app.stop();
+    await rm(folder, { recursive: true });
+  });
+
+  /** @param replacements in the catalogue in force */
+  async function diff(...replacements: readonly (readonly [string, string])[]): Promise<Answer> {
+    const changed = replacements.reduce((yaml, [from, to]) => {
+      expect(yaml).to.contain(from);
+      return yaml.replace(from, to);
+    }, text);
+    const path = join(folder, 'next.yaml');
+    await writeFile(path, changed);
+    const connect = () => connectAdmin({ baseUrl: app.baseUrl, adminToken: app.adminToken, home: '/nowhere' });
+    return config(['config', 'diff', path], {}, connect);
+  }
+
+  const NEW_VERSION = ["version: '2026-10-01'", "version: '2027-01-01'"] as const;
+  const DEARER_VIDEO = ["usd_per_second: { 720p: '0.10'", "usd_per_second: { 720p: '0.12'"] as const;
+  const CHEAPER_TEXT = ["input: '0.21'", "input: '0.20'"] as const;
+
+  it('says that nothing changes where nothing does', async () => {
+    expect(await diff()).to.deep.equal({ printed: 'Nothing changes: 2026-10-01.', exitCode: EXIT_CODES.right });
+  });
+
+  it('shows what changes in prices, limits and models, as a table', async () => {
+    const { printed, exitCode } = await diff(
+      NEW_VERSION,
+      DEARER_VIDEO,
+      CHEAPER_TEXT,
+      ['threshold_tokens: 512000', 'threshold_tokens: 500000'],
+      ['max_output_tokens: 65536\n', 'max_output_tokens: 60000\n'],
+      ['- id: texti-k3', '- id: texti-k4'],
+    );
+    expect(exitCode).to.equal(EXIT_CODES.right);
+    const lines = printed.split('\n').map((line) => line.replaceAll(/ {2,}/g, ' | '));
+    expect(lines).to.deep.equal([
+      'What changes from 2026-10-01 (in force) to 2027-01-01:',
+      'model | what | before | after | change',
+      'vidone-3.0 | usd_per_second 720p | 0.1 | 0.12 | +20 %',
+      'vidone-3.0-prime | usd_per_second 720p | 0.1 | 0.12 | +20 %',
+      'textc-M3 | input | 0.21 | 0.2 | -4.76 %',
+      'textc-M3 | factor over 512000 tokens | 2 | - | -',
+      'textc-M3 | factor over 500000 tokens | - | 2 | -',
+      'texth-3.1-pro-preview | max_output_tokens | 65536 | 60000 | -',
+      'texti-k4 | model | - | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1 | -',
+      'texti-k3 | model | text: input 2.1, output 10.5, cached_input 0.21, cache_write 2.1 | - | -',
+    ]);
+  });
+
+  it('refuses prices that change under a version that has been sold by, of media and of text', async () => {
+    await recordPrices(app);
+    const { printed, exitCode } = await diff(DEARER_VIDEO, CHEAPER_TEXT);
+    expect(exitCode).to.equal(EXIT_CODES.wrong);
+    const [, refused] = printed.split('Refused: the version 2026-10-01 has other prices already.');
+    expect(refused).to.contain('vidone-3.0 ').and.contain('textc-M3 ').and.not.contain('vidtwo');
+    expect(await diff(NEW_VERSION, DEARER_VIDEO)).to.include({ exitCode: EXIT_CODES.right });
+  });
+
+  it('shows first what is wrong in a file', async () => {
+    const refused = diff(CHEAPER_TEXT, ["input: '0.20'", 'input: 0.20']);
+    expect(await refused.catch(String)).to.match(/The files are wrong:\n.*prices\.input" must be quoted/);
+  });
+});
+
+/** As processes do at start. */
+async function recordPrices({ database }: TestApp): Promise<void> {
+  const catalogue = loadCatalogue();
+  const text = [...catalogue.textModels.values()].map(({ id, pricing }) => {
+    return { version: catalogue.version, model: id, kind: 'text' as const, pricing };
+  });
+  await recordRateCards(database, [...mediaRateCardsOf(catalogue), ...text]);
+}
 
 describe('a place in a file', () => {
   const YAML = `base: &base

@@ -91,7 +91,7 @@ describe('the commands of finance', () => {
     const hold = newHold({ id: keyId, accountId }, { amount: 10n ** 9n });
     const pricing = loadCatalogue().textModels.get(hold.model)?.pricing;
     if (!pricing) throw new Error(`there is no model ${hold.model}`);
-    await recordRateCards(app.database, [{ version: CATALOGUE_VERSION, model: hold.model, pricing }]);
+    await recordRateCards(app.database, [{ version: CATALOGUE_VERSION, model: hold.model, kind: 'text', pricing }]);
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
     await ledger.hold([hold]);
     // 10 tokens at 0.21 USD a million, and 20 at 0.84.

@@ -1,0 +1,110 @@
+/** `genway config diff`: what a catalogue would change in models and prices. */
+import Joi from 'joi';
+import {
+  compareOffers,
+  type Offer,
+  type OfferChange,
+  offerOf,
+  pricesChangedUnder,
+  type RecordedPrices,
+} from '../../catalogue/offer.ts';
+import { writeFindings } from '../../catalogue/operator-file.ts';
+import type { FilesConfig } from '../../config.ts';
+import { checkFiles } from '../parts/operator-files.ts';
+import { type AdminClient, CommandError } from './admin-client.ts';
+import { pathsFor } from './config-check.ts';
+import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
+import { dataOf, table } from './print.ts';
+
+interface InForce extends Offer {
+  readonly recorded_prices: RecordedPrices;
+}
+
+const termsSchema = Joi.object().pattern(Joi.string(), Joi.string());
+
+const inForceSchema = Joi.object<InForce>({
+  version: Joi.string().required(),
+  models: Joi.array()
+    .items(
+      Joi.object({
+        id: Joi.string().required(),
+        kind: Joi.valid('video', 'image', 'text').required(),
+        prices: termsSchema.required(),
+        terms: termsSchema.required(),
+      }).unknown(),
+    )
+    .required(),
+  recorded_prices: Joi.object().pattern(Joi.string(), termsSchema).required(),
+}).unknown();
+
+interface Surroundings {
+  readonly connect: () => Promise<AdminClient>;
+  readonly terminal: ConfigTerminal;
+}
+
+/** @returns the exit code: `wrong` where the files are, or prices would change under their version */
+export async function compareWithForce(
+  config: FilesConfig,
+  files: readonly string[],
+  { connect, terminal }: Surroundings,
+): Promise<number> {
+  const offer = readOffer(config, files);
+  const inForce = await readInForce(await connect(), offer.version);
+  const changes = compareOffers(inForce, offer);
+  const refused = pricesChangedUnder(inForce.recorded_prices, offer);
+  if (terminal.isJson()) {
+    const data = {
+      from: inForce.version,
+      to: offer.version,
+      changes: changes.map(present),
+      refused: refused.map(present),
+    };
+    terminal.print(JSON.stringify({ data }, null, 2));
+  } else terminal.print(describe(inForce, offer, { changes, refused }));
+  return refused.length > 0 ? EXIT_CODES.wrong : EXIT_CODES.right;
+}
+
+function readOffer(config: FilesConfig, files: readonly string[]): Offer {
+  const { catalogue, findings } = checkFiles(pathsFor(config, files), null);
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  if (errors.length > 0) throw new CommandError(['The files are wrong:', ...writeFindings(errors)].join('\n  '));
+  if (!catalogue) throw new CommandError('Name a catalogue, or set GENWAY_CATALOGUE.');
+  return offerOf(catalogue);
+}
+
+async function readInForce(admin: AdminClient, version: string): Promise<InForce> {
+  const answer = await admin.call('GET', `/catalogue?${new URLSearchParams({ version }).toString()}`);
+  const { value, error } = inForceSchema.validate(dataOf(answer), { convert: false });
+  if (error) throw new CommandError(`The answer is not a catalogue (${error.message}). Is Genway of the same version?`);
+  return value;
+}
+
+interface Difference {
+  readonly changes: readonly OfferChange[];
+  readonly refused: readonly OfferChange[];
+}
+
+const COLUMNS = ['model', 'what', 'before', 'after', 'change'];
+
+function describe(inForce: Offer, offer: Offer, { changes, refused }: Difference): string {
+  const versions =
+    inForce.version === offer.version ? offer.version : `${inForce.version} (in force) to ${offer.version}`;
+  const lines =
+    changes.length === 0
+      ? [`Nothing changes: ${versions}.`]
+      : [`What changes from ${versions}:`, table(changes.map(present), COLUMNS)];
+  if (refused.length === 0) return lines.join('\n');
+  const warning = `Refused: the version ${offer.version} has other prices already. Give the catalogue a new version.`;
+  return [...lines, warning, table(refused.map(present), COLUMNS)].join('\n');
+}
+
+function present({ model, what, before, after, isPrice }: OfferChange) {
+  return { model, what, before, after, change: isPrice ? percentage(before, after) : null };
+}
+
+/** Such as `+12.5 %`, from two decimals; null where one is missing, or nothing was charged before. */
+function percentage(before: string | null, after: string | null): string | null {
+  if (before === null || after === null || Number(before) === 0) return null;
+  const percent = (Number(after) / Number(before) - 1) * 100;
+  return `${percent > 0 ? '+' : ''}${Number(percent.toFixed(2))} %`;
+}

@@ -1,0 +1,216 @@
+/** What a catalogue offers, in words and decimals, and what another one would change about it. */
+import { formatUsd } from '../domain/money.ts';
+import type { MediaPricing, PricePeak, TextPricing } from '../domain/pricing.ts';
+import { WEEKDAYS } from './text-pricing.ts';
+import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
+
+/** By what each is called in the catalogue file. */
+export type Terms = Readonly<Record<string, string>>;
+
+export interface OfferedModel {
+  readonly id: string;
+  readonly kind: 'video' | 'image' | 'text';
+  /** Everything that decides what is charged. */
+  readonly prices: Terms;
+  /** Limits, conditions and routes. */
+  readonly terms: Terms;
+}
+
+export interface Offer {
+  /** The name of the edition. */
+  readonly version: string;
+  readonly models: readonly OfferedModel[];
+}
+
+export function offerOf(catalogue: Catalogue): Offer {
+  return {
+    version: catalogue.version,
+    models: [
+      ...[...catalogue.videoModels.values()].map(offerVideo),
+      ...[...catalogue.imageModels.values()].map(offerImage),
+      ...[...catalogue.textModels.values()].map(offerText),
+    ],
+  };
+}
+
+/** A price of media as it is put on record. */
+export interface MediaRateCard {
+  readonly version: string;
+  readonly model: string;
+  readonly kind: MediaModel['kind'];
+  readonly pricing: MediaPricing;
+}
+
+export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogue): readonly MediaRateCard[] {
+  return [...videoModels.values(), ...imageModels.values()].map((model) => {
+    return { version, model: model.id, kind: model.kind, pricing: mediaPricingOf(model) };
+  });
+}
+
+function mediaPricingOf(model: MediaModel): MediaPricing {
+  if (model.kind === 'image') return { per: 'image', byResolution: model.pricePerTier };
+  return { per: model.pricing.per, byResolution: Object.fromEntries(model.pricing.byResolution) };
+}
+
+export function mediaPrices({ per, byResolution }: MediaPricing): Terms {
+  return Object.fromEntries(
+    Object.entries(byResolution).map(([resolution, price]) => [`usd_per_${per} ${resolution}`, formatUsd(price)]),
+  );
+}
+
+const TOKENS_PER_PRICE = 1_000_000n;
+
+/** USD per 1M tokens, and the factors with their conditions. */
+export function textPrices({ rates, tiers, peaks }: TextPricing): Terms {
+  return {
+    input: formatUsd(rates.input * TOKENS_PER_PRICE),
+    output: formatUsd(rates.output * TOKENS_PER_PRICE),
+    cached_input: formatUsd(rates.cachedInput * TOKENS_PER_PRICE),
+    cache_write: formatUsd(rates.cacheWrite * TOKENS_PER_PRICE),
+    ...Object.fromEntries(
+      tiers.map(({ thresholdTokens, applies, factor }) => {
+        return [`factor ${applies.replaceAll('_', ' ')} ${thresholdTokens} tokens`, factor.decimal];
+      }),
+    ),
+    ...Object.fromEntries(peaks.map((peak) => [`factor ${describePeak(peak)}`, peak.factor.decimal])),
+  };
+}
+
+function describePeak({ utcOffsetMinutes, weekdays, windows }: PricePeak): string {
+  const days = weekdays.map((day) => WEEKDAYS[day]?.slice(0, 3));
+  const times = windows.map(({ fromMinute, toMinute }) => `${clock(fromMinute)}-${clock(toMinute)}`);
+  const sign = utcOffsetMinutes < 0 ? '-' : '+';
+  return `${days.join(' ')} ${times.join(' ')} ${sign}${clock(Math.abs(utcOffsetMinutes))}`;
+}
+
+function clock(minutes: number): string {
+  return [Math.floor(minutes / 60), minutes % 60].map((part) => String(part).padStart(2, '0')).join(':');
+}
+
+function offerVideo(model: VideoModel): OfferedModel {
+  const { min, max, values, default: usual } = model.durationSeconds;
+  return {
+    id: model.id,
+    kind: 'video',
+    prices: mediaPrices(mediaPricingOf(model)),
+    terms: {
+      ...mediaTerms(model),
+      duration_seconds: `${values?.join(', ') ?? `${min} to ${max}`}, default ${usual}`,
+      prompt_characters: `${model.promptCharacters.min} to ${model.promptCharacters.max}`,
+      max_reference_videos: numberOrNone(model.maxReferenceVideos),
+      max_reference_audios: numberOrNone(model.maxReferenceAudios),
+    },
+  };
+}
+
+function offerImage(model: ImageModel): OfferedModel {
+  return {
+    id: model.id,
+    kind: 'image',
+    prices: mediaPrices(mediaPricingOf(model)),
+    terms: { ...mediaTerms(model), backgrounds: `${model.backgrounds.join(', ')}, default ${model.defaultBackground}` },
+  };
+}
+
+function mediaTerms(model: MediaModel): Terms {
+  return {
+    images: `${model.images.required ? '1' : '0'} to ${model.images.max}`,
+    aspect_ratios: `${model.aspectRatios.join(', ')}, default ${model.defaultAspectRatio}`,
+    default_resolution: model.defaultResolution,
+    result_check: model.resultCheck,
+    routes: describeRoutes(model.routes),
+  };
+}
+
+function offerText(model: TextModel): OfferedModel {
+  return {
+    id: model.id,
+    kind: 'text',
+    prices: textPrices(model.pricing),
+    terms: {
+      free: String(model.free),
+      context_tokens: numberOrNone(model.contextTokens),
+      max_output_tokens: numberOrNone(model.maxOutputTokens),
+      formats: model.formats.join(', '),
+      funded_only: String(model.fundedOnly),
+      requires_top_up: String(model.requiresTopUp),
+      routes: describeRoutes(model.routes),
+    },
+  };
+}
+
+function describeRoutes(
+  routes: readonly {
+    readonly provider: string;
+    readonly model: string;
+    readonly order: number;
+    readonly weight: number;
+  }[],
+): string {
+  return routes
+    .map(({ provider, model, order, weight }) => `${provider} ${model} (order ${order}, weight ${weight})`)
+    .join(', ');
+}
+
+function numberOrNone(value: number | null): string {
+  return value === null ? 'none' : String(value);
+}
+
+/** One thing that another catalogue changes. */
+export interface OfferChange {
+  readonly model: string;
+  /** `model` where it is added or taken away as a whole. */
+  readonly what: string;
+  /** Null for nothing before, or nothing after. */
+  readonly before: string | null;
+  readonly after: string | null;
+  readonly isPrice: boolean;
+}
+
+/** What changes, by model, prices first. */
+export function compareOffers(before: Offer, after: Offer): readonly OfferChange[] {
+  const old = new Map(before.models.map((model) => [model.id, model]));
+  const kept = new Set(after.models.map(({ id }) => id));
+  const withdrawn = before.models.filter(({ id }) => !kept.has(id));
+  return [
+    ...after.models.flatMap((model) => {
+      const one = old.get(model.id);
+      if (!one) return [wholeModel(model, 'added')];
+      return [
+        ...compareTerms(model.id, one.prices, model.prices, true),
+        ...compareTerms(model.id, one.terms, model.terms),
+      ];
+    }),
+    ...withdrawn.map((model) => wholeModel(model, 'withdrawn')),
+  ];
+}
+
+function wholeModel({ id, kind, prices }: OfferedModel, change: 'added' | 'withdrawn'): OfferChange {
+  const words = `${kind}: ${Object.entries(prices)
+    .map(([name, price]) => `${name} ${price}`)
+    .join(', ')}`;
+  const isAdded = change === 'added';
+  return { model: id, what: 'model', before: isAdded ? null : words, after: isAdded ? words : null, isPrice: false };
+}
+
+function compareTerms(model: string, before: Terms, after: Terms, isPrice = false): readonly OfferChange[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
+  return names
+    .filter((what) => before[what] !== after[what])
+    .map((what) => ({ model, what, before: before[what] ?? null, after: after[what] ?? null, isPrice }));
+}
+
+/** Prices by model, as they were charged under a version. */
+export type RecordedPrices = Readonly<Record<string, Terms>>;
+
+/**
+ * What may not change: prices that a version has already, because charges say by which version they were computed.
+ *
+ * @param recorded those of the version of `offer`
+ */
+export function pricesChangedUnder(recorded: RecordedPrices, offer: Offer): readonly OfferChange[] {
+  return offer.models.flatMap(({ id, prices }) => {
+    const before = recorded[id];
+    return before === undefined ? [] : compareTerms(id, before, prices, true);
+  });
+}
