@@ -11,6 +11,7 @@ import {
 } from './routes/admin/finance.ts';
 import { getCatalogue } from './routes/admin/catalogue.ts';
 import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
+import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
@@ -89,6 +90,8 @@ const ADMINISTRATION = [
   disableModel,
   enableModel,
   getCatalogue,
+  sumMarginsByModel,
+  listRenders,
   createAdminToken,
   listAdminTokens,
   revokeAdminToken,

@@ -37,6 +37,13 @@ export interface Metrics {
     upstream: string,
     settlement: { outcome: string; learntFrom: string; possibleLoss?: bigint | null },
   ): void;
+  /**
+   * A provider announced the end of a job.
+   *
+   * @param upstream the name of a media upstream
+   * @param outcome `accepted`, `refused` for a wrong signature, or `unknown_task`
+   */
+  callbackReceived(callback: { upstream: string; outcome: 'accepted' | 'refused' | 'unknown_task' }): void;
   /** @param outcome the delivery's status after the attempt: `delivered`, `pending` or `failed` */
   deliveryAttempted(outcome: string): void;
   /** Whether results can be stored. */
@@ -86,6 +93,7 @@ export function createMetrics(): Metrics {
       if (outcome === 'unknown') media.orphaned.inc({ upstream });
       if (loss) media.possibleLoss.inc({ upstream }, toUsdNumber(loss));
     },
+    callbackReceived: (callback) => media.callbacks.inc(callback),
     deliveryAttempted: (outcome) => attempts.inc({ outcome }),
     storageChanged: (isAvailable) => storageAway.set(isAvailable ? 0 : 1),
     batchFlushed: (batch, items) => batches.observe({ batch }, items),
@@ -154,6 +162,12 @@ function mediaInstruments(registers: Registry[]) {
       name: 'genway_orphaned_submissions_total',
       help: 'Submissions of media tasks whose outcome was given up; the upstream may have rendered them in vain',
       labelNames: ['upstream'],
+      registers,
+    }),
+    callbacks: new Counter({
+      name: 'genway_provider_callbacks_total',
+      help: 'Announcements by media upstreams that a job has ended: accepted, refused or unknown_task',
+      labelNames: ['upstream', 'outcome'],
       registers,
     }),
     possibleLoss: new Counter({

@@ -123,7 +123,8 @@ function submissionEvents(submission: KeptSubmission): TaskEvent[] {
   return [sent, { at: settledAt, source: 'upstream', text: `Attempt ${attempt}: ${describeOutcome(submission)}` }];
 }
 
-function describeOutcome({ outcome, learntFrom, detail, jobId, possibleLoss, cost }: KeptSubmission): string {
+function describeOutcome(submission: KeptSubmission): string {
+  const { outcome, learntFrom, detail, jobId, possibleLoss, cost, vendorCost } = submission;
   const words = [
     ...(outcome === 'unknown'
       ? ['its outcome was never learnt']
@@ -133,6 +134,7 @@ function describeOutcome({ outcome, learntFrom, detail, jobId, possibleLoss, cos
     ...(possibleLoss === null
       ? []
       : [`${formatUsd(possibleLoss)} USD of list price may have been rendered for nobody`]),
+    ...(vendorCost === null ? [] : [`the upstream charged ${vendorCost.amount} ${vendorCost.unit}`]),
     ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
   ];
   return words.join('; ');

@@ -4,6 +4,7 @@ import type { AdminClient } from './admin-client.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
 import { addFinanceCommands } from './finance.ts';
 import { addModelCommands } from './models.ts';
+import { addMarginCommands } from './margins.ts';
 import { addUpstreamCommands } from './upstreams.ts';
 import { createReport, given, LIST_FILTERS, listOptions, type Options, query, type Terminal } from './report.ts';
 
@@ -26,6 +27,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
 
   addUpstreamCommands(program, connect, report);
   addModelCommands(program, connect, report);
+  addMarginCommands(program, connect, report);
   addAdminTokenCommands(program, connect, report);
 
   const keys = program.command('keys').description('API keys');

@@ -37,7 +37,7 @@ export interface Web {
   /**
    * What has to be done before it serves.
    *
-   * @throws OperatorError when the secrets are not those of the database, or prices were changed under one version of the catalogue
+   * @throws OperatorError when the secrets are not those of the database, or prices were changed without a new version
    */
   ready(): Promise<void>;
   /** Waits for work in progress and closes all connections. */

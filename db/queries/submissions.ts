@@ -36,8 +36,18 @@ export type NewSubmission = Pick<Submission, 'taskId' | 'attempt' | 'route' | 'p
 
 /** The submissions of a task, oldest first. */
 export async function listSubmissions(database: Database, taskId: string): Promise<readonly KeptSubmission[]> {
+  return listSubmissionsOf(database, [taskId]);
+}
+
+/** The submissions of several tasks, each task's oldest first. */
+export async function listSubmissionsOf(
+  database: Database,
+  taskIds: readonly string[],
+): Promise<readonly KeptSubmission[]> {
   const rows = await database<SubmissionRow>('submissions')
-    .where({ task_id: taskId, task_created_at: createdAtOf(taskId) })
+    .whereIn('task_id', [...taskIds])
+    // Beside the ids, so that only the partitions of these tasks are read.
+    .whereIn('task_created_at', taskIds.map(createdAtOf))
     .orderBy('attempt');
   return rows.map(toSubmission);
 }

@@ -18,6 +18,7 @@ import {
 } from '../../openapi/json-schema.ts';
 import { renderExplanation, type TaskExplanation } from '../../services/explain-task.ts';
 import { AdminDeliverySchema, presentAdminDelivery } from '../webhooks/present.ts';
+import { presentSubmission, SubmissionSchema } from './present-submissions.ts';
 import { AdminTaskSchema, presentAdminTask, presentTransfer, TransferSchema } from './present.ts';
 
 export const OPERATOR_ACTION_FIELDS = fieldsOf<ReturnType<typeof presentOperatorAction>>({
@@ -52,6 +53,7 @@ export const ExplanationSchema = component(
     lines: arrayOf(text(), 'The whole story as text'),
     task: AdminTaskSchema,
     transfers: arrayOf(TransferSchema),
+    submissions: arrayOf(SubmissionSchema),
     deliveries: arrayOf(AdminDeliverySchema),
     operator_actions: arrayOf(OperatorActionSchema),
     workflow: nullable(
@@ -69,13 +71,14 @@ export const ExplanationSchema = component(
 );
 
 export function presentExplanation(explanation: TaskExplanation, temporal: HistoryLinks) {
-  const { task, verdict, transfers, deliveries, actions, workflow, events } = explanation;
+  const { task, verdict, transfers, submissions, deliveries, actions, workflow, events } = explanation;
   return {
     object: 'task_explanation',
     verdict,
     lines: renderExplanation(explanation),
-    task: presentAdminTask(task, temporal),
+    task: presentAdminTask(task, { submissions, temporal }),
     transfers: transfers.map(presentTransfer),
+    submissions: submissions.map(presentSubmission),
     deliveries: deliveries.map((delivery) => presentAdminDelivery(delivery, temporal)),
     operator_actions: actions.map(presentOperatorAction),
     workflow: workflow && {

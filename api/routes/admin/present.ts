@@ -1,6 +1,7 @@
 /** Accounts, keys, transfers and tasks as operators see them. */
 import type { Account, AccountTotals } from '../../../db/queries/accounts.ts';
 import type { ApiKey } from '../../../db/queries/api-keys.ts';
+import type { KeptSubmission } from '../../../db/queries/submissions.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
@@ -26,6 +27,7 @@ import {
   usd,
 } from '../../openapi/json-schema.ts';
 import { TASK_FIELDS } from '../tasks/present.ts';
+import { presentVendorCost, VendorCostSchema } from './present-submissions.ts';
 
 type AccountObject = ReturnType<typeof presentAccount>;
 
@@ -168,7 +170,11 @@ export const AdminTaskSchema = component(
       account_id: idOf('account'),
       api_key_id: idOf('apiKey'),
       provider: text('The provider that renders it'),
+      provider_model: nullable(text('The provider’s name for the model; null until it is submitted')),
       provider_job_id: nullable(text('The provider’s id for the job')),
+      cost_usd: nullable(usd('What the render cost; null if it is not known')),
+      vendor_cost: nullable(VendorCostSchema),
+      possible_loss_usd: usd('The list price of submissions whose outcome was never learnt'),
       reservation_id: idOf('transfer', 'The transfer that reserved the price'),
       resolution_id: nullable(idOf('transfer', 'The transfer that charged or refunded it')),
       deadline_at: unixSeconds('The deadline for processing'),
@@ -179,13 +185,22 @@ export const AdminTaskSchema = component(
 );
 
 /** The task as its owner sees it, with what only operators see. */
-export function presentAdminTask(task: Task, temporal: HistoryLinks) {
+export function presentAdminTask(
+  task: Task,
+  { submissions, temporal }: { readonly submissions: readonly KeptSubmission[]; readonly temporal: HistoryLinks },
+) {
+  const accepted = submissions.find(({ outcome }) => outcome === 'accepted');
+  const possibleLoss = submissions.reduce((sum, { possibleLoss: loss }) => sum + (loss ?? 0n), 0n);
   return {
     ...presentTask(task),
     account_id: task.accountId,
     api_key_id: task.apiKeyId,
     provider: task.provider,
+    provider_model: submissions.at(-1)?.model ?? null,
     provider_job_id: task.providerJobId,
+    cost_usd: typeof accepted?.cost === 'bigint' ? toUsdNumber(accepted.cost) : null,
+    vendor_cost: accepted?.vendorCost ? presentVendorCost(accepted.vendorCost) : null,
+    possible_loss_usd: toUsdNumber(possibleLoss),
     reservation_id: task.reservationId,
     resolution_id: task.resolutionId,
     deadline_at: toUnixSeconds(task.deadlineAt),

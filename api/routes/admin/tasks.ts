@@ -2,6 +2,7 @@
 import type { Database } from '../../../db/database.ts';
 import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
 import { recordOperatorAction } from '../../../db/queries/operator-actions.ts';
+import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
 import { findTask, listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
@@ -13,6 +14,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { integer, object, text } from '../../openapi/json-schema.ts';
+import type { HistoryLinks } from '../../history-link.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
@@ -47,7 +49,13 @@ export const listAllTasks = endpoint({
   answers: { 200: pageOf(AdminTaskSchema, 'A page of tasks') },
   handle: async ({ query: { account_id: accountId, cursor: before, limit, ...filter } }, { database, temporal }) => {
     const tasks = await listTasks(database, { ...filter, accountId, before, limit: limit + 1 });
-    return presentPage(tasks, limit, (task) => presentAdminTask(task, temporal));
+    const submissions = await listSubmissionsOf(
+      database,
+      tasks.map(({ id }) => id),
+    );
+    return presentPage(tasks, limit, (task) =>
+      presentAdminTask(task, { submissions: submissions.filter(({ taskId }) => taskId === task.id), temporal }),
+    );
   },
 });
 
@@ -60,7 +68,7 @@ export const getAnyTask = endpoint({
   summary: 'Get a task of any account, with a link to its history',
   answers: { 200: dataOf(AdminTaskSchema, 'The task') },
   handle: async ({ params }, { database, temporal }) => {
-    return { data: presentAdminTask(await existingTask(database, params.task_id), temporal) };
+    return { data: await readAdminTask(database, params.task_id, temporal) };
   },
 });
 
@@ -78,7 +86,7 @@ export const cancelTask = endpoint({
     const { database, temporal } = services;
     const author = authorOf(caller, given);
     const action = await cancel(services, await existingTask(database, params.task_id), { author, reason });
-    const task = presentAdminTask(await existingTask(database, params.task_id), temporal);
+    const task = await readAdminTask(database, params.task_id, temporal);
     return { data: { ...presentOperatorAction(action), task } };
   },
 });
@@ -125,6 +133,11 @@ export const explainTask = endpoint({
 
 function asTextToo(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
+}
+
+async function readAdminTask(database: Database, id: string, temporal: HistoryLinks) {
+  const task = await existingTask(database, id);
+  return presentAdminTask(task, { submissions: await listSubmissions(database, task.id), temporal });
 }
 
 async function existingTask(database: Database, id: string): Promise<Task> {

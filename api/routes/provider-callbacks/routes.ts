@@ -10,6 +10,8 @@ import { signedBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import type { ApiServices } from '../../services/services.ts';
 
+type CallbackOutcome = Parameters<ApiServices['metrics']['callbackReceived']>[0]['outcome'];
+
 /** Generous: a job with its results is far smaller. */
 const MAX_BODY_BYTES = 256 * 1024;
 
@@ -27,15 +29,22 @@ export const announceJobEnd = endpoint({
   refusals: ['invalid_signature', 'internal_error'],
   handle: async ({ params, body: readBody, context }, services) => {
     const { provider, task_id: taskId } = params;
-    const { database, providerCallbacks } = services;
+    const { database, metrics, providerCallbacks } = services;
     const reader = providerCallbacks.readers.get(provider);
     if (reader === undefined) throw noSuchTask();
+    const note = (outcome: CallbackOutcome) => metrics.callbackReceived({ upstream: provider, outcome });
     const callback = { headers: context.headers, rawBody: await readBody() };
-    const announcement = await reader.readCallback(callback, taskId, context.URL.searchParams).catch(refuse);
+    const announcement = await reader
+      .readCallback(callback, taskId, context.URL.searchParams)
+      .catch((error: unknown) => refuse(error, () => note('refused')));
     const isAboutIt = announcement.taskId === undefined || announcement.taskId === taskId;
     const task = isAboutIt ? await findTask(database, taskId) : null;
     // An upstream may announce only its own jobs.
-    if (task?.provider !== provider) throw noSuchTask();
+    if (task?.provider !== provider) {
+      note('unknown_task');
+      throw noSuchTask();
+    }
+    note('accepted');
     if (announcement.jobId !== null) await adopt(services, task, announcement.jobId);
     if (!isFinal(task.status)) await providerCallbacks.announce(taskId);
   },
@@ -51,8 +60,9 @@ async function adopt({ database, metrics }: ApiServices, task: Task, jobId: stri
   if (isNew) metrics.submissionSettled(task.provider, settlement);
 }
 
-function refuse(error: unknown): never {
+function refuse(error: unknown, note: () => void): never {
   if (!(error instanceof InvalidCallbackError)) throw error;
+  note();
   throw new ServiceError('invalid_signature', `The announcement was refused: ${error.message}.`, { status: 401 });
 }
 

@@ -130,6 +130,18 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect((await announce(taskId)).status).to.equal(204);
   });
 
+  it('is counted by outcome, under the names of upstreams only', async () => {
+    await announce(await newTask(), { provider: 'other', secret: 'wrong' });
+    await announce(await newTask(), { provider: 'other', secret: 'the-secret-of-another' });
+    await announce(await newTask(), { provider: 'stranger' });
+    const scraped = await fetch(`${app.baseUrl}/metrics`, { headers: { authorization: `Bearer ${app.metricsToken}` } });
+    const counted = (await scraped.text()).match(/^genway_provider_callbacks_total\{upstream="(other|stranger)".*$/gm);
+    expect(counted?.map((line) => /outcome="(\w+)"\} \d+$/.exec(line)?.[1])).to.have.members([
+      'refused',
+      'unknown_task',
+    ]);
+  });
+
   it('is 413 for a body that no provider sends', async () => {
     const body = JSON.stringify({ id: 'job_1', key: 'x'.repeat(300_000) });
     expectRefusal(await announce(await newTask(), { body }), [413, 'read_request_body_failed']);

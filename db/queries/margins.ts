@@ -1,0 +1,212 @@
+/** Revenue and what it cost: by model and upstream, and render by render. */
+import type { VendorCost } from '../../domain/media-route.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { createdAtMsOf } from '../../domain/ids.ts';
+import type { TaskKind } from '../../domain/task.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { createdIn, type Period } from '../period.ts';
+import { streamPages } from '../stream-pages.ts';
+
+/** What one upstream rendered or answered for one model. */
+export interface Margin {
+  readonly kind: TaskKind | 'text';
+  readonly model: string;
+  /** Null for text requests that were sent nowhere. */
+  readonly upstream: string | null;
+  /** The upstream's name for the model; null where nothing was submitted. */
+  readonly upstreamModel: string | null;
+  readonly succeeded: number;
+  readonly failed: number;
+  /** Those that succeeded and whose cost nobody knows. */
+  readonly withoutCost: number;
+  readonly revenue: PicoUsd;
+  /** Of those that succeeded, as far as it is known. */
+  readonly cost: PicoUsd;
+  /** Of those that failed: the upstream charged, and the client got everything back. */
+  readonly failedCost: PicoUsd;
+  /** The list price of what may have been rendered for nobody. */
+  readonly possibleLoss: PicoUsd;
+  /** Revenue whose cost is known, less all cost; null if no cost is known. */
+  readonly margin: PicoUsd | null;
+}
+
+interface MarginRow {
+  kind: Margin['kind'];
+  model: string;
+  upstream: string | null;
+  upstream_model: string | null;
+  succeeded: string;
+  failed: string;
+  without_cost: string;
+  revenue: string;
+  cost: string;
+  failed_cost: string;
+  possible_loss: string;
+  margin: string | null;
+}
+
+/**
+ * Sums over what was created in a period and has ended, by model and upstream.
+ *
+ * @param from inclusive
+ * @param to exclusive
+ */
+export async function sumMargins(
+  database: Database,
+  { from, to }: { from: Date; to: Date },
+): Promise<readonly Margin[]> {
+  const { rows } = await database.raw<{ rows: MarginRow[] }>(
+    /* sql */ `
+    WITH last_submissions AS (
+      SELECT DISTINCT ON (task_id) task_id, provider, model, cost FROM submissions
+      WHERE task_created_at >= :from AND task_created_at < :to ORDER BY task_id, attempt DESC),
+    ended AS (
+      SELECT task.kind, task.model, coalesce(sent.provider, task.provider) AS upstream, sent.model AS upstream_model,
+        task.status = 'succeeded' AS succeeded, task.price AS revenue, sent.cost, NULL::numeric AS possible_loss
+      FROM tasks AS task LEFT JOIN last_submissions AS sent ON sent.task_id = task.id
+      WHERE task.created_at >= :from AND task.created_at < :to AND task.status IN ('succeeded', 'failed')
+      UNION ALL
+      SELECT task.kind, task.model, sent.provider, sent.model, NULL, 0, NULL, sent.possible_loss
+      FROM submissions AS sent JOIN tasks AS task ON task.id = sent.task_id AND task.created_at = sent.task_created_at
+      WHERE sent.task_created_at >= :from AND sent.task_created_at < :to AND sent.possible_loss IS NOT NULL
+        AND task.created_at >= :from AND task.created_at < :to
+      UNION ALL
+      SELECT 'text', model, upstream, upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed, NULL, NULL
+      FROM text_requests WHERE created_at >= :from AND created_at < :to)
+    SELECT kind, model, upstream, upstream_model,
+      count(*) FILTER (WHERE succeeded) AS succeeded, count(*) FILTER (WHERE NOT succeeded) AS failed,
+      count(*) FILTER (WHERE succeeded AND cost IS NULL) AS without_cost,
+      coalesce(sum(revenue) FILTER (WHERE succeeded), 0) AS revenue,
+      coalesce(sum(cost) FILTER (WHERE succeeded), 0) AS cost,
+      coalesce(sum(cost) FILTER (WHERE NOT succeeded), 0) AS failed_cost,
+      coalesce(sum(possible_loss), 0) AS possible_loss,
+      sum(CASE WHEN succeeded THEN revenue ELSE 0 END - cost) AS margin
+    FROM ended GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4`,
+    { from, to },
+  );
+  return rows.map((row) => ({
+    kind: row.kind,
+    model: row.model,
+    upstream: row.upstream,
+    upstreamModel: row.upstream_model,
+    succeeded: Number(row.succeeded),
+    failed: Number(row.failed),
+    withoutCost: Number(row.without_cost),
+    revenue: picoUsd(row.revenue),
+    cost: picoUsd(row.cost),
+    failedCost: picoUsd(row.failed_cost),
+    possibleLoss: picoUsd(row.possible_loss),
+    margin: row.margin === null ? null : picoUsd(row.margin),
+  }));
+}
+
+/** A media task that has ended, with what it brought in and what it cost. */
+export interface Render {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly accountId: string;
+  readonly kind: TaskKind;
+  readonly model: string;
+  readonly status: string;
+  readonly errorCode: string | null;
+  readonly upstream: string;
+  readonly upstreamModel: string | null;
+  readonly jobId: string | null;
+  /** What the account paid: nothing if the task failed. */
+  readonly revenue: PicoUsd;
+  readonly cost: PicoUsd | null;
+  readonly vendorCost: VendorCost | null;
+  readonly possibleLoss: PicoUsd;
+}
+
+interface RenderRow {
+  id: string;
+  created_at: Date;
+  account_id: string;
+  kind: TaskKind;
+  model: string;
+  status: string;
+  error_code: string | null;
+  upstream: string;
+  upstream_model: string | null;
+  job_id: string | null;
+  price: string;
+  cost: string | null;
+  vendor_cost: VendorCost | null;
+  possible_loss: string;
+}
+
+export interface RenderFilter extends Period {
+  readonly model?: string | undefined;
+  readonly upstream?: string | undefined;
+  readonly status?: 'succeeded' | 'failed' | undefined;
+}
+
+/** All renders that have ended, newest first; read as they are taken. */
+export function streamRenders(database: Database, filter: RenderFilter): AsyncIterable<Render> {
+  return streamPages((after, limit) => listRenders(database, { ...filter, before: after?.id, limit }));
+}
+
+/**
+ * A page of renders that have ended, newest first.
+ *
+ * @param before the task id of the last one of the previous page
+ */
+export async function listRenders(
+  database: Database,
+  { before, limit, ...filter }: RenderFilter & { readonly before?: string | undefined; readonly limit: number },
+): Promise<readonly Render[]> {
+  const { model, upstream, status, ...period } = filter;
+  const query = database
+    .from({ task: 'tasks' })
+    .joinRaw(
+      // The last one: after one that was accepted there is no other.
+      `LEFT JOIN LATERAL (SELECT provider, model, job_id, cost, vendor_cost FROM submissions
+        WHERE task_id = task.id AND task_created_at = task.created_at ORDER BY attempt DESC LIMIT 1) AS sent ON true`,
+    )
+    .whereIn('task.status', status === undefined ? ['succeeded', 'failed'] : [status]);
+  if (model !== undefined) void query.where('task.model', model);
+  if (upstream !== undefined) void query.whereRaw('coalesce(sent.provider, task.provider) = ?', [upstream]);
+  createdIn(query, period, 'task.created_at');
+  if (before !== undefined) {
+    const createdAt = new Date(createdAtMsOf('task', before));
+    void query
+      .where('task.created_at', '<=', createdAt)
+      .whereRaw('(task.created_at, task.id) < (?, ?)', [createdAt, before]);
+  }
+  const rows: RenderRow[] = await query
+    .select('task.id', 'task.created_at', 'task.account_id', 'task.kind', 'task.model', 'task.status')
+    .select('task.error_code', 'task.price', 'sent.job_id', 'sent.cost', 'sent.vendor_cost')
+    .select({ upstream: database.raw('coalesce(sent.provider, task.provider)'), upstream_model: 'sent.model' })
+    .select({
+      possible_loss: database.raw(
+        `(SELECT coalesce(sum(lost.possible_loss), 0) FROM submissions AS lost
+          WHERE lost.task_id = task.id AND lost.task_created_at = task.created_at)`,
+      ),
+    })
+    .orderBy([
+      { column: 'task.created_at', order: 'desc' },
+      { column: 'task.id', order: 'desc' },
+    ])
+    .limit(limit);
+  return rows.map(toRender);
+}
+
+function toRender(row: RenderRow): Render {
+  return {
+    id: row.id,
+    createdAt: row.created_at,
+    accountId: row.account_id,
+    kind: row.kind,
+    model: row.model,
+    status: row.status,
+    errorCode: row.error_code,
+    upstream: row.upstream,
+    upstreamModel: row.upstream_model,
+    jobId: row.job_id,
+    revenue: row.status === 'succeeded' ? picoUsd(row.price) : 0n,
+    cost: row.cost === null ? null : picoUsd(row.cost),
+    vendorCost: row.vendor_cost,
+    possibleLoss: picoUsd(row.possible_loss),
+  };
+}

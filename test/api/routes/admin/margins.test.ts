@@ -1,0 +1,202 @@
+import { expect } from 'chai';
+import { recordCost, settleSubmission } from '../../../../db/queries/submissions.ts';
+import type { VendorCost } from '../../../../domain/media-route.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+import type { Task } from '../../../../domain/task.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import {
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  openTaskSubmission,
+  submitTask,
+} from '../../../support/factories.ts';
+import { connectGenway, type Genway } from '../../../support/genway.ts';
+import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
+
+type Row = Readonly<Record<string, string | number | null | VendorCost>>;
+
+const FORMULA = '=2+5+cmd|calc';
+
+describe('revenue, cost and margin', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+  let genway: Genway;
+  let rendered: Task;
+  let given: Task;
+
+  before(async () => {
+    app = await startTestApp();
+    caller = await app.createAccount({ fundedUsd: 100 });
+    genway = await connectGenway(app);
+    const { database } = app;
+    rendered = await renderedTask('job_1', '0.75');
+    await finishAsSucceeded(database, rendered);
+    await finishAsSucceeded(database, await renderedTask('job_2', null));
+    await finishAsFailed(database, await renderedTask('job_3', '0.5'), 'content_policy_violation');
+    given = await createTaskRow(database, keyOf(caller), { model: FORMULA });
+    await settleSubmission(database, await openTaskSubmission(database, given), {
+      outcome: 'unknown',
+      learntFrom: 'nothing',
+      possibleLoss: parseUsd(1),
+    });
+    await finishAsFailed(database, given, 'processing_unavailable');
+    await chargeText();
+  });
+  after(() => app.stop());
+
+  /** @param cost in USD; null where nobody knows it */
+  async function renderedTask(jobId: string, cost: string | null): Promise<Task> {
+    const task = await createTaskRow(app.database, keyOf(caller));
+    await submitTask(app.database, task, jobId);
+    if (cost !== null) {
+      await recordCost(app.database, task.id, {
+        reported: { amount: '5', unit: 'units' },
+        cost: parseUsd(Number(cost)),
+      });
+    }
+    return task;
+  }
+
+  async function chargeText(): Promise<void> {
+    const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
+    const hold = newHold(keyOf(caller));
+    await ledger.hold([hold]);
+    await ledger.settle([settlementOf(hold)]);
+    await ledger.close();
+  }
+
+  function ask(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Response> {
+    const authorization = `Bearer ${app.adminToken}`;
+    return fetch(`${app.baseUrl}/admin/v1${path}`, { headers: { authorization, ...headers } });
+  }
+
+  async function rowsOf(path: string): Promise<readonly Row[]> {
+    const { data }: { data: readonly Row[] } = JSON.parse(await (await ask(path)).text());
+    return data;
+  }
+
+  describe('by model and upstream', () => {
+    it('count what was paid, what it cost, and what the cost of failures was', async () => {
+      const row = (await rowsOf('/margins')).find(({ model }) => model === 'vidone-3.0');
+      expect(row).to.deep.equal({
+        object: 'margin',
+        kind: 'video',
+        model: 'vidone-3.0',
+        upstream: 'simulator',
+        upstream_model: 'm',
+        succeeded: 2,
+        failed: 1,
+        without_cost: 1,
+        revenue_usd: 2,
+        cost_usd: 0.75,
+        failed_cost_usd: 0.5,
+        possible_loss_usd: 0,
+        // Of the two that succeeded, the cost of one is known: 1 - 0.75, less what the failure cost.
+        margin_usd: -0.25,
+      });
+    });
+
+    it('count what may have been rendered for nobody', async () => {
+      const rows = (await rowsOf('/margins')).filter(({ model }) => model === FORMULA);
+      expect(rows.reduce((sum, { possible_loss_usd: loss }) => sum + Number(loss), 0)).to.equal(1);
+      expect(rows.map(({ margin_usd: margin }) => margin)).to.not.include(0);
+    });
+
+    it('show the revenue of text, whose cost nobody tells', async () => {
+      const row = (await rowsOf('/margins')).find(({ kind }) => kind === 'text');
+      expect(row).to.include({ succeeded: 1, without_cost: 1, cost_usd: 0, margin_usd: null });
+      expect(row?.['revenue_usd']).to.be.above(0);
+    });
+
+    it('leave out what was created outside the period', async () => {
+      expect(await rowsOf('/margins?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z')).to.deep.equal([]);
+      expect((await ask('/margins?from=2026-01-02T00:00:00Z&to=2026-01-01T00:00:00Z')).status).to.equal(400);
+    });
+
+    it('are CSV, exact, and harmless in a spreadsheet', async () => {
+      const text = await (await ask('/margins', { accept: 'text/csv' })).text();
+      const [header, ...lines] = text.trimEnd().split('\r\n');
+      expect(header).to.equal(
+        'kind,model,upstream,upstream_model,succeeded,failed,without_cost,revenue_usd,cost_usd,failed_cost_usd,possible_loss_usd,margin_usd',
+      );
+      expect(lines).to.include('video,vidone-3.0,simulator,m,2,1,1,2,0.75,0.5,0,-0.25');
+      expect(lines.join('\n')).to.contain(`'${FORMULA}`).and.not.contain(`,${FORMULA}`);
+    });
+  });
+
+  describe('render by render', () => {
+    it('name the job, what the vendor told and what it cost', async () => {
+      const row = (await rowsOf('/renders')).find(({ task_id: id }) => id === rendered.id);
+      expect(row).to.include({ upstream: 'simulator', upstream_model: 'm', job_id: 'job_1', revenue_usd: 1 });
+      expect(row).to.include({ cost_usd: 0.75, possible_loss_usd: 0, margin_usd: 0.25, status: 'succeeded' });
+      expect(row?.['vendor_cost']).to.deep.equal({ amount: '5', unit: 'units' });
+    });
+
+    it('are filtered by model, upstream and status, page by page', async () => {
+      expect(await rowsOf('/renders')).to.have.length(4);
+      expect(await rowsOf('/renders?status=failed')).to.have.length(2);
+      expect(await rowsOf('/renders?upstream=nobody')).to.deep.equal([]);
+      const [lost] = await rowsOf(`/renders?model=${encodeURIComponent(FORMULA)}`);
+      expect(lost).to.include({ task_id: given.id, possible_loss_usd: 1, revenue_usd: 0, cost_usd: null });
+      const first = JSON.parse(await (await ask('/renders?limit=3')).text());
+      const second = JSON.parse(await (await ask(`/renders?limit=3&cursor=${first.next_cursor}`)).text());
+      expect([first.data.length, second.data.length, second.next_cursor]).to.deep.equal([3, 1, null]);
+    });
+
+    it('are all rows as JSON lines and as CSV', async () => {
+      const lines = (await (await ask('/renders', { accept: 'application/x-ndjson' })).text()).trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line).object)).to.deep.equal(Array(4).fill('render'));
+      const csv = (await (await ask('/renders', { accept: 'text/csv' })).text()).trimEnd().split('\r\n');
+      expect(csv).to.have.length(5);
+      expect(csv.find((line) => line.includes(rendered.id))).to.match(/,simulator,m,job_1,1,0\.75,5,units,0,0\.25$/);
+    });
+  });
+
+  it('are shown with a task, and told in its story', async () => {
+    const { data: task } = JSON.parse(await (await ask(`/tasks/${rendered.id}`)).text());
+    expect(task).to.deep.include({
+      provider: 'simulator',
+      provider_model: 'm',
+      provider_job_id: 'job_1',
+      cost_usd: 0.75,
+    });
+    expect(task).to.deep.include({ vendor_cost: { amount: '5', unit: 'units' }, possible_loss_usd: 0 });
+    const lost = (await rowsOf('/tasks')).find(({ id }) => id === given.id);
+    expect(lost).to.include({ provider_model: 'm', cost_usd: null, possible_loss_usd: 1 });
+    expect(await genway('tasks', 'explain', rendered.id)).to.contain(
+      'Attempt 1: accepted, learnt from the answer; job job_1; the upstream charged 5 units; it cost 0.75 USD',
+    );
+    const story = JSON.parse(await genway('--json', 'tasks', 'explain', given.id));
+    expect(story.data.submissions).to.have.length(1);
+    expect(story.data.submissions[0]).to.include({
+      attempt: 1,
+      outcome: 'unknown',
+      possible_loss_usd: 1,
+      cost_usd: null,
+    });
+  });
+
+  it('are printed by the command line', async () => {
+    const margins = (await genway('margins')).split('\n').find((line) => line.startsWith('vidone-3.0'));
+    expect(margins?.split(/ +/)).to.deep.equal([
+      'vidone-3.0',
+      'simulator',
+      'm',
+      '2',
+      '1',
+      '1',
+      '2',
+      '0.75',
+      '0.5',
+      '0',
+      '-0.25',
+    ]);
+    expect(await genway('renders', '--upstream', 'simulator', '--status', 'succeeded')).to.contain(rendered.id);
+    expect(await genway('renders', '--csv')).to.contain('vendor_amount,vendor_unit');
+  });
+});
+
+function keyOf({ keyId, accountId }: TestCaller): { readonly id: string; readonly accountId: string } {
+  return { id: keyId, accountId };
+}
