@@ -1,21 +1,74 @@
 /** `genway config check`: everything that is wrong in the operator's files. */
 import { type Finding, writeFindings } from '../../catalogue/operator-file.ts';
 import type { FilesConfig } from '../../config.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
+import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../domain/wire-format-name.ts';
 import { knownUpstreams } from '../../providers/check-routes.ts';
+import { type Probe, probeUpstreams } from '../../providers/probe.ts';
+import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
 import { upstreamsOf } from '../parts/providers.ts';
 import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
 
-/** @returns the exit code */
-export function checkConfig(config: FilesConfig, files: readonly string[], terminal: ConfigTerminal): number {
+const PROBE_TIMEOUT_MS = 10_000;
+
+interface CheckOptions {
+  /** Whether to ask the upstreams, too. */
+  readonly online: boolean;
+}
+
+/** @returns the exit code: `wrong` before `unreachable` */
+export async function checkConfig(
+  config: FilesConfig,
+  files: readonly string[],
+  { online, terminal }: CheckOptions & { readonly terminal: ConfigTerminal },
+): Promise<number> {
   const paths = pathsFor(config, files);
-  const standIn = files.length === 0 && paths.upstreams === null ? knownUpstreams(upstreamsOf(config)) : null;
-  const { findings } = checkFiles(paths, standIn);
-  const areCompared = paths.catalogue !== null && (paths.upstreams !== null || standIn !== null);
-  const errors = findings.filter(({ severity }) => severity === 'error');
-  if (terminal.isJson()) terminal.print(JSON.stringify({ data: findings }, null, 2));
-  else terminal.print([...writeFindings(findings), summary(paths, findings, areCompared)].join('\n'));
-  return errors.length > 0 ? EXIT_CODES.wrong : EXIT_CODES.right;
+  const simulated = files.length === 0 && paths.upstreams === null ? upstreamsOf(config) : null;
+  const { catalogue, upstreams, findings } = checkFiles(paths, simulated && knownUpstreams(simulated));
+  const areCompared = paths.catalogue !== null && (paths.upstreams !== null || simulated !== null);
+  const reachable = upstreams ?? simulated;
+  const probes = online && reachable ? await probe(reachable, catalogue) : [];
+  if (terminal.isJson())
+    terminal.print(JSON.stringify({ data: findings, ...(online && { upstreams: probes }) }, null, 2));
+  else {
+    const answers = probes.map(describeProbe);
+    if (online && !reachable) answers.push('No upstreams were asked: first correct their file, or name one.');
+    terminal.print([...writeFindings(findings), summary(paths, findings, areCompared), ...answers].join('\n'));
+  }
+  if (findings.some(({ severity }) => severity === 'error')) return EXIT_CODES.wrong;
+  return probes.some(isBad) ? EXIT_CODES.unreachable : EXIT_CODES.right;
+}
+
+/** Text upstreams are asked in the formats of their routes; without a catalogue, in the first that they have an address for. */
+function probe(upstreams: Upstreams, catalogue: Catalogue | null): Promise<readonly Probe[]> {
+  const routes = [...(catalogue?.textModels.values() ?? [])].flatMap((model) => model.routes);
+  const firstFormats = new Map(
+    upstreams.text.map(({ name, baseUrls }) => [
+      name,
+      WIRE_FORMAT_NAMES.filter((format) => format in baseUrls).slice(0, 1),
+    ]),
+  );
+  const formatsOf = (upstream: string): readonly WireFormatName[] => {
+    const asked = routes.filter(({ provider }) => provider === upstream).map(({ format }) => format);
+    return asked.length === 0 ? (firstFormats.get(upstream) ?? []) : [...new Set(asked)];
+  };
+  return probeUpstreams(upstreams, { formatsOf, timeoutMs: PROBE_TIMEOUT_MS });
+}
+
+const VERDICTS: Readonly<Record<Probe['verdict'], string>> = {
+  accepted: 'answers, and takes the key',
+  unclear: 'answers, but does not show whether it takes the key',
+  refused: 'refuses the key',
+  unreachable: 'cannot be reached with the key',
+};
+
+function describeProbe({ upstream, address, key, verdict, detail }: Probe): string {
+  return `${upstream}: ${address} ${VERDICTS[verdict]} …${key} (${detail})`;
+}
+
+function isBad({ verdict }: Probe): boolean {
+  return verdict === 'refused' || verdict === 'unreachable';
 }
 
 /** Files that are named stand alone, but for those that the environment names. */

@@ -19,8 +19,9 @@ export function addConfigCommands(program: Command, { load, connect }: ConfigSou
   config
     .command('check [files...]')
     .description(`say everything that is wrong in them ${FILES}`)
-    .action((files: string[]) => {
-      terminal.endWith(checkConfig(load(), files, terminal));
+    .option('--online', 'also ask every upstream whether it takes its keys; this costs nothing')
+    .action(async (files: string[], { online }: { online?: true }) => {
+      terminal.endWith(await checkConfig(load(), files, { online: online === true, terminal }));
     });
   config
     .command('diff [files...]')

@@ -24,7 +24,13 @@ import {
 import type { Credential } from './credentials.ts';
 import { documentOf, exchange } from './exchange.ts';
 import { listOf, objectOf } from './json.ts';
-import { createVendorHttp, type VendorCall, type VendorHttp, type VendorHttpOptions } from './vendor-http.ts';
+import {
+  createVendorHttp,
+  type VendorAnswer,
+  type VendorCall,
+  type VendorHttp,
+  type VendorHttpOptions,
+} from './vendor-http.ts';
 
 /** An upstream as the operator configured it. */
 export interface MediaUpstreamSettings {
@@ -86,6 +92,12 @@ export interface MediaUpstream extends CallbackReader {
    * @throws SubmissionError
    */
   submit(call: VendorCall, request: RenderRequest, signal: AbortSignal): Promise<Accepted>;
+  /**
+   * Asks something that costs nothing, to see whether the upstream answers and takes the credential.
+   *
+   * @throws ProviderUnreachableError
+   */
+  probe(signal: AbortSignal): Promise<VendorAnswer>;
   /** The jobs that may belong to a submission; null if the upstream cannot say. @throws ProviderUnreachableError */
   find(sent: SentSubmission, signal: AbortSignal): Promise<readonly string[] | null>;
   /** @throws ProviderUnreachableError */
@@ -141,6 +153,8 @@ export function createMediaUpstream(
       const answer = await http.submit(call, limits, (refused) => adapter.refusal?.(refused) ?? null, signal);
       return adapter.accepted(answer, request);
     },
+
+    probe: (signal) => http.ask(adapter.probe ?? { path: '' }, signal),
 
     find: async (sent, signal) => adapter.find?.(sent, http, signal) ?? null,
 

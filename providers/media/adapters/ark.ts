@@ -56,6 +56,7 @@ export const ark: MediaAdapter = {
   baseUrl: 'https://ark.ap-southeast.bytepluses.com',
   versionPath: 'api/v3',
   authorization: bearer,
+  probe: { path: TASKS, query: { page_size: 1 } },
   callbacks,
 
   submission(request) {

@@ -83,6 +83,8 @@ export const fal: MediaAdapter = {
   kinds: { image: IMAGE, video: VIDEO },
   baseUrl: 'https://queue.fal.run',
   authorization: authorizationScheme('Key'),
+  // No request has this id: 404 with a valid key, 401 without.
+  probe: { path: 'fal-ai/flux/requests/00000000-0000-0000-0000-000000000000/status' },
   addresses: { requests: { url: 'https://api.fal.ai', versionPath: 'v1' } },
   callbacks,
 

@@ -52,6 +52,7 @@ export const httpJobs: MediaAdapter = {
   kinds: { image: TRAITS, video: TRAITS },
   baseUrl: null,
   authorization: bearer,
+  probe: { path: 'v1/jobs', query: { key: 'genway-probe' } },
   callbacks,
 
   submission: (request) => ({

@@ -60,6 +60,7 @@ export const kling: MediaAdapter = {
   baseUrl: 'https://api-singapore.klingai.com',
   versionPath: 'v1',
   authorization: signedToken,
+  probe: { path: 'v1/videos/text2video', query: { pageNum: 1, pageSize: 1 } },
   keyPair: true,
   callbacks,
 

@@ -28,6 +28,7 @@ export const openaiImages: MediaAdapter = {
   baseUrl: 'https://api.openai.com',
   versionPath: 'v1',
   authorization: bearer,
+  probe: { path: 'v1/models' },
 
   submission(request) {
     const { images = [], files } = request;

@@ -33,6 +33,7 @@ export const openaiVideos: MediaAdapter = {
   baseUrl: null,
   versionPath: 'v1',
   authorization: bearer,
+  probe: { path: 'v1/videos', query: { limit: 1 } },
 
   submission: (request) => ({
     path: 'v1/videos',

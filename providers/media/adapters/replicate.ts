@@ -67,6 +67,7 @@ export const replicate: MediaAdapter = {
   baseUrl: 'https://api.replicate.com',
   versionPath: 'v1',
   authorization: bearer,
+  probe: { path: PREDICTIONS },
   callbacks,
 
   submission(request): VendorCall {

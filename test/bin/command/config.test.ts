@@ -12,6 +12,7 @@ import { type Finding, parseOperatorFile } from '../../../catalogue/operator-fil
 import { loadFilesConfig } from '../../../config.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 
 const MISTAKES = join(import.meta.dirname, '../../fixtures/mistakes');
 
@@ -136,6 +137,73 @@ describe('genway config check', () => {
       const refused = config(['config', 'check', 'catalogue/vendors.yaml', 'catalogue/catalogue.yaml']);
       expect(await refused.catch(String)).to.contain('are both catalogues: name one');
     });
+  });
+});
+
+describe('genway config check --online', () => {
+  let folder: string;
+  let vendor: Receiver;
+  const asked: string[] = [];
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-online-'));
+    vendor = await startReceiver((request, response) => {
+      asked.push(`${request.method} ${request.url}`);
+      const { authorization, 'x-goog-api-key': googleKey } = request.headers;
+      if (googleKey !== undefined) response.writeHead(400).end('{"error":{"details":[{"reason":"API_KEY_INVALID"}]}}');
+      else if (authorization?.endsWith('good')) response.writeHead(200).end('{"data":[]}');
+      else if (authorization?.endsWith('lost')) response.writeHead(404).end('{}');
+      else response.writeHead(401).end('{}');
+    });
+  });
+  beforeEach(() => asked.splice(0));
+  after(async () => {
+    await vendor.close();
+    await rm(folder, { recursive: true });
+  });
+
+  async function online(document: object): Promise<Answer> {
+    const path = join(folder, 'upstreams.yaml');
+    await writeFile(path, JSON.stringify(document));
+    return config(['config', 'check', '--online', path]);
+  }
+
+  it('says of each upstream and key whether it is taken, and ends with a code of its own', async () => {
+    const base_url = vendor.url;
+    const { printed, exitCode } = await online({
+      media: [
+        { name: 'studio', protocol: 'http-jobs', base_url, api_key: 'key-good' },
+        { name: 'partner', protocol: 'openai-videos', base_url, api_key: 'key-bad' },
+        { name: 'gone', protocol: 'http-jobs', base_url: 'http://127.0.0.1:9', api_key: 'key-good' },
+      ],
+      text: [
+        { name: 'several', base_url, api_keys: ['key-good', 'key-bad', 'key-lost'] },
+        { name: 'google', base_urls: { 'generate-content': `${base_url}/v1beta` }, api_key: 'key-good' },
+      ],
+    });
+    expect(printed.split('\n').slice(1)).to.deep.equal([
+      `studio: ${base_url} answers, and takes the key …good (it answers 200)`,
+      `partner: ${base_url} refuses the key …-bad (it answers 401)`,
+      'gone: http://127.0.0.1:9 cannot be reached with the key …good (connect ECONNREFUSED 127.0.0.1:9)',
+      `several: ${base_url}/v1 answers, and takes the key …good (it answers 200)`,
+      `several: ${base_url}/v1 refuses the key …-bad (it answers 401)`,
+      `several: ${base_url}/v1 answers, but does not show whether it takes the key …lost (it answers 404)`,
+      `google: ${base_url}/v1beta refuses the key …good (it answers 400)`,
+    ]);
+    expect(exitCode).to.equal(EXIT_CODES.unreachable);
+    expect(asked.every((call) => call.startsWith('GET '))).to.equal(true);
+  });
+
+  it('ends well when every key is taken', async () => {
+    const { exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url, api_key: 'key-good' }] });
+    expect(exitCode).to.equal(EXIT_CODES.right);
+  });
+
+  it('asks nobody when the file is wrong', async () => {
+    const { printed, exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url }] });
+    expect(printed).to.contain('No upstreams were asked');
+    expect(exitCode).to.equal(EXIT_CODES.wrong);
+    expect(asked).to.deep.equal([]);
   });
 });
 

@@ -522,7 +522,12 @@ async function prepareText(
   const models = loadCatalogue().textModels;
   await recordRateCards(
     database,
-    [...models.values()].map(({ id, pricing }) => ({ version: CATALOGUE_VERSION, model: id, kind: 'text' as const, pricing })),
+    [...models.values()].map(({ id, pricing }) => ({
+      version: CATALOGUE_VERSION,
+      model: id,
+      kind: 'text' as const,
+      pricing,
+    })),
   );
   const priceOf = (hold: NewTextHold, outputTotal: number): bigint => {
     const pricing = models.get(hold.model)?.pricing;

@@ -1,0 +1,115 @@
+/** Whether upstreams answer and take their keys, found out by one harmless request for each address and key. */
+import { Agent, type Dispatcher } from 'undici';
+import type { WireFormatName } from '../domain/wire-format-name.ts';
+import { type Answer, exchange, isSuccess } from './media/exchange.ts';
+import { createMediaUpstream, type MediaUpstreamSettings } from './media/upstream.ts';
+import type { TextUpstreamSettings } from './text/settings.ts';
+import type { Upstreams } from './upstreams.ts';
+
+export interface Probe {
+  readonly upstream: string;
+  readonly address: string;
+  /** The last four characters of the key. */
+  readonly key: string;
+  /** `unclear`: it answers, but not in a way that shows whether it takes the key. */
+  readonly verdict: 'accepted' | 'unclear' | 'refused' | 'unreachable';
+  /** A status, or why there was no answer. */
+  readonly detail: string;
+}
+
+export interface ProbeOptions {
+  /** The formats in which a text upstream is asked, by its name. */
+  readonly formatsOf: (upstream: string) => readonly WireFormatName[];
+  /** For each request; all are made at once. */
+  readonly timeoutMs: number;
+}
+
+/** A list of models may be long. */
+const MAX_ANSWER_BYTES = 16 * 2 ** 20;
+const REFUSED_STATUSES: readonly number[] = [401, 403];
+
+export async function probeUpstreams(upstreams: Upstreams, options: ProbeOptions): Promise<readonly Probe[]> {
+  const dispatcher = new Agent();
+  try {
+    return await Promise.all([
+      ...upstreams.media.map((settings) => probeMedia(settings, dispatcher, options.timeoutMs)),
+      ...upstreams.text.flatMap((settings) => probeText(settings, dispatcher, options)),
+    ]);
+  } finally {
+    await dispatcher.close();
+  }
+}
+
+async function probeMedia(settings: MediaUpstreamSettings, dispatcher: Dispatcher, timeoutMs: number): Promise<Probe> {
+  const timings = { answerTimeoutMs: timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };
+  const upstream = createMediaUpstream(settings, { dispatcher, timings });
+  const { credential } = settings;
+  const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
+  const address = settings.baseUrl ?? settings.adapter.baseUrl ?? '';
+  return judge({ upstream: settings.name, address, key }, () => upstream.probe(new AbortController().signal));
+}
+
+function probeText(
+  { name, apiKeys, baseUrls, headers = {} }: TextUpstreamSettings,
+  dispatcher: Dispatcher,
+  { formatsOf, timeoutMs }: ProbeOptions,
+): readonly Promise<Probe>[] {
+  const addresses = formatsOf(name).flatMap((format) => {
+    const address = baseUrls[format];
+    return address === undefined ? [] : [{ address, format }];
+  });
+  return addresses.flatMap(({ address, format }) =>
+    apiKeys.map((key) => {
+      const ask = () =>
+        exchange(
+          {
+            method: 'GET',
+            url: new URL(`${address}/models`),
+            headers: { ...headers, ...CREDENTIALS[format](key) },
+            dispatcher,
+            timeoutMs,
+            maxResponseBytes: MAX_ANSWER_BYTES,
+          },
+          new AbortController().signal,
+        );
+      return judge({ upstream: name, address, key }, ask);
+    }),
+  );
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+const CREDENTIALS: Readonly<Record<WireFormatName, (key: string) => Readonly<Record<string, string>>>> = {
+  'chat-completions': bearer,
+  responses: bearer,
+  messages: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
+  'generate-content': (key) => ({ 'x-goog-api-key': key }),
+};
+
+async function judge(
+  { upstream, address, key }: { readonly upstream: string; readonly address: string; readonly key: string },
+  ask: () => Promise<Answer>,
+): Promise<Probe> {
+  const subject = { upstream, address, key: key.slice(-4) };
+  try {
+    const answer = await ask();
+    return { ...subject, verdict: verdictOf(answer), detail: `it answers ${answer.status}` };
+  } catch (error) {
+    return { ...subject, verdict: 'unreachable', detail: reasonOf(error) };
+  }
+}
+
+function verdictOf(answer: Answer): Probe['verdict'] {
+  if (isSuccess(answer)) return 'accepted';
+  if (answer.status >= 500) return 'unreachable';
+  // Google answers a wrong key with 400.
+  const isRefused =
+    REFUSED_STATUSES.includes(answer.status) || /API_KEY_INVALID/.test(JSON.stringify(answer.document) ?? '');
+  return isRefused ? 'refused' : 'unclear';
+}
+
+/** The innermost cause says most: a refused connection, an unknown name, a certificate. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause === undefined ? error.message || error.name : reasonOf(error.cause);
+}
