@@ -52,8 +52,14 @@ export function readUsage(usage: JsonObject): Usage {
 
 /** The highest count under any of the names: a count that is reported twice is often 0 in the unused place. */
 function highest(objects: readonly JsonObject[], names: readonly string[]): number | null {
-  const counts = objects.flatMap((object) => names.flatMap((name) => countOf(object[name]) ?? []));
-  return counts.length === 0 ? null : Math.max(...counts);
+  let most: number | null = null;
+  for (const object of objects) {
+    for (const name of names) {
+      const count = countOf(object[name]);
+      if (count !== null && (most === null || count > most)) most = count;
+    }
+  }
+  return most;
 }
 
 /**

@@ -57,8 +57,10 @@ class WholeReply implements Reply {
     context.length = byteLengthOf(this.#body);
     context.respond = false;
     // Koa would wrap the pieces in a stream, which costs more than everything else about a short answer.
-    for (const piece of typeof this.#body === 'string' ? [this.#body] : this.#body) context.res.write(piece);
-    context.res.end();
+    const pieces = typeof this.#body === 'string' ? [this.#body] : this.#body;
+    for (const piece of pieces.slice(0, -1)) context.res.write(piece);
+    // With its head, where it is the only one.
+    context.res.end(pieces.at(-1));
   }
 
   fail(error: ServiceError): void {

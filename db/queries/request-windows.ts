@@ -27,7 +27,7 @@ export async function countRequests(
   database: Database,
   counted: readonly CountedRequest[],
 ): Promise<readonly RequestWindow[]> {
-  const { rows } = await database.raw<{ rows: WindowRow[] }>(
+  const statement = database.raw<{ rows: WindowRow[] }>(
     /* sql */ `
     INSERT INTO request_windows AS counted (api_key_id, window_start, reads, requests)
     SELECT id, date_trunc('minute', now()), reads, count(*)
@@ -37,6 +37,8 @@ export async function countRequests(
       ceil(extract(epoch FROM window_start + interval '1 minute' - now())) AS seconds_left`,
     [counted.map(({ apiKeyId }) => apiKeyId), counted.map(({ reads }) => reads)],
   );
+  // Planned once for each connection: planning takes longer than counting.
+  const { rows } = await statement.options({ name: 'count_requests' });
   return placesOf(counted, rows);
 }
 

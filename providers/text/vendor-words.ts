@@ -38,7 +38,7 @@ const VENDORS =
  * @param secrets removed wherever they occur
  */
 export function lineForOperators(message: string, secrets: readonly string[]): string {
-  return cut(withoutLongQuotes(withoutSecrets(message, secrets)));
+  return message === '' ? '' : cut(withoutLongQuotes(withoutSecrets(message, secrets)));
 }
 
 /**
