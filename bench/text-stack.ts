@@ -3,21 +3,28 @@
  * front of it, the text process in front of it, and PostgreSQL with its usual durability.
  */
 import { randomBytes } from 'node:crypto';
+import { copyFile, mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Agent, type Dispatcher, request } from 'undici';
 import { digestApiKey, newApiKey } from '../api/services/api-key-digest.ts';
 import type { RunningProcess } from '../bin/stack/child-process.ts';
 import { findFreePort } from '../bin/stack/ports.ts';
+import { DEFAULT_CATALOGUE } from '../catalogue/load.ts';
 import { childEnvironment } from '../config.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { insertApiKey } from '../db/queries/api-keys.ts';
 import { newId } from '../domain/ids.ts';
 import { createAccount } from '../test/support/factories.ts';
-import { startServer } from './stack/node-process.ts';
+import { type Load, putLoad } from './load/wrk.ts';
+import type { Role } from './stack/member.ts';
+import { runNode, startServer } from './stack/node-process.ts';
 import { startStack } from './stack/stack.ts';
 
 export const MODEL = 'textd-v2.5';
 
+/** What production runs: compiled, without what the loader of development adds to every function. */
+const BUILD = '.genway/bench';
 const MAX_CONNECTIONS = 500;
 const DATABASE_CONNECTIONS = 10;
 const STOP_GRACE_MS = 20_000;
@@ -26,33 +33,35 @@ const STOP_GRACE_MS = 20_000;
 export interface Target {
   /** Of chat completions. */
   readonly url: string;
-  readonly apiKey: string;
+  readonly headers: Readonly<Record<string, string>>;
 }
 
 export interface TextStack {
+  /** The folder for state and logs. */
+  readonly home: string;
   readonly database: Database;
   readonly databaseUrl: string;
   readonly upstream: Target;
   readonly proxy: Target;
   readonly gateway: Target;
-  /** Of the text process. */
-  readonly gatewayPid: number;
+  readonly pids: { readonly proxy: number; readonly gateway: number; readonly postgres: number };
   /** Makes an account with a key. */
   createApiKey(): Promise<string>;
   /** The digest by which the database knows a key. */
   digest(apiKey: string): Buffer;
-  /** Another text process on the same database, from a file that takes the place of `bin/text.ts`. */
-  startGateway(file: string): Promise<Target>;
+  /** Another text process on the same database, from a file of `text-servers` that takes the place of `bin/text.ts`. */
+  startGateway(name: string): Promise<Target>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
   ask(target: Target, pauseMs?: number): Promise<Dispatcher.ResponseData>;
   stop(): Promise<void>;
 }
 
 export async function startTextStack(): Promise<TextStack> {
+  await build();
   const keyPepper = randomBytes(32).toString('hex');
   const upstreamPort = await findFreePort();
   const stack = await startStack({
-    processes: { api: 0, text: 1, worker: 0 },
+    processes: { api: 0, text: 0, worker: 0 },
     upstreams: () => ({ text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }] }),
     settings: { GENWAY_KEY_PEPPER: keyPepper, GENWAY_RATE_LIMIT_RPM: '10000000' },
   });
@@ -62,7 +71,7 @@ export async function startTextStack(): Promise<TextStack> {
 
   async function serve(file: string, port: number, args: readonly string[]): Promise<string> {
     const options = { env: childEnvironment({}), logFile: join(stack.home, 'servers.log'), url: urlOf(port) };
-    servers.push(await startServer(file, [String(port), ...args], options));
+    servers.push(await startServer(`${BUILD}/bench/text-servers/${file}`, [String(port), ...args], options));
     return options.url;
   }
 
@@ -84,21 +93,27 @@ export async function startTextStack(): Promise<TextStack> {
     return apiKey;
   }
 
-  const upstreamUrl = await serve('bench/text-servers/upstream.ts', upstreamPort, []);
-  const proxyUrl = await serve('bench/text-servers/proxy.ts', await findFreePort(), [upstreamUrl]);
+  const upstreamUrl = await serve('upstream.js', upstreamPort, []);
+  const proxyUrl = await serve('proxy.js', await findFreePort(), [upstreamUrl]);
+  const gatewayUrl = await stack.join('text', `${BUILD}/bin/text.js`);
   const apiKey = await createApiKey();
-  const target = (url = ''): Target => ({ url: `${url}/v1/chat/completions`, apiKey });
+  const target = (url: string): Target => ({
+    url: `${url}/v1/chat/completions`,
+    headers: { authorization: `Bearer ${apiKey}` },
+  });
+  const memberPid = (role: Role): number => stack.members.find((member) => member.role === role)?.pid() ?? 0;
 
   return {
+    home: stack.home,
     database,
     databaseUrl: stack.databaseUrl,
     upstream: target(upstreamUrl),
     proxy: target(proxyUrl),
-    gateway: target(stack.textUrls.get('text-1')),
-    gatewayPid: stack.members.find(({ role }) => role === 'text')?.pid() ?? 0,
+    gateway: target(gatewayUrl),
+    pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
     createApiKey,
     digest,
-    startGateway: async (file) => target(await stack.join('text', file)),
+    startGateway: async (name) => target(await stack.join('text', `${BUILD}/bench/text-servers/${name}`)),
     ask: (to, pauseMs) => ask(to, agent, pauseMs),
     stop: async () => {
       await agent.close();
@@ -113,38 +128,35 @@ function urlOf(port: number): string {
   return `http://127.0.0.1:${port}`;
 }
 
-function ask({ url, apiKey }: Target, agent: Agent, pauseMs?: number): Promise<Dispatcher.ResponseData> {
+/** Compiles what is measured. */
+async function build(): Promise<void> {
+  const logFile = join(await mkdtemp(join(tmpdir(), 'genway-build-')), 'tsc.log');
+  await runNode('node_modules/typescript/bin/tsc', ['-p', 'bench/tsconfig.json'], {
+    env: childEnvironment({}),
+    logFile,
+  });
+  await copyFile(DEFAULT_CATALOGUE, join(import.meta.dirname, '..', BUILD, 'catalogue/catalogue.yaml'));
+}
+
+function ask({ url, headers }: Target, agent: Agent, pauseMs?: number): Promise<Dispatcher.ResponseData> {
   return request(url, {
     method: 'POST',
     dispatcher: agent,
-    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify({
-      model: MODEL,
-      messages: [{ role: 'user', content: 'Tell me something about the world. '.repeat(15) }],
-      ...(pauseMs !== undefined && { stream: true, user: `pause-${pauseMs}` }),
-    }),
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: bodyOf(pauseMs),
   });
 }
 
-/** How long each of the requests took of clients that each wait for their answer, for so long. */
-export interface Load {
-  readonly requestsPerSecond: number;
-  readonly requestMs: readonly number[];
+/** A chat request. @param pauseMs makes its answer a stream with that pause between the chunks */
+function bodyOf(pauseMs?: number): string {
+  return JSON.stringify({
+    model: MODEL,
+    messages: [{ role: 'user', content: 'Tell me something about the world. '.repeat(15) }],
+    ...(pauseMs !== undefined && { stream: true, user: `pause-${pauseMs}` }),
+  });
 }
 
-/** @throws when a request is refused */
-export async function load(stack: TextStack, target: Target, clients: number, durationMs: number): Promise<Load> {
-  const startedAt = performance.now();
-  const requestMs: number[] = [];
-  const client = async (): Promise<void> => {
-    while (performance.now() - startedAt < durationMs) {
-      const askedAt = performance.now();
-      const { statusCode, body } = await stack.ask(target);
-      const text = await body.text();
-      if (statusCode !== 200) throw new Error(`a request was refused: ${text}`);
-      requestMs.push(performance.now() - askedAt);
-    }
-  };
-  await Promise.all(Array.from({ length: clients }, client));
-  return { requestsPerSecond: requestMs.length / ((performance.now() - startedAt) / 1000), requestMs };
+/** Loads a server with chat requests, whole or streamed with that pause. @throws Error when one is refused */
+export function load(target: Target, clients: number, seconds: number, pauseMs?: number): Promise<Load> {
+  return putLoad({ ...target, body: bodyOf(pauseMs) }, clients, seconds);
 }

@@ -22,9 +22,10 @@ export async function startNode(
   args: readonly string[],
   { env, logFile, preload = [] }: NodeOptions,
 ): Promise<RunningProcess> {
+  const loaders = file.endsWith('.ts') ? [TSX] : [];
   return startProcess({
     command: process.execPath,
-    args: [...[TSX, ...preload].flatMap((module) => ['--import', module]), join(ROOT, file), ...args],
+    args: [...[...loaders, ...preload].flatMap((module) => ['--import', module]), join(ROOT, file), ...args],
     env,
     output: logFile,
   });

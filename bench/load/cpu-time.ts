@@ -1,0 +1,46 @@
+/** What processes cost. */
+import { readdirSync, readFileSync } from 'node:fs';
+
+/** On Linux, whatever the kernel ticks at itself. */
+const TICKS_PER_SECOND = 100;
+
+interface Stat {
+  readonly parentPid: number;
+  readonly ownTicks: number;
+  /** Of children that have ended. */
+  readonly childTicks: number;
+}
+
+/**
+ * The CPU time that a process and its children have used, in microseconds; on Linux only.
+ *
+ * @throws Error on other systems, and when the process does not run
+ */
+export function cpuTimeUs(pid: number): number {
+  const { ownTicks, childTicks } = statOf(pid);
+  const pids = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
+  const children = pids.flatMap((name) => {
+    const stat = tryStatOf(Number(name));
+    return stat?.parentPid === pid ? [stat.ownTicks + stat.childTicks] : [];
+  });
+  const ticks = children.reduce((sum, of) => sum + of, ownTicks + childTicks);
+  return (ticks / TICKS_PER_SECOND) * 1e6;
+}
+
+/** https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
+function statOf(pid: number): Stat {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name, in parentheses, may hold spaces.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const at = (number: number): number => Number(fields[number - 3]);
+  return { parentPid: at(4), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
+}
+
+/** Null for one that has ended meanwhile. */
+function tryStatOf(pid: number): Stat | null {
+  try {
+    return statOf(pid);
+  } catch {
+    return null;
+  }
+}
