@@ -1,18 +1,12 @@
 /** The Koa applications behind `{base_url}` and `{text_base_url}`. */
 import { Router } from '@koa/router';
 import Koa from 'koa';
-import type { Logger } from 'pino';
-import type { Catalogue } from '../catalogue/types.ts';
-import type { Database } from '../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
-import type { Sealer } from '../db/sealing.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
 import { serveLocalFiles } from '../storage/serve-local.ts';
 import { createHealthCheck } from '../telemetry/health.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import type { Tracing } from '../telemetry/tracing.ts';
-import type { Storage } from '../storage/storage.ts';
 import type { GuardedClient } from '../net/address-guard.ts';
 import { createGates } from './endpoint/gates.ts';
 import type { Endpoint } from './endpoint/endpoint.ts';
@@ -31,59 +25,34 @@ import { docsPages } from './routes/docs/routes.ts';
 import { createImageRequestParser } from './routes/images/schema.ts';
 import { createVideoRequestParser } from './routes/videos/schema.ts';
 import { cached } from './services/cached.ts';
-import type { StartReconciliation } from '../temporal/reconciliation-starter.ts';
 import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
-import { createCachedFindCaller, createFindCaller, type KeyPeppers } from './services/find-caller.ts';
+import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
 import { createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
-import type { ApiServices, ProviderCallbacks } from './services/services.ts';
-import type { TaskStarter } from '../temporal/task-starter.ts';
+import type { ApiServices, GivenServices } from './services/services.ts';
 import { createUploads, type UploadLimits } from './services/uploads.ts';
-import type { WorkflowAccess } from '../temporal/workflow-access.ts';
 import type { RequestState } from './state.ts';
-import type { ModelControl } from './services/model-control.ts';
-import type { UpstreamControl } from './services/upstream-control.ts';
-import type { TextService } from './text/text-service.ts';
 
-export interface AppDependencies {
-  readonly database: Database;
-  /** The same database, over connections for reports, whose statements may run long. */
-  readonly reports: Database;
+export interface AppDependencies extends GivenServices {
   /** The database's clock; the process uses the machine's own clock without it. */
   readonly clock?: DatabaseClock;
   /** Each checks one more connection pool for readiness. */
   readonly pings?: readonly (() => Promise<unknown>)[];
-  readonly catalogue: Catalogue;
-  readonly sealer: Sealer;
-  readonly starter: TaskStarter;
-  readonly workflows: WorkflowAccess;
-  /** The store for uploads. */
-  readonly storage: Storage;
   /** Moderates the inputs of media requests; null without moderation. */
   readonly moderator: Moderator | null;
-  readonly providerCallbacks: ProviderCallbacks;
-  readonly startReconciliation: StartReconciliation;
   /** Fetches links that clients send. */
   readonly guardedClient: GuardedClient;
-  readonly log: Logger;
-  readonly metrics: Metrics;
   readonly tracing: Tracing;
-  readonly text: TextService;
-  readonly upstreams: UpstreamControl;
-  readonly models: ModelControl;
   readonly settings: AppSettings;
 }
 
-export interface AppSettings {
+export interface AppSettings extends Pick<ApiServices, 'keyPeppers' | 'paymentWebhookSecret' | 'temporal'> {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
   /** The bearer token that Prometheus sends. */
   readonly metricsToken: string;
-  readonly keyPeppers: KeyPeppers;
-  /** The secret that signs the payment provider's events; null when payments are not taken. */
-  readonly paymentWebhookSecret: string | null;
   readonly requestLimits: RequestLimits;
   readonly tasks: TaskLimits;
   readonly uploads: UploadLimits;
@@ -93,7 +62,6 @@ export interface AppSettings {
   readonly allowPrivateAddresses: boolean;
   /** Clients whose `User-Agent` contains one of these are rejected. */
   readonly rejectedUserAgents: readonly string[];
-  readonly temporal: { readonly uiUrl: string; readonly namespace: string };
   /** The folder of stored files, when this process serves them. */
   readonly filesFolder: string | null;
 }
@@ -147,29 +115,10 @@ function serveFiles(directory: string): Koa.Middleware {
   return serveLocalFiles({ directory, prefix: '/files/' });
 }
 
-function createServices(dependencies: AppDependencies): ApiServices {
-  const {
-    database,
-    reports,
-    clock = createDatabaseClock(database),
-    pings = [],
-    catalogue,
-    sealer,
-    starter,
-    workflows,
-    metrics,
-    storage,
-    moderator,
-    providerCallbacks,
-    startReconciliation,
-    guardedClient,
-    log,
-    text,
-    upstreams,
-    models,
-    settings,
-  } = dependencies;
-  const { keyPeppers, adminTokens, metricsToken, requestLimits } = settings;
+function createServices({ pings = [], moderator, guardedClient, settings, ...given }: AppDependencies): ApiServices {
+  const { database, catalogue, starter, workflows, metrics, storage } = given;
+  const { clock = createDatabaseClock(database) } = given;
+  const { keyPeppers, paymentWebhookSecret, temporal, adminTokens, metricsToken, requestLimits } = settings;
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
@@ -181,25 +130,14 @@ function createServices(dependencies: AppDependencies): ApiServices {
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
-    database,
-    reports,
+    ...given,
     clock,
-    catalogue,
-    sealer,
-    storage,
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,
-    log,
     keyPeppers,
-    paymentWebhookSecret: settings.paymentWebhookSecret,
-    temporal: settings.temporal,
-    workflows,
-    starter,
-    metrics,
+    paymentWebhookSecret,
+    temporal,
     gates,
-    text,
-    upstreams,
-    models,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     descriptions: createDescriptions(() => createOpenApiDocument(endpointsWith(settings), catalogue)),
     parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),
@@ -217,8 +155,6 @@ function createServices(dependencies: AppDependencies): ApiServices {
     checkWebhookAddress: createAddressCheck(settings),
     checkImageLinks: createImageLinkCheck({ client: guardedClient, storage }),
     moderate: moderator && createModeration(moderator),
-    providerCallbacks,
-    startReconciliation,
     typicalSeconds,
   };
 }

@@ -26,7 +26,8 @@ import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
 import type { Moderate } from './moderate.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
-export interface ApiServices {
+/** The services that the process brings along. */
+export interface GivenServices {
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
@@ -34,32 +35,35 @@ export interface ApiServices {
   readonly sealer: Sealer;
   /** The store for uploads. */
   readonly storage: Storage;
+  readonly log: Logger;
+  readonly workflows: WorkflowAccess;
+  readonly starter: TaskStarter;
+  readonly metrics: Metrics;
+  readonly text: TextService;
+  readonly upstreams: UpstreamControl;
+  readonly models: ModelControl;
+  readonly providerCallbacks: ProviderCallbacks;
+  readonly startReconciliation: StartReconciliation;
+}
+
+/** All services: those, and the ones that `createServices` builds from them. */
+export interface ApiServices extends GivenServices {
   readonly uploads: Uploads;
   /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;
   readonly clock: Clock;
-  readonly log: Logger;
   readonly keyPeppers: KeyPeppers;
   /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
   /** Where operators view workflow histories. */
   readonly temporal: HistoryLinks;
-
-  readonly workflows: WorkflowAccess;
-  readonly starter: TaskStarter;
-  readonly metrics: Metrics;
-
   readonly gates: Gates;
-  readonly text: TextService;
-  readonly upstreams: UpstreamControl;
-  readonly models: ModelControl;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */
   readonly parseVideoRequest: (body: unknown) => ValidatedVideoRequest;
   /** @throws ServiceError `bad_request` */
   readonly parseImageRequest: (body: unknown) => ValidatedImageRequest;
-
   readonly createTask: CreateTask;
   readonly assertAffordable: AssertAffordable;
   /** @throws ServiceError `bad_request` for a link that may not be followed */
@@ -72,8 +76,6 @@ export interface ApiServices {
    * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
    */
   readonly moderate: Moderate | null;
-  readonly providerCallbacks: ProviderCallbacks;
-  readonly startReconciliation: StartReconciliation;
   /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }
