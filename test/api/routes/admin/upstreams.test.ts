@@ -153,7 +153,7 @@ describe('api/routes/admin/upstreams', () => {
     expect(field(await genway('upstreams', 'resume', 'simulator', '--author', 'Ada'), 'author')).to.equal('Ada');
     expect(await genway('upstreams', 'list')).to.not.contain('operator');
     expect(await genway('upstreams', 'rest', 'nobody', '--seconds', '60', '--reason', 'x')).to.contain(
-      'no such upstream',
+      'no such text upstream',
     );
   });
 });
