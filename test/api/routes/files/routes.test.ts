@@ -147,7 +147,7 @@ describe('POST /v1/files', () => {
         'a type that is not accepted',
         formOf({ filename: 'a.png', content: 'GIF89a'.padEnd(64) }),
         FORM_HEADERS,
-        /none of these types: png/,
+        /must be of one of these types: png/,
       ],
       ['an empty file', formOf({ filename: 'a.png', content: '' }), FORM_HEADERS, /empty/],
       ['a form without a file', formOf({ name: 'purpose', content: 'x' }), FORM_HEADERS, /the part "file"/],
