@@ -67,11 +67,7 @@ export function createValidator<Body>(
   };
 }
 
-/**
- * The body as an object.
- *
- * @throws ServiceError `bad_request` for a list, a string, null and so on
- */
+/** The body as an object. @throws ServiceError `bad_request` for a list, a string, null and so on */
 export function requireObject(body: unknown): JsonObject {
   if (!isObject(body)) throw badRequest('The request body must be a JSON object');
   return body;

@@ -21,11 +21,7 @@ export class MonthError extends OperatorError {
   override readonly name = 'MonthError';
 }
 
-/**
- * Creates missing partitions from the previous month on.
- *
- * @param at by default, the database's time
- */
+/** Creates missing partitions from the previous month on. @param at by default, the database's time */
 export async function ensurePartitions(database: Knex, at?: Date): Promise<void> {
   const now = at ?? (await databaseTime(database));
   const previousMonth = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, 1));

@@ -26,9 +26,7 @@ export function parseUsd(usd: string | number): PicoUsd {
   return sign === '-' ? -amount : amount;
 }
 
-/**
- * Writes an amount as an exact decimal in USD, without trailing zeros: `500000000000n` is `"0.5"`.
- */
+/** Writes an amount as an exact decimal in USD, without trailing zeros: `500000000000n` is `"0.5"`. */
 export function formatUsd(amount: PicoUsd): string {
   const sign = amount < 0n ? '-' : '';
   const magnitude = amount < 0n ? -amount : amount;
@@ -36,9 +34,7 @@ export function formatUsd(amount: PicoUsd): string {
   return `${sign}${magnitude / PICO_PER_USD}${fraction === '' ? '' : `.${fraction}`}`;
 }
 
-/**
- * The amount as the JSON number that clients see. For output only: nothing is computed from it.
- */
+/** The amount as the JSON number that clients see. For output only: nothing is computed from it. */
 export function toUsdNumber(amount: PicoUsd): number {
   return Number(formatUsd(amount));
 }

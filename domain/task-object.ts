@@ -51,11 +51,7 @@ interface TaskOutputObject {
   readonly r2_url: string | null;
 }
 
-/**
- * The task as polling shows it.
- *
- * @param typicalSeconds null when too few recent tasks of the model exist
- */
+/** The task as polling shows it. @param typicalSeconds null when too few recent tasks of the model exist */
 export function presentTask(task: Task, typicalSeconds: TypicalSeconds | null = null): TaskObject {
   const running = !isFinal(task.status);
   const price = toUsdNumber(task.price);

@@ -16,11 +16,7 @@ export interface EventObject {
   readonly data: TaskObject;
 }
 
-/**
- * The exact bytes that every attempt to deliver this event sends.
- *
- * @param task in its final state
- */
+/** The exact bytes that every attempt to deliver this event sends. @param task in its final state */
 export function renderEvent({ id, type, task }: { id: string; type: string; task: Task }): string {
   const createdAt = task.completedAt ?? task.updatedAt;
   const event: EventObject = {

@@ -8,11 +8,7 @@ import { AnswerTooLongError, malformedAnswer } from './upstream-errors.ts';
 /** Far more than the probabilities of every token of a long answer need. */
 const LIMITS = { maxDepth: 512, maxValues: 1_000_000 };
 
-/**
- * Parses a whole answer.
- *
- * @throws ServiceError `processing_failed` if it is not JSON, or exceeds the limits
- */
+/** Parses a whole answer. @throws ServiceError `processing_failed` if it is not JSON, or exceeds the limits */
 export async function parseAnswer(bytes: Uint8Array): Promise<unknown> {
   return bytes.byteLength < LARGE_JSON_BYTES ? parseText(decoder.decode(bytes)) : inSteps(parseAnswerInSteps(bytes));
 }
@@ -28,11 +24,7 @@ export function* parseAnswerInSteps(bytes: Uint8Array): Steps<unknown> {
   }
 }
 
-/**
- * The object in an event.
- *
- * @throws ServiceError `processing_failed` if there is none
- */
+/** The object in an event. @throws ServiceError `processing_failed` if there is none */
 export function parseEventData({ data, json }: ServerSentEvent): JsonObject {
   const value = json ?? parseText(data);
   if (!isObject(value)) throw malformedAnswer();

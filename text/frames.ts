@@ -120,11 +120,7 @@ export function isLong({ bytes }: Frame): boolean {
   return bytes.length >= LONG_FRAME_BYTES;
 }
 
-/**
- * Parses a long frame.
- *
- * @throws ServiceError `processing_failed` if it cannot be parsed
- */
+/** Parses a long frame. @throws ServiceError `processing_failed` if it cannot be parsed */
 export function* readFrame(frame: Frame): Steps<Frame> {
   const event = findEvent(frame.bytes);
   if (event !== null) {

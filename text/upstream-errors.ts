@@ -236,9 +236,7 @@ const MODERATION_REASONS: ReadonlySet<string> = new Set([
 const MODERATION_WORDS =
   /safety|filter|moderat|sensitive|guardrail|armor|prohibit|blocked|blocklist|violat|polic(y|ies)/;
 
-/**
- * @throws ServiceError `content_policy_violation` when the reason says that moderation refused or cut the answer
- */
+/** @throws ServiceError `content_policy_violation` when the reason says that moderation refused or cut the answer */
 export function throwIfModerated(finishReason: string): void {
   const reason = finishReason.toLowerCase();
   if (!MODERATION_REASONS.has(reason) && !MODERATION_WORDS.test(reason)) return;

@@ -36,9 +36,7 @@ export interface ClientFormat {
    */
   readonly keepAliveFrame: string | null;
 
-  /**
-   * @throws ServiceError `bad_request` that names the field that is missing, malformed or not supported
-   */
+  /** @throws ServiceError `bad_request` that names the field that is missing, malformed or not supported */
   parseRequest(body: unknown, context: ParseContext): TextRequest;
   /** The body of an answer that does not stream. */
   renderResult(result: TextResult, context: RenderContext): JsonObject;
@@ -110,9 +108,7 @@ export interface UpstreamFormat {
   /** The smallest output bound that upstreams accept; a smaller one is raised to it. 1 by default. */
   readonly leastOutputTokens?: number;
 
-  /**
-   * @throws ServiceError `bad_request` when this format cannot express the request
-   */
+  /** @throws ServiceError `bad_request` when this format cannot express the request */
   buildRequest(request: TextRequest, options: UpstreamOptions): UpstreamRequest;
   /**
    * The client's own body for an upstream of the same format. `request` is that body, parsed; its limit takes effect.

@@ -87,11 +87,7 @@ export function pathReader<Path extends string>(path: Path): ReadPath<Path> {
   };
 }
 
-/**
- * The error for an id that does not exist.
- *
- * @param caller the account that was searched; null when all accounts were
- */
+/** The error for an id that does not exist. @param caller the account that was searched; null when all accounts were */
 export function noSuch(resource: Resource, caller: Caller | null = null): ServiceError {
   const message = caller
     ? `There is no such ${NOUNS[resource]} in this account. Check the id and the key.`

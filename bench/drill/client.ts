@@ -21,11 +21,7 @@ const TIMEOUT_MS = 30_000;
 
 const agent = new Agent({ headersTimeout: TIMEOUT_MS, bodyTimeout: TIMEOUT_MS });
 
-/**
- * Asks, and reads the answer to its end.
- *
- * @throws Error when there was no whole answer
- */
+/** Asks, and reads the answer to its end. @throws Error when there was no whole answer */
 export async function ask(url: string, { token, body, headers = {} }: Question): Promise<Answer> {
   const response = await request(url, {
     method: body === undefined ? 'GET' : 'POST',

@@ -7,9 +7,7 @@ export type Unfinished = Readonly<Record<string, number>>;
 
 const PAUSE_MS = 1_000;
 
-/**
- * @returns what is still under way after `timeoutMs`; nothing when it became quiet
- */
+/** @returns what is still under way after `timeoutMs`; nothing when it became quiet */
 export async function waitForQuiet(database: Database, timeoutMs: number): Promise<Unfinished> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {

@@ -36,11 +36,7 @@ export interface Receiver {
   setSecret(path: string, secret: string): void;
   /** Of all endpoints. */
   paths(): readonly string[];
-  /**
-   * From now on the endpoint takes requests and does not answer them.
-   *
-   * @returns ends that
-   */
+  /** From now on the endpoint takes requests and does not answer them. @returns ends that */
   hang(path: string): () => void;
   readonly hangs: readonly Hang[];
   /** From now on everything is taken at once. */

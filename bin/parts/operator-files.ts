@@ -71,11 +71,7 @@ export function configuredPaths({ catalogueFile, providers }: FilesConfig): File
   return { catalogue: catalogueFile ?? DEFAULT_CATALOGUE, upstreams: providers.routesFile ?? null };
 }
 
-/**
- * Reads the files of a process.
- *
- * @throws OperatorError with everything that is wrong in them
- */
+/** Reads the files of a process. @throws OperatorError with everything that is wrong in them */
 export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): Catalogue {
   const paths = configuredPaths(config);
   const standIn = paths.upstreams === null ? knownUpstreams(upstreamsOf(config)) : null;

@@ -28,11 +28,7 @@ export interface StackDescription {
 }
 
 export interface LocalStack {
-  /**
-   * Starts everything; resolves when all processes answer. Called once.
-   *
-   * @throws Error that says what to do
-   */
+  /** Starts everything; resolves when all processes answer. Called once. @throws Error that says what to do */
   start(): Promise<StackDescription>;
   /** Stops what was started, even in the middle of starting. */
   stop(): Promise<void>;

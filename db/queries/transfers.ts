@@ -95,11 +95,7 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
   return row ? toTransfer(row) : null;
 }
 
-/**
- * A page of an account's transfers, newest first.
- *
- * @param before the position of the last row on the previous page
- */
+/** A page of an account's transfers, newest first. @param before the position of the last row on the previous page */
 export async function listTransfers(
   database: Database,
   {

@@ -159,11 +159,7 @@ export function streamTextUsage(database: Database, filter: TextUsageFilter): As
   return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
 }
 
-/**
- * A page of an account's text requests, newest first.
- *
- * @param before the id of the last request on the previous page
- */
+/** A page of an account's text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
   {

@@ -33,11 +33,7 @@ export interface CallbackFormat {
   readonly proof: 'secret' | 'keys' | 'address';
   /** Where the vendor publishes its keys, for the proof `keys`. */
   readonly keysUrl?: string;
-  /**
-   * Checks the proof, except the address, and reads the announcement.
-   *
-   * @throws InvalidCallbackError
-   */
+  /** Checks the proof, except the address, and reads the announcement. @throws InvalidCallbackError */
   read(callback: CallbackRequest, proof: CallbackProof): Announcement | Promise<Announcement>;
 }
 

@@ -47,11 +47,7 @@ export function isSuccess({ status }: Pick<Answer, 'status'>): boolean {
   return status >= 200 && status < 300;
 }
 
-/**
- * The document in an answer.
- *
- * @throws ProviderUnreachableError unless the answer is successful JSON
- */
+/** The document in an answer. @throws ProviderUnreachableError unless the answer is successful JSON */
 export function documentOf(answer: Answer): unknown {
   if (!isSuccess(answer)) throw new ProviderUnreachableError(`the upstream answered ${answer.status}`);
   if (answer.document === undefined) {

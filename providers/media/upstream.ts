@@ -86,11 +86,7 @@ export interface MediaUpstream extends CallbackReader {
   callbackUrl(taskId: string): string | null;
   /** The submission for a request, always the same. */
   prepare(request: RenderRequest): VendorCall;
-  /**
-   * Submits the job.
-   *
-   * @throws SubmissionError
-   */
+  /** Submits the job. @throws SubmissionError */
   submit(call: VendorCall, request: RenderRequest, signal: AbortSignal): Promise<Accepted>;
   /**
    * Asks something that costs nothing, to see whether the upstream answers and takes the credential.

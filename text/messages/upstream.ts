@@ -71,11 +71,7 @@ function startOf(message: JsonObject): StreamEvent {
   return { type: 'response-start', id: stringOf(message['id']) || null, model: stringOf(message['model']) || null };
 }
 
-/**
- * The finish in a message, or in the delta at the end of a stream.
- *
- * @throws ServiceError when the answer failed
- */
+/** The finish in a message, or in the delta at the end of a stream. @throws ServiceError when the answer failed */
 function finishOf(message: JsonObject, hasContent: boolean): StreamEvent {
   const reported = stringOf(message['stop_reason']);
   checkFinish(reported, hasContent);

@@ -38,11 +38,7 @@ export interface FaultKind {
   /** Within these bounds it lasts. */
   readonly leastMs: number;
   readonly mostMs: number;
-  /**
-   * Strikes a healthy target, and undoes it.
-   *
-   * @returns a description, once everything is healthy again
-   */
+  /** Strikes a healthy target, and undoes it. @returns a description, once everything is healthy again */
   strike(stage: Stage, random: Random, lastsMs: number): Promise<string>;
 }
 

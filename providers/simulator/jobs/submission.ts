@@ -58,11 +58,7 @@ export interface Submission {
   readonly callbackUrl: string | undefined;
 }
 
-/**
- * Reads a submission. The prompt itself is not kept.
- *
- * @throws Refusal 422 `bad_request`, naming the field
- */
+/** Reads a submission. The prompt itself is not kept. @throws Refusal 422 `bad_request`, naming the field */
 export function parseSubmission(body: unknown): Submission {
   if (!isObject(body)) throw refuse('the body must be an object');
   const prompt = body['prompt'];

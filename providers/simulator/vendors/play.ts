@@ -316,11 +316,7 @@ export function hasCredential(request: SimulatorRequest, apiKey: string | undefi
   return given === scheme && key !== undefined && others.length === 0 && (apiKey === undefined || key === apiKey);
 }
 
-/**
- * Refuses fields that the vendor does not know.
- *
- * @throws VendorFault
- */
+/** Refuses fields that the vendor does not know. @throws VendorFault */
 export function onlyFields(body: Readonly<Record<string, unknown>>, known: readonly string[]): void {
   const unknown = Object.keys(body).find((field) => !known.includes(field));
   if (unknown !== undefined) throw invalid(unknown, `Unknown parameter: '${unknown}'.`);
