@@ -2,13 +2,13 @@
  * An endpoint is one definition: its path, who may call it, what it takes and answers, and what it does. The router
  * (`mount.ts`) and the API description (`openapi/document.ts`) are both derived from it, so they cannot disagree.
  */
-import type { Method, Operation, Tag } from '../openapi/operation.ts';
+import type { Method, Operation } from '../openapi/operation.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
 import { noteAction } from '../services/administrator.ts';
 import type { ApiServices } from '../services/services.ts';
 import type { Context } from '../state.ts';
 import type { Access, CallerBy } from './access.ts';
-import { type Answers, type Refusal, type RefusalStatus, statusOf } from './answers.ts';
+import { type Refusal, type RefusalStatus, statusOf } from './answers.ts';
 import type { RequestBody } from './body.ts';
 import { parameterNames, type PathParameters, pathReader } from './path.ts';
 import { describeQuery, type QueryParameters, readQuery } from './query.ts';
@@ -28,20 +28,16 @@ export interface EndpointRequest<Path extends string, Rule extends Access, Query
   readonly context: Context;
 }
 
-export interface Definition<Path extends string, Rule extends Access, Query> {
-  readonly id: string;
-  readonly tag: Tag;
-  readonly method: Method;
+export interface Definition<Path extends string, Rule extends Access, Query> extends Pick<
+  Operation,
+  'id' | 'tag' | 'method' | 'summary' | 'description' | 'answers'
+> {
   /** With parameters in braces. */
   readonly path: Path;
   readonly access: Rule;
-  readonly summary: string;
-  readonly description?: string;
   readonly query?: QueryParameters<Query>;
   /** Descriptions of the headers that the handler reads. */
   readonly headers?: readonly JsonSchema[];
-  /** The lowest of these statuses is the default. */
-  readonly answers: Answers;
   /** Refusals that do not follow from the access, the path, the query or the body. */
   readonly refusals?: readonly Refusal[];
 }

@@ -1,24 +1,16 @@
+import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 
-export interface ApiKey {
+export interface ApiKey extends KeyState, KeyGroup {
   readonly id: string;
   readonly accountId: string;
   readonly name: string;
   /** The last characters of the key, for recognition. */
   readonly hint: string;
-  readonly usageLimit: PicoUsd | null;
-  /** Charged and reserved so far. */
-  readonly used: PicoUsd;
-  /** The part of it that is reserved. */
-  readonly reserved: PicoUsd;
-  /** The models that the key may call; null for all. */
-  readonly models: readonly string[] | null;
   /** Addresses and CIDR ranges that may use the key; null for all. */
   readonly ipAllowlist: readonly string[] | null;
   readonly rateLimitRpm: number | null;
-  readonly expiresAt: Date | null;
-  readonly disabledAt: Date | null;
   readonly createdAt: Date;
 }
 

@@ -4,21 +4,10 @@ import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 
-export interface NewTask {
-  readonly id: string;
-  readonly reservationId: string;
-  readonly accountId: string;
-  readonly apiKeyId: string;
-  readonly kind: TaskKind;
-  readonly model: string;
-  readonly capabilityVersion: number | null;
-  readonly provider: string;
-  readonly request: RenderOrder;
-  readonly price: bigint;
-  readonly billableDurationSeconds: number | null;
-  readonly requestId: string;
-  readonly createdAt: Date;
-  readonly deadlineAt: Date;
+/** The fields that a task gets only later. */
+type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
+
+export interface NewTask extends Omit<Task, LaterFields> {
   /** The relay starts the workflow from this time on, unless it was started before. */
   readonly nextStartAt: Date;
   /** The account's default limit on concurrent tasks. */
@@ -221,14 +210,7 @@ export async function mayStillRender(database: Database, taskId: string): Promis
 }
 
 /** A task whose workflow has not been started, as far as is known. */
-export interface TaskToStart {
-  readonly id: string;
-  readonly accountId: string;
-  readonly model: string;
-  readonly kind: TaskKind;
-  readonly deadlineAt: Date;
-  readonly requestId: string;
-}
+export type TaskToStart = Pick<Task, 'id' | 'accountId' | 'model' | 'kind' | 'deadlineAt' | 'requestId'>;
 
 /**
  * Claims tasks that are due to be started. Other callers get others; these are offered again after `retryAfterSeconds`

@@ -1,6 +1,7 @@
 /** Usage by accounts: media tasks and text requests. */
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
+import type { ConsumptionPrice } from '../../domain/text-price.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
@@ -24,7 +25,7 @@ export interface DailyUsage {
 }
 
 /** A finished text request. */
-export interface TextUsage {
+export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' | 'modifiers'> {
   readonly id: string;
   readonly createdAt: Date;
   readonly accountId: string;
@@ -41,12 +42,6 @@ export interface TextUsage {
   readonly errorCode: string | null;
   /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
-  readonly inputTokens: number;
-  readonly cacheReadTokens: number;
-  readonly cacheWriteTokens: number;
-  readonly outputTokens: number;
-  readonly reasoningTokens: number | null;
-  readonly estimated: boolean;
   readonly modifiers: readonly { readonly kind: string; readonly factor: string }[];
   readonly held: PicoUsd;
   /** The amount that the account paid. */

@@ -34,14 +34,11 @@ interface EndpointRow {
   updated_at: Date;
 }
 
-export interface NewWebhookEndpoint {
-  readonly id: string;
-  readonly accountId: string;
-  readonly url: string;
-  readonly description: string | null;
-  readonly events: readonly TaskEventType[];
+export interface NewWebhookEndpoint extends Pick<
+  WebhookEndpoint,
+  'id' | 'accountId' | 'url' | 'description' | 'events' | 'createdAt'
+> {
   readonly sealedSecret: Buffer;
-  readonly createdAt: Date;
 }
 
 /** The fields that an owner may change. Absent fields stay unchanged. */

@@ -35,6 +35,7 @@ export function shareFault(one: Way, other: Way, fault: UpstreamFault): boolean 
 
 /** The health of a way, for operators. */
 export interface WayReport {
+  /** `probing`: its rest is over, and one request tests whether it works again. */
   readonly state: 'ok' | 'resting' | 'probing';
   readonly cause: UpstreamFault | null;
   readonly sinceMs: number | null;

@@ -9,21 +9,14 @@ import type { Way } from './ways.ts';
 export const WAY_CAUSES = [...UPSTREAM_FAULTS, 'operator'] as const;
 
 /** The state of one way to a model. */
-export interface WayState {
+export interface WayState extends Omit<WayReport, 'cause'> {
   readonly name: string;
   readonly format: WireFormatName;
   /** The upstream's name for the model. */
   readonly model: string;
   /** The last four characters of the key. */
   readonly key: string;
-  /** `probing`: its rest is over, and one request tests whether it works again. */
-  readonly state: 'ok' | 'resting' | 'probing';
   readonly cause: (typeof WAY_CAUSES)[number] | null;
-  readonly sinceMs: number | null;
-  readonly untilMs: number | null;
-  /** Since the process started. */
-  readonly requests: number;
-  readonly failures: number;
 }
 
 const SHOWN_KEY_CHARACTERS = 4;
