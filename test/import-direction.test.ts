@@ -37,7 +37,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
   'providers/simulator': { imports: ['domain', 'text'] },
   'bench/stack': { imports: ['bin', 'config.ts', 'providers/simulator'] },
-  'bench/drill': { imports: ['bench/stack', 'bin', 'config.ts', 'db', 'net', 'providers/simulator'] },
+  'bench/drill': {
+    imports: ['bench/stack', 'bin', 'config.ts', 'catalogue', 'db', 'net', 'providers', 'providers/simulator'],
+  },
 };
 
 const importStatement = /^(?:import|export)\s+(type\s+)?(?:[^'";]*?\sfrom\s+)?'([^']+)'/gm;

@@ -21,6 +21,7 @@ export interface DrillOptions {
 }
 
 export const USAGE = `usage: npm run drill -- [options]
+  --vendors       another drill, with options of its own: every fault of every vendor
   --minutes N     how long there is load (10)
   --seed N        repeats the chances of an earlier drill (a new one)
   --faults N      how many there are (8 a minute); 0 only puts load on

@@ -3,31 +3,52 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { CheckResult } from './checks/check.ts';
 import { runDrill } from './drill.ts';
-import { type DrillOptions, parseOptions, USAGE } from './options.ts';
+import { parseOptions, USAGE } from './options.ts';
 import { describeChecks, describeVerdict } from './report.ts';
+import { runVendorDrill } from './vendors/drill.ts';
+import { parseVendorOptions, VENDORS_USAGE } from './vendors/options.ts';
 
 // An interrupted drill must not leave its servers behind: stopping this process stops its children.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
-const options = readOptions();
+const words = process.argv.slice(2);
+const [title, run] = words.includes('--vendors') ? vendorDrill() : usualDrill();
 const home = await mkdtemp(join(tmpdir(), 'genway-drill-'));
-const { durationMs, faults, kinds, seed } = options;
-console.log(
-  `${durationMs / 60_000} minutes with ${faults} faults: ${kinds.join(', ')}; --seed ${seed}; logs in ${home}`,
-);
-const results = await runDrill(options, { home, print: console.log });
+console.log(`${title}; logs in ${home}`);
+const results = await run({ home, print: console.log });
 for (const line of describeChecks(results)) console.log(line);
 const failed = results.some(({ failures }) => failures.length > 0);
 if (!failed) await rm(home, { recursive: true, force: true });
 console.log(describeVerdict(results));
 process.exit(failed ? 1 : 0);
 
-function readOptions(): DrillOptions {
+/** What is done, and the drill that does it. */
+type Drill = readonly [
+  title: string,
+  run: (place: { home: string; print: (line: string) => void }) => Promise<readonly CheckResult[]>,
+];
+
+function usualDrill(): Drill {
+  const options = read(parseOptions, USAGE);
+  const { durationMs, faults, kinds, seed } = options;
+  const title = `${durationMs / 60_000} minutes with ${faults} faults: ${kinds.join(', ')}; --seed ${seed}`;
+  return [title, (place) => runDrill(options, place)];
+}
+
+function vendorDrill(): Drill {
+  const options = read(parseVendorOptions, VENDORS_USAGE);
+  const { copies, kills, seed } = options;
+  const title = `every fault of every vendor ${copies} times, and ${kills} kills of the worker at each; --seed ${seed}`;
+  return [title, (place) => runVendorDrill(options, place)];
+}
+
+function read<Options>(parse: (args: readonly string[], newSeed: number) => Options, usage: string): Options {
   try {
-    return parseOptions(process.argv.slice(2), randomInt(2 ** 32));
+    return parse(words, randomInt(2 ** 32));
   } catch (error) {
-    console.error(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+    console.error(`${error instanceof Error ? error.message : String(error)}\n${usage}`);
     return process.exit(2);
   }
 }

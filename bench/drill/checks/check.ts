@@ -35,7 +35,8 @@ export interface CheckResult {
   readonly failures: readonly string[];
 }
 
-export type Check = (evidence: Evidence) => Promise<CheckResult>;
+/** @typeParam Needs what of the evidence it looks at */
+export type Check<Needs = Evidence> = (evidence: Needs) => Promise<CheckResult>;
 
 /** Whether what happened at a moment may have been lost by a restore. */
 export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: number | null): boolean {
@@ -43,7 +44,7 @@ export function isForgotten({ forgotten }: Pick<Evidence, 'forgotten'>, atMs: nu
 }
 
 /** A check whose statement returns a row, with a column `failure`, for each failure. */
-export function sqlCheck(promise: string, sql: string): Check {
+export function sqlCheck(promise: string, sql: string): Check<Pick<Evidence, 'database'>> {
   return async ({ database }) => {
     const { rows } = await database.raw<{ rows: { failure: string }[] }>(sql);
     return { promise, failures: rows.map(({ failure }) => failure) };

@@ -58,7 +58,7 @@ const reconciliationSchema = Joi.object<{ data: Reconciliation }>({
 
 const RECONCILIATION_TIMEOUT_MS = 120_000;
 
-async function checkReconciliation({ stack }: Evidence): Promise<CheckResult> {
+async function checkReconciliation({ stack }: Pick<Evidence, 'stack'>): Promise<CheckResult> {
   const url = `${stack.apiUrls[0]}/admin/v1/reconciliations`;
   const call = async (path: string, body?: object): Promise<Reconciliation> => {
     const { text } = await ask(url + path, { token: stack.adminToken, ...(body && { body }) });
@@ -81,4 +81,9 @@ async function checkReconciliation({ stack }: Evidence): Promise<CheckResult> {
   };
 }
 
-export const MONEY_CHECKS: readonly Check[] = [BALANCES, BOOKS, REVENUE, checkReconciliation];
+export const MONEY_CHECKS: readonly Check<Pick<Evidence, 'database' | 'stack'>>[] = [
+  BALANCES,
+  BOOKS,
+  REVENUE,
+  checkReconciliation,
+];

@@ -195,7 +195,9 @@ function acknowledge(render: Render, response: ServerResponse, answer: VendorAns
   if (directives.has('drop_submit')) return dropConnection(response);
   if (directives.has('submit_error')) throw new VendorFault({ kind: 'error' });
   if (directives.has('unreadable_submit')) return sendJson(response, 200, {});
-  sendAnswer(response, answer);
+  const lateMs = wholeNumber(directives, 'submit_ms') ?? 0;
+  if (lateMs === 0) return sendAnswer(response, answer);
+  setTimeout(() => sendAnswer(response, answer), lateMs).unref();
 }
 
 function asked(render: Render | undefined): Render {

@@ -1,0 +1,52 @@
+/** What is asked of a drill of vendors on the command line. */
+import { parseArgs } from 'node:util';
+
+export interface VendorDrillOptions {
+  readonly seed: number;
+  /** How many tasks meet each fault at each vendor while nobody is killed. */
+  readonly copies: number;
+  /** How often the worker is killed inside a submission, or a render, of each vendor and kind. */
+  readonly kills: number;
+  /** How many tasks of each vendor and kind, with faults, come with each kill. */
+  readonly loadPerKill: number;
+  /** How long a task may take. */
+  readonly taskDeadlineMs: number;
+  /** How long all that was begun may take to end. */
+  readonly quietMs: number;
+}
+
+export const VENDORS_USAGE = `usage: npm run drill -- --vendors [options]
+  --kills N       how often the worker is killed inside a submission, or a render, of each vendor (20)
+  --copies N      how many tasks meet each fault at each vendor while nobody is killed (3)
+  --seed N        repeats the chances of an earlier drill (a new one)`;
+
+const DEFAULTS = { loadPerKill: 2, taskDeadlineMs: 240_000, quietMs: 420_000 } as const;
+
+/**
+ * @param args the words after the command
+ * @param newSeed used where the words give none
+ * @throws Error that says which word is wrong
+ */
+export function parseVendorOptions(args: readonly string[], newSeed: number): VendorDrillOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      vendors: { type: 'boolean' },
+      kills: { type: 'string', default: '20' },
+      copies: { type: 'string', default: '3' },
+      seed: { type: 'string', default: String(newSeed) },
+    },
+  });
+  return {
+    ...DEFAULTS,
+    kills: wholeNumber('kills', values.kills, 1_000),
+    copies: wholeNumber('copies', values.copies, 100),
+    seed: wholeNumber('seed', values.seed, 2 ** 32 - 1),
+  };
+}
+
+function wholeNumber(name: string, text: string, most: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value <= most)) throw new Error(`--${name} must be a whole number from 0 to ${most}`);
+  return value;
+}

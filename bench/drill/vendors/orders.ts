@@ -1,0 +1,50 @@
+/** Tasks of a drill of vendors, each with a mark by which the simulator counts its renders. */
+import { randomUUID } from 'node:crypto';
+import Joi from 'joi';
+import { ask } from '../client.ts';
+import type { VendorFault } from './faults.ts';
+import type { Product } from './products.ts';
+
+export interface VendorOrder {
+  readonly product: Product;
+  readonly fault: VendorFault;
+  /** How the task may end. */
+  readonly endings: readonly string[];
+  readonly mark: string;
+  readonly taskId: string;
+}
+
+export interface Counter {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+}
+
+const taskSchema = Joi.object<{ data: { id: string } }>({
+  data: Joi.object({ id: Joi.string().required() }).unknown(true).required(),
+}).required();
+
+/**
+ * @param furtherEndings how the task may end beside what the fault says
+ * @throws Error when the task is refused
+ */
+export async function placeOrder(
+  { apiUrl, apiKey }: Counter,
+  product: Product,
+  fault: VendorFault,
+  furtherEndings: readonly string[] = [],
+): Promise<VendorOrder> {
+  const mark = randomUUID();
+  const words = [`mark=${mark}`, fault.directive].filter((word) => word !== '');
+  const { status, text } = await ask(`${apiUrl}/v1/${product.kind}s/tasks`, {
+    token: apiKey,
+    body: { model: product.model, prompt: `A lighthouse [sim:${words.join(',')}]` },
+  });
+  if (status !== 201) throw new Error(`${product.model} was refused with ${status}: ${text}`);
+  const { id } = Joi.attempt(JSON.parse(text), taskSchema, { convert: false }).data;
+  return { product, fault, endings: [...fault.endings(product), ...furtherEndings], mark, taskId: id };
+}
+
+/** What happens to a product. */
+export function faultsOf(product: Product, faults: readonly VendorFault[]): readonly VendorFault[] {
+  return faults.filter(({ isOfJobs = false }) => !isOfJobs || product.traits.answers === 'job');
+}
