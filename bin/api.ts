@@ -2,6 +2,8 @@
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
+import { consoleSettings } from '../console/settings.ts';
+import { mountConsole } from '../console/serve.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { listen } from '../net/http-server.ts';
@@ -31,7 +33,13 @@ const watch = watchDatabase({
   pings: [() => text.ping()],
   log,
 });
-const app = createApp({ ...web.dependencies, pings, text: text.service, upstreams: text.upstreams });
+const app = createApp({
+  ...web.dependencies,
+  pings,
+  text: text.service,
+  upstreams: text.upstreams,
+  mountPages: (router, services) => mountConsole(router, { ...services, console: consoleSettings(services) }),
+});
 const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
 log.info({ port: server.port }, 'listening');

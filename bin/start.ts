@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { ConfigurationError, loadStackConfig, type StackConfig } from '../config.ts';
 import { killAll } from './stack/child-process.ts';
-import { createLocalStack, type StackDescription } from './stack/local-stack.ts';
+import { createLocalStack, type RunningStack } from './stack/local-stack.ts';
 
 /** npm forwards Ctrl-C to a process that has already received it from the terminal; that is not a second Ctrl-C. */
 const SAME_KEYSTROKE_MS = 500;
@@ -51,8 +51,8 @@ async function run(config: StackConfig): Promise<void> {
   }
 }
 
-function banner(description: StackDescription): string {
-  const { accounts } = description;
+function banner(description: RunningStack): string {
+  const { accounts, people } = description;
   return `
 Genway is ready.
 
@@ -67,6 +67,12 @@ Genway is ready.
                ${accounts.second.api_key}  1,000 USD, another account
                ${accounts.free.api_key}  only signup credit
                ${accounts.empty.api_key}  no balance
+
+The console is at ${description.base_url}/console. Choose a password by a link, which works once:
+
+  a customer   ${people.owner}
+  an operator  ${people.operator}
+  finance      ${people.finance}
 
 Try it:
 

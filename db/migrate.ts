@@ -22,6 +22,7 @@ import * as textTurns from './migrations/0020-text-turns.ts';
 import * as mediaRateCards from './migrations/0021-media-rate-cards.ts';
 import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import * as modelOrders from './migrations/0026-model-orders.ts';
+import * as consolePeople from './migrations/0028-console.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -47,6 +48,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0021-media-rate-cards': mediaRateCards,
   '0025-admin-tokens': adminTokens,
   '0026-model-orders': modelOrders,
+  '0028-console': consolePeople,
 };
 
 /** Any number that no other advisory lock uses. */

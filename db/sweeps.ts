@@ -24,6 +24,9 @@ export const SWEEPS: Readonly<Record<string, Sweep>> = {
     `deleted_at < now() - interval '1 day'
       AND NOT EXISTS (SELECT 1 FROM deliveries WHERE endpoint_id = webhook_endpoints.id)`,
   ),
+  sessions: rowsWhere('sessions', `expires_at < now()`),
+  'links of users': rowsWhere('user_links', `expires_at < now() - interval '1 day'`),
+  'attempts to sign in': rowsWhere('sign_in_attempts', `attempted_at < now() - interval '1 day'`),
   reconciliations: rowsWhere('reconciliations', `finished_at < now() - interval '${RECONCILIATIONS_KEPT_DAYS} days'`),
 };
 

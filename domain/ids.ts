@@ -24,6 +24,7 @@ export const ID_PREFIX = {
   reconciliation: 'rec_',
   operatorAction: 'act_',
   adminToken: 'adm_',
+  user: 'usr_',
   adminAction: 'adc_',
 } as const;
 

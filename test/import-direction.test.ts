@@ -35,6 +35,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   workflows: { imports: ['domain'], types: ['activities'] },
   temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
+  console: { imports: ['api', 'domain', 'db'] },
   'providers/simulator': { imports: ['domain', 'text'] },
   'bench/stack': { imports: ['bin', 'config.ts', 'providers/simulator'] },
   'bench/drill': {
@@ -48,7 +49,7 @@ const dynamicImport = /\bimport\(\s*'([^']+)'/g;
 function sourceFiles(folder: string): string[] {
   const rooms = Object.keys(LAYERS).filter((name) => name.startsWith(`${folder}/`));
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter((file) => /\.(ts|mts|mjs|js)$/.test(file))
+    .filter((file) => /\.(ts|tsx|mts|mjs|js)$/.test(file))
     .map((file) => join(folder, file))
     .filter((file) => !rooms.some((room) => file.startsWith(`${room}/`)));
 }
@@ -92,7 +93,7 @@ function findCircle(files: readonly string[]): string[] | null {
     if (start >= 0) return [...path.slice(start), file];
     path.push(file);
     for (const target of importsOf(file).flatMap((statement) => fileOf(statement) ?? [])) {
-      const circle = /\.(ts|mts|mjs|js)$/.test(target) ? visit(target) : null;
+      const circle = /\.(ts|tsx|mts|mjs|js)$/.test(target) ? visit(target) : null;
       if (circle) return circle;
     }
     path.pop();
@@ -130,7 +131,7 @@ describe('the direction of imports', () => {
   it('keeps the api out of the worker', () => {
     const reached = new Set(['bin/worker.ts']);
     for (const file of reached) {
-      if (!/\.(ts|mts|mjs|js)$/.test(file)) continue;
+      if (!/\.(ts|tsx|mts|mjs|js)$/.test(file)) continue;
       for (const { from, typeOnly } of importsOf(file)) {
         if (from.startsWith('.') && !typeOnly) reached.add(relative(root, resolve(root, dirname(file), from)));
       }

@@ -23,6 +23,7 @@ const NOUNS = {
   delivery: 'delivery',
   reconciliation: 'reconciliation',
   adminToken: 'admin token',
+  user: 'user',
 } as const satisfies Partial<Record<IdKind, string>>;
 
 type Resource = keyof typeof NOUNS;
@@ -39,11 +40,12 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   file_id: { description: 'The `id` of an uploaded file', id: 'file' },
   reconciliation_id: { description: 'The `id` of a reconciliation', id: 'reconciliation' },
   model_id: { description: 'The id of a model' },
-  model: { description: 'The id of a texth model' },
+  model: { description: 'The id of a text model' },
   webhook_id: { description: 'The `id` of a webhook endpoint', id: 'webhookEndpoint' },
   delivery_id: { description: 'The `id` of a delivery', id: 'delivery' },
   account_id: { description: 'The `id` of an account', id: 'account' },
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
+  user_id: { description: 'The `id` of a user', id: 'user' },
   admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
   upstream: { description: 'The name of an upstream in the configuration' },
   provider: { description: 'The name of the provider in the configuration' },

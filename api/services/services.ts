@@ -48,6 +48,8 @@ export interface GivenServices {
 
 /** All services: those, and the ones that `createServices` builds from them. */
 export interface ApiServices extends GivenServices {
+  /** Where clients and people reach the api process, without a trailing slash. */
+  readonly publicUrl: string;
   readonly uploads: Uploads;
   /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;

@@ -84,6 +84,7 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     metrics,
     tracing,
     settings: {
+      publicUrl: config.api.publicUrl,
       adminTokens: config.secrets.adminTokens,
       metricsToken: config.secrets.metricsToken,
       keyPeppers: config.secrets.keyPeppers,

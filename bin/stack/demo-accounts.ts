@@ -1,4 +1,4 @@
-/** Demo accounts: created once through the administration endpoints, then kept with their keys. */
+/** Demo accounts and people: created once through the administration endpoints, then kept with their keys and ids. */
 import { join } from 'node:path';
 import Joi from 'joi';
 import { request } from 'undici';
@@ -110,4 +110,48 @@ async function call(
     ...(body && { body: JSON.stringify(body) }),
   });
   return { status: response.statusCode, body: await response.body.json() };
+}
+
+/** Who may sign in to the console: one of each kind. */
+const PEOPLE = {
+  owner: { email: 'owner@example.com', name: 'Olive Owner' },
+  operator: { email: 'operator@example.com', name: 'Otto Operator', staff_role: 'operator' },
+  finance: { email: 'finance@example.com', name: 'Fay Finance', staff_role: 'finance' },
+} as const;
+
+const KINDS = ['owner', 'operator', 'finance'] as const satisfies readonly (keyof typeof PEOPLE)[];
+
+/** A link for each kind of person, where they choose a password: works once. */
+export type DemoLinks = Readonly<Record<keyof typeof PEOPLE, string>>;
+
+const idsSchema = Joi.object<Record<keyof typeof PEOPLE, string>, true>({
+  owner: Joi.string().required(),
+  operator: Joi.string().required(),
+  finance: Joi.string().required(),
+});
+const userSchema = Joi.object({
+  data: Joi.object({ id: Joi.string().required(), link: Joi.string().required() }).unknown(true).required(),
+}).required();
+
+/** Makes the people of `demo-people.json` if there are none, and a new link for each. */
+export async function ensureDemoPeople(
+  home: string,
+  administration: Administration,
+  { funded }: DemoAccounts,
+): Promise<DemoLinks> {
+  const file = join(home, 'demo-people.json');
+  const { value: kept, error } = idsSchema.required().validate(await readPrivateFile(file), { convert: false });
+  const ids: Record<string, string> = {};
+  const links: Record<string, string> = {};
+  for (const kind of KINDS) {
+    const person = PEOPLE[kind];
+    const account = kind === 'owner' ? { account_id: funded.account_id } : {};
+    const known = error ? null : await call(administration, 'POST', `/users/${kept[kind]}/links`);
+    const answer = known?.status === 201 ? known.body : await post(administration, '/users', { ...person, ...account });
+    const { data } = Joi.attempt(answer, userSchema);
+    ids[kind] = data.id;
+    links[kind] = data.link;
+  }
+  await writePrivateFile(file, ids);
+  return Joi.attempt(links, idsSchema.required());
 }

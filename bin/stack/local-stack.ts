@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { startProcess } from './child-process.ts';
-import { ensureDemoAccounts, type DemoAccounts } from './demo-accounts.ts';
+import { ensureDemoAccounts, ensureDemoPeople, type DemoAccounts, type DemoLinks } from './demo-accounts.ts';
 import { formatLogLine } from './log-line.ts';
 import { claimHome, type PidFile } from './pid-file.ts';
 import { checkPorts } from './ports.ts';
@@ -14,6 +14,11 @@ import { waitForHttp, waitForWorker } from './readiness.ts';
 import { loadSecrets } from './secrets.ts';
 import { supervise, type Running, type Supervised } from './supervise.ts';
 import { addSearchAttributes, findTemporalServer, startTemporalServer } from './temporal-server.ts';
+
+/** A stack that runs, and how its demo people get into the console. */
+export interface RunningStack extends StackDescription {
+  readonly people: DemoLinks;
+}
 
 /** How to reach the running stack; this is the content of `demo.json` in the state folder. */
 export interface StackDescription {
@@ -29,7 +34,7 @@ export interface StackDescription {
 
 export interface LocalStack {
   /** Starts everything; resolves when all processes answer. Called once. @throws Error that says what to do */
-  start(): Promise<StackDescription>;
+  start(): Promise<RunningStack>;
   /** Stops what was started, even in the middle of starting. */
   stop(): Promise<void>;
 }
@@ -60,7 +65,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     return supervised.first;
   };
 
-  const start = async (): Promise<StackDescription> => {
+  const start = async (): Promise<RunningStack> => {
     pidFile = await claimHome(config.home, report);
     await rm(demoFile, { force: true });
     await checkPorts(portsToOpen(config));
@@ -91,9 +96,11 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     await waitForHttp(description.base_url);
     await waitForHttp(description.text_base_url);
     await waitForWorker(temporal.address, config.temporalNamespace, TASK_QUEUES.media);
-    const accounts = await ensureDemoAccounts(config.home, { baseUrl: description.base_url, adminToken });
+    const administration = { baseUrl: description.base_url, adminToken };
+    const accounts = await ensureDemoAccounts(config.home, administration);
+    const people = await ensureDemoPeople(config.home, administration, accounts);
     await writePrivateFile(demoFile, { ...description, accounts });
-    return { ...description, accounts };
+    return { ...description, accounts, people };
   };
 
   const stop = async (): Promise<void> => {

@@ -99,6 +99,19 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
+/** The most keys of an account that one page shows. */
+const MAX_LISTED_KEYS = 500;
+
+/** The keys of an account that have not been deleted, newest first. */
+export async function listAccountKeys(database: Database, accountId: string): Promise<readonly ApiKey[]> {
+  const rows = await database<KeyRow>('api_keys')
+    .where({ account_id: accountId })
+    .whereNull('deleted_at')
+    .orderBy('id', 'desc')
+    .limit(MAX_LISTED_KEYS);
+  return rows.map(toApiKey);
+}
+
 /** Changes the given fields. @returns null if there is no such key */
 export async function updateApiKey(database: Database, keyId: string, settings: KeySettings): Promise<ApiKey | null> {
   const columns = toColumns(settings);

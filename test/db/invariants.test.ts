@@ -1179,6 +1179,61 @@ describe('the rules of the database', () => {
     );
   });
 
+  describe('people of the console', () => {
+    const user = { id: newId('user'), email: 'somebody@example.com', name: 'Somebody' };
+    const other = { id: newId('user'), email: 'other@example.com', name: 'Other' };
+    const nobody = { user_id: newId('user') };
+    const insertUser = (changes: Row): PromiseLike<unknown> => insert('users', { ...other, ...changes });
+    const insertMember = (changes: Row): PromiseLike<unknown> =>
+      insert('account_members', { account_id: given.account.id, user_id: user.id, role: 'owner', ...changes });
+    const digest = Buffer.from('digest');
+    const later = new Date('2100-01-01');
+    const insertSession = (changes: Row): PromiseLike<unknown> =>
+      insert('sessions', { digest, user_id: user.id, user_agent: '', expires_at: later, ...changes });
+    const insertLink = (changes: Row): PromiseLike<unknown> =>
+      insert('user_links', { digest, user_id: user.id, purpose: 'invitation', expires_at: later, ...changes });
+
+    before(() => insert('users', user));
+    after(() => database('users').delete());
+
+    refuses(
+      'an e-mail address that is none, or not in lower case',
+      'users_email_check',
+      () => insertUser({ email: 'a@' }),
+      () => insertUser({ email: 'Somebody@example.com' }),
+      () => insertUser({ email: `${'a'.repeat(251)}@b.c` }),
+    );
+    refuses('an e-mail address that somebody has', 'users_email', () => insertUser({ email: user.email }));
+    refuses('a user twice', 'users_pkey', () => insertUser({ id: user.id }));
+    refuses('a user without a name', 'users_name_check', () => insertUser({ name: '' }));
+    refuses('an unknown role of staff', 'users_staff_role_check', () => insertUser({ staff_role: 'king' }));
+    refuses('a language that the console does not speak', 'users_language_check', () =>
+      insertUser({ language: 'tlh' }),
+    );
+    refuses('an unknown role of a member', 'account_members_role_check', () => insertMember({ role: 'king' }));
+    refuses('a member who is nobody', 'account_members_user_id_fkey', () => insertMember(nobody));
+    refuses('a member of no account', 'account_members_account_id_fkey', () =>
+      insertMember({ account_id: newId('account') }),
+    );
+    refuses('a member twice', 'account_members_pkey', async () => {
+      await database.transaction(async (transaction) => {
+        const member = { account_id: given.account.id, user_id: user.id, role: 'owner' };
+        await transaction('account_members').insert([member, member]);
+      });
+    });
+    refuses('a session of nobody', 'sessions_user_id_fkey', () => insertSession(nobody));
+    refuses('a session twice', 'sessions_pkey', async () => {
+      const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
+      await database('sessions').insert([session, session]);
+    });
+    refuses('a link of nobody', 'user_links_user_id_fkey', () => insertLink(nobody));
+    refuses('a link for an unknown purpose', 'user_links_purpose_check', () => insertLink({ purpose: 'fun' }));
+    refuses('a link twice', 'user_links_pkey', async () => {
+      const link = { digest, user_id: user.id, purpose: 'invitation', expires_at: later };
+      await database('user_links').insert([link, link]);
+    });
+  });
+
   describe('all together', () => {
     it('leave nothing untested', () => {
       expect(rules.untested()).to.deep.equal(Object.keys(SHADOWED).sort());

@@ -35,6 +35,7 @@ export interface TestAppOptions {
   readonly routeDatabase?: (url: string) => Promise<string>;
   /** Instead of one of its own, which its address serves. */
   readonly storage?: AppDependencies['storage'];
+  readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
   /** Nobody generates text without. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
 }

@@ -97,6 +97,7 @@ async function buildPrograms(folder: string): Promise<string> {
   const programs = join(folder, 'programs');
   await run(join(ROOT, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--outDir', programs], { cwd: ROOT });
   await cp(join(ROOT, 'catalogue/catalogue.yaml'), join(programs, 'catalogue/catalogue.yaml'));
+  await cp(join(ROOT, 'console/assets'), join(programs, 'console/assets'), { recursive: true });
   await cp(join(ROOT, 'package.json'), join(programs, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(programs, 'node_modules'));
   return programs;

@@ -1,13 +1,11 @@
 /** API keys: contract 4.11. */
-import { deleteApiKey, insertApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
-import { newId } from '../../../domain/ids.ts';
+import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { pepperMark } from '../../../db/queries/secrets.ts';
-import { digestApiKey, hintOf, newApiKey } from '../../services/api-key-digest.ts';
+import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from './existing-account.ts';
 import { ApiKeySchema, DeletedKeySchema, presentKey } from './present.ts';
 import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
@@ -22,17 +20,9 @@ export const createKey = endpoint({
   description: 'Only this answer shows the key itself.',
   body: optionalJsonBody('CreateKey', createKeySchema),
   answers: { 201: dataOf(ApiKeySchema, 'The key') },
-  handle: async ({ params, body }, { database, keyPeppers: [pepper] }) => {
+  handle: async ({ params, body }, { database, keyPeppers }) => {
     const { id: accountId } = await existingAccount(database, params.account_id);
-    const secret = newApiKey();
-    const key = await insertApiKey(database, {
-      id: newId('apiKey'),
-      accountId,
-      digest: digestApiKey(secret, pepper),
-      pepperMark: pepperMark(pepper),
-      hint: hintOf(secret),
-      settings: toSettings(body),
-    });
+    const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body));
     return { data: presentKey(key, secret) };
   },
 });
@@ -48,7 +38,7 @@ export const updateKey = endpoint({
   body: optionalJsonBody('UpdateKey', updateKeySchema),
   answers: { 200: dataOf(ApiKeySchema, 'The changed key') },
   handle: async ({ params, body }, { database }) => {
-    const key = await updateApiKey(database, params.key_id, toSettings(body));
+    const key = await updateApiKey(database, params.key_id, toKeySettings(body));
     if (!key) throw noSuch('apiKey');
     return { data: presentKey(key) };
   },
@@ -68,7 +58,8 @@ export const deleteKey = endpoint({
   },
 });
 
-function toSettings(body: UpdateKeyBody): KeySettings {
+/** The settings that a checked body asks for. */
+export function toKeySettings(body: UpdateKeyBody): KeySettings {
   const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;
   return {
     name: body.name,

@@ -24,6 +24,8 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   restUpstream: 'operator',
   resumeUpstream: 'operator',
   listSoldModels: 'readonly',
+  createUser: 'operator',
+  createUserLink: 'operator',
   disableModel: 'operator',
   enableModel: 'operator',
   createAdminToken: 'operator',

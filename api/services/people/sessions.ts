@@ -1,0 +1,67 @@
+/**
+ * Sessions of the console: a random token in a cookie that only this origin can set and read, and its digest in PostgreSQL.
+ * OWASP Session Management and Cross-Site Request Forgery Prevention cheat sheets.
+ */
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Database } from '../../../db/database.ts';
+import { deleteSession, insertSession, type Session, useSession } from '../../../db/queries/sessions.ts';
+
+/** The prefix has browsers refuse it from another host or over plain HTTP. */
+export const SESSION_COOKIE = '__Host-genway-session';
+
+const TOKEN_BYTES = 32;
+export const SESSION_LIFETIME_SECONDS = 30 * 24 * 3600;
+const IDLE_SECONDS = 7 * 24 * 3600;
+/** To give the code of the second factor in. */
+const PENDING_LIFETIME_SECONDS = 10 * 60;
+
+/** A session together with what its forms must carry. */
+export interface OpenSession extends Session {
+  readonly formToken: string;
+}
+
+/** @returns the token for the cookie */
+export async function openSession(
+  database: Database,
+  session: { readonly userId: string; readonly secondFactorPending: boolean; readonly userAgent: string },
+): Promise<string> {
+  const token = newToken();
+  const lifetimeSeconds = session.secondFactorPending ? PENDING_LIFETIME_SECONDS : SESSION_LIFETIME_SECONDS;
+  await insertSession(database, {
+    ...session,
+    digest: digestToken(token),
+    userAgent: session.userAgent.slice(0, 200),
+    lifetimeSeconds,
+  });
+  return token;
+}
+
+/** @returns null when the token belongs to no session, or to one that is over */
+export async function findSession(database: Database, token: string | undefined): Promise<OpenSession | null> {
+  if (token === undefined) return null;
+  const session = await useSession(database, digestToken(token), IDLE_SECONDS);
+  return session && { ...session, formToken: formTokenOf(token) };
+}
+
+export async function closeSession(database: Database, session: Session): Promise<void> {
+  await deleteSession(database, session.digest);
+}
+
+/** Whether a form was made for this session. */
+export function isFormToken(session: OpenSession, given: string): boolean {
+  const [wanted, found] = [Buffer.from(session.formToken), Buffer.from(given)];
+  return wanted.byteLength === found.byteLength && timingSafeEqual(wanted, found);
+}
+
+/** For cookies and links: it cannot be guessed. */
+export function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+export function digestToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
+
+function formTokenOf(token: string): string {
+  return createHmac('sha256', token).update('form').digest('base64url');
+}

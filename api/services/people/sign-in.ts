@@ -1,0 +1,94 @@
+/** Signing in: a password, then the second factor of those who have one; and links that let a password be chosen. */
+import type { Database } from '../../../db/database.ts';
+import type { Sealer } from '../../../db/sealing.ts';
+import {
+  forgetSignInAttempts,
+  countSignInAttempt,
+  deleteSessionsOf,
+  findUserLink,
+  insertUserLink,
+  type LinkPurpose,
+  takeUserLink,
+} from '../../../db/queries/sessions.ts';
+import {
+  findUserByEmail,
+  findUserSecrets,
+  setPassword,
+  type User,
+  useSecondFactorStep,
+} from '../../../db/queries/users.ts';
+import { hashPassword, isPassword, PASSWORD_LENGTH } from './passwords.ts';
+import { stepOfCode } from './second-factor.ts';
+import { digestToken, newToken } from './sessions.ts';
+
+/** Within a quarter of an hour, for one user and from one address. */
+const MAX_ATTEMPTS = 10;
+const ATTEMPTS_WINDOW_SECONDS = 15 * 60;
+const LINK_LIFETIME_SECONDS = 3 * 24 * 3600;
+
+export type SignIn = { readonly user: User } | 'wrong' | 'too many';
+
+/** Takes about as long whether or not somebody has that address. */
+export async function checkPassword(
+  database: Database,
+  { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
+): Promise<SignIn> {
+  const address = email.toLowerCase().slice(0, 254);
+  if (await isTooMany(database, [`user ${address}`, `from ${ip}`])) return 'too many';
+  const found = await findUserByEmail(database, address);
+  const isRight = await isPassword(password.slice(0, PASSWORD_LENGTH.max), found?.secrets.passwordHash ?? null);
+  if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
+  await forgetSignInAttempts(database, `user ${address}`);
+  return { user: found.user };
+}
+
+/** @returns whether it is the user's code, and was not used before */
+export async function checkSecondFactor(
+  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  { user, code, nowMs }: { readonly user: User; readonly code: string; readonly nowMs: number },
+): Promise<boolean> {
+  if (await isTooMany(database, [`code ${user.id}`])) return false;
+  const secrets = await findUserSecrets(database, user.id);
+  if (!secrets?.secondFactorSecret) return false;
+  const step = stepOfCode(sealer.open(secrets.secondFactorSecret, user.id), code, nowMs);
+  return step !== null && (await useSecondFactorStep(database, user.id, step));
+}
+
+async function isTooMany(database: Database, subjects: readonly string[]): Promise<boolean> {
+  return (await countSignInAttempt(database, subjects, ATTEMPTS_WINDOW_SECONDS)) > MAX_ATTEMPTS;
+}
+
+/** Makes a link that lets a user choose a password, once. @returns its path */
+export async function makeLink(database: Database, userId: string, purpose: LinkPurpose): Promise<string> {
+  const token = newToken();
+  await insertUserLink(database, {
+    digest: digestToken(token),
+    userId,
+    purpose,
+    lifetimeSeconds: LINK_LIFETIME_SECONDS,
+  });
+  return `/console/welcome/${token}`;
+}
+
+/** Whose link it is; null for one that does not work any more. */
+export function findLink(database: Database, token: string): Promise<User | null> {
+  return findUserLink(database, digestToken(token));
+}
+
+/** What is wrong with a new password; null when nothing is. */
+export function passwordFault(password: string, repeated: string): 'too short' | 'too long' | 'different' | null {
+  const { length } = Array.from(password);
+  if (length < PASSWORD_LENGTH.min) return 'too short';
+  if (length > PASSWORD_LENGTH.max) return 'too long';
+  return password === repeated ? null : 'different';
+}
+
+/** Uses a link up. Whoever was signed in as the user is not any more. @returns null when the link does not work any more */
+export async function choosePassword(database: Database, token: string, password: string): Promise<User | null> {
+  const passwordHash = await hashPassword(password);
+  const user = await takeUserLink(database, digestToken(token));
+  if (!user || user.disabledAt !== null) return null;
+  await setPassword(database, user.id, passwordHash);
+  await deleteSessionsOf(database, user.id, null);
+  return user;
+}

@@ -1,0 +1,32 @@
+/** The files that pages load: read once, and sent with their digest as the entity tag. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import type { Router } from '@koa/router';
+import type { RequestState } from '../api/state.ts';
+
+const require = createRequire(import.meta.url);
+const folder = join(import.meta.dirname, 'assets');
+
+const FILES: Readonly<Record<string, { readonly file: string; readonly type: string }>> = {
+  'console.css': { file: join(folder, 'console.css'), type: 'text/css; charset=utf-8' },
+  'console.js': { file: join(folder, 'console.js'), type: 'text/javascript; charset=utf-8' },
+  'icon.svg': { file: join(folder, 'icon.svg'), type: 'image/svg+xml' },
+  'htmx.js': { file: require.resolve('htmx.org/dist/htmx.min.js'), type: 'text/javascript; charset=utf-8' },
+};
+
+export function assets(router: Router<RequestState>): void {
+  for (const [name, { file, type }] of Object.entries(FILES)) {
+    const content = readFileSync(file);
+    const tag = `"${createHash('sha256').update(content).digest('base64url')}"`;
+    router.get(`/console/assets/${name}`, (context) => {
+      context.state.endpoint = { path: '/console/assets/{name}', tag: 'Service' };
+      context.set({ ETag: tag, 'Cache-Control': 'public, max-age=300', 'X-Content-Type-Options': 'nosniff' });
+      context.type = type;
+      context.status = 200;
+      if (context.fresh) context.status = 304;
+      else context.body = content;
+    });
+  }
+}

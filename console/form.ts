@@ -1,0 +1,56 @@
+/** What browsers send in forms: https://url.spec.whatwg.org/#application/x-www-form-urlencoded */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { readBody } from '../api/middlewares/json-body.ts';
+import { badRequest } from '../domain/errors.ts';
+
+const MAX_FORM_BYTES = 256 * 1024;
+const MAX_FIELDS = 200;
+
+export class Form {
+  readonly #fields: URLSearchParams;
+
+  constructor(fields: URLSearchParams = new URLSearchParams()) {
+    this.#fields = fields;
+  }
+
+  /** The field's text without the space around it; empty when it was not sent. */
+  text(name: string): string {
+    return (this.#fields.get(name) ?? '').trim();
+  }
+
+  /** As it was typed: for passwords. */
+  exact(name: string): string {
+    return this.#fields.get(name) ?? '';
+  }
+
+  /** Null when nothing was typed. */
+  optional(name: string): string | null {
+    return this.text(name) || null;
+  }
+
+  /** Each of several fields of one name, without empty ones. */
+  list(name: string): string[] {
+    return this.#fields
+      .getAll(name)
+      .map((value) => value.trim())
+      .filter((value) => value !== '');
+  }
+
+  isChecked(name: string): boolean {
+    return this.#fields.has(name);
+  }
+}
+
+/** @throws ServiceError `bad_request` for what is no form */
+export async function readForm(request: IncomingMessage): Promise<Form> {
+  const type = request.headers['content-type'] ?? '';
+  if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded')) {
+    throw badRequest('Forms of the console are sent as application/x-www-form-urlencoded.');
+  }
+  const bytes = await readBody(request, MAX_FORM_BYTES);
+  if (!isUtf8(bytes)) throw badRequest('The form is not UTF-8.');
+  const fields = new URLSearchParams(bytes.toString());
+  if (fields.size > MAX_FIELDS) throw badRequest(`A form has at most ${MAX_FIELDS} fields.`);
+  return new Form(fields);
+}

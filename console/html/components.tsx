@@ -1,0 +1,206 @@
+/** What pages are built of. Text is escaped by construction: only elements are elements. */
+import type { Child } from 'hono/jsx';
+import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import type { Texts } from '../texts/texts.ts';
+
+/** Amounts of money to the cent, and small ones as exactly as they are. */
+export function usd(amount: PicoUsd): string {
+  const exact = formatUsd(amount);
+  const [whole = '0', fraction = ''] = exact.split('.');
+  const sign = whole.startsWith('-') ? '-' : '';
+  const grouped = whole.replace('-', '').replaceAll(/\B(?=(\d{3})+$)/g, ',');
+  return `${sign}$${grouped}.${fraction.padEnd(2, '0').slice(0, 6)}`;
+}
+
+export function Money({ amount }: { readonly amount: PicoUsd }) {
+  return (
+    <span class="money" title={`${formatUsd(amount)} USD`}>
+      {usd(amount)}
+    </span>
+  );
+}
+
+/** A moment, in UTC; without script it reads as it is, and the browser's own time is shown as a hint where there is one. */
+export function Time({ at }: { readonly at: Date }) {
+  const iso = at.toISOString();
+  return (
+    <time dateTime={iso} title={iso}>
+      {`${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`}
+    </time>
+  );
+}
+
+export function Badge({ tone, children }: { readonly tone: Tone; readonly children: Child }) {
+  return <span class={`badge badge-${tone}`}>{children}</span>;
+}
+export type Tone = 'good' | 'bad' | 'busy' | 'calm';
+
+export function Card({
+  title,
+  children,
+  wide,
+}: {
+  readonly title?: string;
+  readonly wide?: boolean;
+  readonly children: Child;
+}) {
+  return (
+    <section class={wide ? 'card card-wide' : 'card'}>
+      {title === undefined ? null : <h2>{title}</h2>}
+      {children}
+    </section>
+  );
+}
+
+export function Empty({ children }: { readonly children: Child }) {
+  return <p class="empty">{children}</p>;
+}
+
+/** What went wrong with a form, read out as soon as it appears. */
+export function Problem({ message }: { readonly message: string | null }) {
+  return message === null ? null : (
+    <p class="problem" role="alert">
+      {message}
+    </p>
+  );
+}
+
+interface FieldProps {
+  readonly name: string;
+  readonly label: string;
+  readonly hint?: string;
+  readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
+  readonly value?: string;
+  readonly required?: boolean;
+  readonly autocomplete?: string;
+  readonly inputMode?: 'numeric' | 'decimal' | 'text';
+  readonly lines?: number;
+}
+
+/** A labelled input, with its hint tied to it for screen readers. */
+export function Field({
+  name,
+  label,
+  hint,
+  type = 'text',
+  value,
+  required,
+  autocomplete,
+  inputMode,
+  lines,
+}: FieldProps) {
+  const id = `field-${name}`;
+  const common = {
+    id,
+    name,
+    required: required === true,
+    ...(hint === undefined ? {} : { 'aria-describedby': `${id}-hint` }),
+    ...(autocomplete === undefined ? {} : { autocomplete }),
+  };
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {lines === undefined ? (
+        <input {...common} type={type} value={value ?? ''} {...(inputMode === undefined ? {} : { inputMode })} />
+      ) : (
+        <textarea {...common} rows={lines}>
+          {value ?? ''}
+        </textarea>
+      )}
+      {hint === undefined ? null : (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly name: string;
+  readonly label: string;
+  readonly value?: string;
+  readonly options: readonly (readonly [value: string, label: string])[];
+}
+
+export function Choice({ name, label, value, options }: ChoiceProps) {
+  return (
+    <div class="field">
+      <label for={`field-${name}`}>{label}</label>
+      <select id={`field-${name}`} name={name}>
+        {options.map(([option, words]) => (
+          <option value={option} selected={option === value}>
+            {words}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** A form that changes something: it carries the token of the session. */
+export function Form({
+  token,
+  action,
+  children,
+  ...rest
+}: {
+  readonly token: string;
+  readonly action: string;
+  readonly class?: string;
+  readonly id?: string;
+  readonly children: Child;
+}) {
+  return (
+    <form method="post" action={action} {...rest}>
+      <input type="hidden" name="form_token" value={token} />
+      {children}
+    </form>
+  );
+}
+
+/** Leads to older entries and back to the newest. */
+export function Pages({
+  path,
+  query,
+  next,
+  texts,
+}: {
+  readonly path: string;
+  readonly query: URLSearchParams;
+  readonly next: string | null;
+  readonly texts: Texts;
+}) {
+  const withCursor = (cursor: string | null): string => {
+    const changed = new URLSearchParams(query);
+    changed.delete('cursor');
+    if (cursor !== null) changed.set('cursor', cursor);
+    return changed.size === 0 ? path : `${path}?${changed.toString()}`;
+  };
+  return (
+    <nav class="pages" aria-label={texts.common.older}>
+      {query.has('cursor') ? <a href={withCursor(null)}>{texts.common.newest}</a> : null}
+      {next === null ? null : <a href={withCursor(next)}>{texts.common.older}</a>}
+    </nav>
+  );
+}
+
+/** Text that people copy, such as a key. */
+export function Copyable({
+  text,
+  texts,
+  label,
+}: {
+  readonly text: string;
+  readonly texts: Texts;
+  readonly label: string;
+}) {
+  return (
+    <div class="copyable">
+      <code aria-label={label}>{text}</code>
+      <button type="button" class="quiet" data-copy={text} data-copied={texts.common.copied}>
+        {texts.common.copy}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,27 @@
+import type { Texts } from '../texts/texts.ts';
+
+interface Shown {
+  readonly texts: Texts;
+  readonly status: number;
+  readonly message: string;
+  readonly requestId: string;
+}
+
+/** What is shown instead of a page that cannot be. */
+export function ErrorContent({ texts: { errors }, status, message, requestId }: Shown) {
+  return (
+    <section class="card" role="alert">
+      <p>{wordsFor(errors, status, message)}</p>
+      {status >= 500 ? <code>{requestId}</code> : null}
+      <p>
+        <a href="/console">{errors.back}</a>
+      </p>
+    </section>
+  );
+}
+
+function wordsFor(errors: Texts['errors'], status: number, message: string): string {
+  if (status === 404) return errors.notFound;
+  if (status === 403) return errors.forbidden;
+  return status >= 500 ? errors.failed : message;
+}

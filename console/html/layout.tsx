@@ -1,0 +1,152 @@
+/** The frame around every page. */
+
+import type { Child } from 'hono/jsx';
+import { renderToString } from 'hono/jsx/dom/server';
+import type { Membership, User } from '../../db/queries/users.ts';
+import type { MemberRole } from '../../domain/member-role.ts';
+import type { Texts } from '../texts/texts.ts';
+import { Form } from './components.tsx';
+
+const HTMX_SETTINGS = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, selfRequestsOnly: true });
+
+interface Frame {
+  readonly title: string;
+  readonly texts: Texts;
+  readonly content: Child;
+  /** Null for strangers. */
+  readonly signedIn: SignedIn | null;
+}
+
+export interface SignedIn {
+  readonly user: User;
+  readonly formToken: string;
+  readonly memberships: readonly Membership[];
+  /** The account whose page it is, or the one that was looked at last. */
+  readonly account: Membership | null;
+  readonly current: string | undefined;
+}
+
+type Entry = Exclude<
+  keyof Texts['navigation'],
+  'label' | 'skip' | 'accounts' | 'profile' | 'staff' | 'finance' | 'signOut' | 'menu'
+>;
+
+/** What members of an account find, and who of them. */
+const ACCOUNT_ENTRIES: readonly {
+  readonly name: Entry;
+  readonly path: string;
+  readonly roles?: readonly MemberRole[];
+}[] = [
+  { name: 'home', path: '' },
+  { name: 'playground', path: '/playground', roles: ['owner', 'developer'] },
+  { name: 'tasks', path: '/tasks' },
+  { name: 'keys', path: '/keys', roles: ['owner', 'developer'] },
+];
+
+export function renderPage(frame: Frame): string {
+  return `<!doctype html>${renderToString(<Document {...frame} />)}`;
+}
+
+export function renderPart(content: Child): string {
+  return renderToString(<>{content}</>);
+}
+
+function Document({ title, texts, content, signedIn }: Frame) {
+  return (
+    <html lang={texts.language}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="htmx-config" content={HTMX_SETTINGS} />
+        <meta name="color-scheme" content="light dark" />
+        <title>{`${title} · ${texts.product}`}</title>
+        <link rel="icon" href="/console/assets/icon.svg" type="image/svg+xml" />
+        <link rel="stylesheet" href="/console/assets/console.css" />
+        <script src="/console/assets/htmx.js" defer></script>
+        <script src="/console/assets/console.js" defer></script>
+      </head>
+      <body>
+        <a class="skip" href="#content">
+          {texts.navigation.skip}
+        </a>
+        {signedIn === null ? null : <Navigation signedIn={signedIn} texts={texts} />}
+        <main id="content" class={signedIn === null ? 'stranger' : ''} tabIndex={-1}>
+          <h1>{title}</h1>
+          {content}
+        </main>
+      </body>
+    </html>
+  );
+}
+
+function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly texts: Texts }) {
+  const { user, account, memberships, current, formToken } = signedIn;
+  const words = texts.navigation;
+  return (
+    <header class="side">
+      <a class="brand" href="/console">
+        {texts.product}
+      </a>
+      <details class="menu" open>
+        <summary>{words.menu}</summary>
+        <nav aria-label={words.label}>
+          {account === null ? null : <Entries account={account} current={current} texts={texts} />}
+          {memberships.length < 2 ? null : (
+            <>
+              <h2>{words.accounts}</h2>
+              <ul>
+                {memberships.map(({ accountId, accountName }) => (
+                  <li>
+                    <a
+                      href={`/console/accounts/${accountId}`}
+                      {...(accountId === account?.accountId ? { 'aria-current': 'true' } : {})}
+                    >
+                      {accountName}
+                    </a>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+        </nav>
+        <div class="who">
+          <a href="/console/profile">{user.name}</a>
+          <Form token={formToken} action="/console/sign-out">
+            <button type="submit" class="quiet">
+              {words.signOut}
+            </button>
+          </Form>
+        </div>
+      </details>
+    </header>
+  );
+}
+
+function Entries({
+  account,
+  current,
+  texts,
+}: {
+  readonly account: Membership;
+  readonly current: string | undefined;
+  readonly texts: Texts;
+}) {
+  const mine = ACCOUNT_ENTRIES.filter(({ roles }) => roles === undefined || roles.includes(account.role));
+  return (
+    <>
+      <h2>{account.accountName}</h2>
+      <ul>
+        {mine.map(({ name, path }) => (
+          <li>
+            <a
+              href={`/console/accounts/${account.accountId}${path}`}
+              {...(name === current ? { 'aria-current': 'page' } : {})}
+            >
+              {texts.navigation[name]}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}

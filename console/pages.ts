@@ -1,0 +1,9 @@
+/** Every page of the console. Where two paths match, the first one answers. */
+import type { Page } from './page.ts';
+import { homePages } from './pages/home/pages.tsx';
+import { keyPages } from './pages/keys/pages.tsx';
+import { profilePages } from './pages/profile/pages.tsx';
+import { signInPages } from './pages/sign-in/pages.tsx';
+import { taskPages } from './pages/tasks/pages.tsx';
+
+export const PAGES: readonly Page[] = [...signInPages, ...profilePages, ...homePages, ...taskPages, ...keyPages];

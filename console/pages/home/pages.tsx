@@ -1,0 +1,88 @@
+/** What an account has, spends and runs. */
+import { findAccount } from '../../../db/queries/accounts.ts';
+import { listTasks } from '../../../db/queries/tasks.ts';
+import { sumDailyUsage } from '../../../db/queries/usage.ts';
+import { BarChart, type Bar } from '../../html/chart.tsx';
+import { Card, Empty, Money, usd } from '../../html/components.tsx';
+import { ALL_MEMBERS, memberPage, page } from '../../page.ts';
+import { Gallery } from '../tasks/gallery.tsx';
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+const LATEST = 8;
+
+export const homePages = [
+  page({
+    method: 'get',
+    path: '',
+    access: 'user',
+    handle: async ({ memberships, texts }) => {
+      const [first] = memberships;
+      if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
+      return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}',
+    roles: ALL_MEMBERS,
+    handle: async ({ account: { accountId }, texts }, { database, reports, clock, console: { topUpUrl } }) => {
+      const to = new Date(clock.nowMs());
+      const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
+      const [account, days, tasks] = await Promise.all([
+        findAccount(database, accountId),
+        sumDailyUsage(reports, { accountId, from, to }),
+        listTasks(database, { accountId, limit: LATEST }),
+      ]);
+      if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
+      const { home } = texts;
+      const signup = account.signupAvailable;
+      const running = tasks.filter(({ completedAt }) => completedAt === null).length;
+      return {
+        kind: 'page',
+        title: home.title,
+        current: 'home',
+        content: (
+          <>
+            <div class="grid">
+              <Card title={home.balance}>
+                <p class="big">
+                  <Money amount={account.fundedAvailable + signup} />
+                </p>
+                <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
+                {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
+                {topUpUrl === null ? null : (
+                  <p>
+                    <a class="button" href={topUpUrl.replace('{account_id}', accountId)}>
+                      {home.topUp}
+                    </a>
+                  </p>
+                )}
+              </Card>
+              <Card title={home.running}>
+                {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}
+              </Card>
+              <Card title={home.spend} wide>
+                <BarChart bars={barsOf(days, from)} label={home.spend} describe={home.perDay} />
+              </Card>
+            </div>
+            <h2>{home.recent}</h2>
+            {tasks.length === 0 ? (
+              <Empty>{home.noTasks}</Empty>
+            ) : (
+              <Gallery tasks={tasks} accountId={accountId} texts={texts} />
+            )}
+          </>
+        ),
+      };
+    },
+  }),
+];
+
+function barsOf(days: Awaited<ReturnType<typeof sumDailyUsage>>, from: Date): readonly Bar[] {
+  return Array.from({ length: DAYS }, (_, index) => {
+    const label = new Date(from.getTime() + index * DAY_MS).toISOString().slice(0, 10);
+    const amount = days.filter(({ date }) => date === label).reduce((sum, { charged }) => sum + charged, 0n);
+    return { label, amount };
+  });
+}

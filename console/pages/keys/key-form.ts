@@ -1,0 +1,33 @@
+import { createKeySchema } from '../../../api/routes/admin/schema.ts';
+import { toKeySettings } from '../../../api/routes/admin/keys.ts';
+import { createValidator } from '../../../api/validation.ts';
+import type { KeySettings } from '../../../db/queries/api-keys.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import type { Form } from '../../form.ts';
+
+const validate = createValidator(createKeySchema);
+
+/** The settings that the form asks for, checked by the rules of the API; what is wrong with it otherwise. */
+export function readSettings(form: Form): KeySettings | ServiceError {
+  const lines = (name: string): string[] =>
+    form
+      .text(name)
+      .split(/[\s,]+/)
+      .filter((line) => line !== '');
+  const [models, addresses] = [lines('models'), lines('ip_allowlist')];
+  const [rate, expires] = [form.optional('rate_limit_rpm'), form.optional('expires_on')];
+  try {
+    const body = validate({
+      ...(form.optional('name') === null ? {} : { name: form.text('name') }),
+      ...(form.optional('usage_limit_usd') === null ? {} : { usage_limit_usd: form.text('usage_limit_usd') }),
+      ...(rate === null ? {} : { rate_limit_rpm: Number(rate) }),
+      ...(expires === null ? {} : { expires_at: `${expires}T23:59:59Z` }),
+      ...(models.length === 0 ? {} : { models }),
+      ...(addresses.length === 0 ? {} : { ip_allowlist: addresses }),
+    });
+    return toKeySettings(body);
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+}

@@ -1,0 +1,217 @@
+/** The API keys of an account. */
+import { createApiKey } from '../../../api/services/create-key.ts';
+import {
+  type ApiKey,
+  deleteApiKey,
+  findApiKey,
+  type KeySettings,
+  listAccountKeys,
+  updateApiKey,
+} from '../../../db/queries/api-keys.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { Badge, Card, Copyable, Empty, Field, Form, Money, Problem, Time, usd } from '../../html/components.tsx';
+import { type Answer, type ConsoleServices, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { readSettings } from './key-form.ts';
+
+export const keyPages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/keys',
+    roles: DEVELOPERS,
+    handle: (visit, services) => keys(visit, services, null),
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/keys',
+    roles: DEVELOPERS,
+    handle: async (visit, services) => {
+      const settings = readSettings(visit.form);
+      if (settings instanceof ServiceError) return keys(visit, services, settings.message);
+      const { secret } = await createApiKey(services.database, services.keyPeppers, visit.account.accountId, settings);
+      return made(visit, secret);
+    },
+  }),
+  change('enable', { disabled: false }),
+  change('disable', { disabled: true }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/keys/{key_id}/delete',
+    roles: DEVELOPERS,
+    handle: async (visit, services) => confirmDeletion(visit, await ownKey(visit, services)),
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/keys/{key_id}/delete',
+    roles: DEVELOPERS,
+    handle: async (visit, services) => {
+      const { id } = await ownKey(visit, services);
+      await deleteApiKey(services.database, id);
+      return { kind: 'redirect', path: pathOf(visit) };
+    },
+  }),
+];
+
+function change(name: string, settings: KeySettings) {
+  return memberPage({
+    method: 'post',
+    path: `/accounts/{account_id}/keys/{key_id}/${name}`,
+    roles: DEVELOPERS,
+    handle: async (visit, services) => {
+      const { id } = await ownKey(visit, services);
+      await updateApiKey(services.database, id, settings);
+      return { kind: 'redirect', path: pathOf(visit) };
+    },
+  });
+}
+
+function pathOf({ account: { accountId } }: MemberVisit): string {
+  return `/accounts/${accountId}/keys`;
+}
+
+async function ownKey({ account, params }: MemberVisit, { database }: ConsoleServices): Promise<ApiKey> {
+  const key = await findApiKey(database, params['key_id'] ?? '');
+  if (key?.accountId !== account.accountId) throw new ServiceError('not_found', 'There is no such key.');
+  return key;
+}
+
+async function keys(visit: MemberVisit, { database }: ConsoleServices, problem: string | null): Promise<Answer> {
+  const { texts, account, session } = visit;
+  const found = await listAccountKeys(database, account.accountId);
+  const { keys: words, common } = texts;
+  return {
+    kind: 'page',
+    title: words.title,
+    current: 'keys',
+    status: problem === null ? 200 : 400,
+    content: (
+      <>
+        <Card>{found.length === 0 ? <Empty>{words.none}</Empty> : <KeyTable keys={found} visit={visit} />}</Card>
+        <Card title={words.create}>
+          <Problem message={problem} />
+          <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
+            <Field name="name" label={common.name} />
+            <Field name="usage_limit_usd" label={words.limit} hint={words.limitHint} inputMode="decimal" />
+            <Field name="rate_limit_rpm" label={words.rate} hint={common.optional} inputMode="numeric" />
+            <Field name="expires_on" label={words.expires} hint={common.optional} type="date" />
+            <Field name="models" label={words.models} hint={words.modelsHint} lines={3} />
+            <Field name="ip_allowlist" label={words.addresses} hint={words.addressesHint} lines={3} />
+            <div>
+              <button type="submit">{common.create}</button>
+            </div>
+          </Form>
+        </Card>
+      </>
+    ),
+  };
+}
+
+function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; readonly visit: MemberVisit }) {
+  const { texts, session } = visit;
+  const { keys: words, common } = texts;
+  return (
+    <div class="table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">{common.name}</th>
+            <th scope="col">{words.used}</th>
+            <th scope="col">{common.status}</th>
+            <th scope="col">{common.created}</th>
+            <th scope="col">
+              <span class="skip">{common.delete}</span>
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.map((key) => (
+            <tr>
+              <th scope="row">
+                {key.name || words.unnamed}
+                <br />
+                <code>{key.hint}</code>
+              </th>
+              <td>
+                <Money amount={key.used} /> {key.usageLimit === null ? '' : words.ofLimit(usd(key.usageLimit))}
+              </td>
+              <td>
+                <KeyState apiKey={key} texts={texts} />
+              </td>
+              <td>
+                <Time at={key.createdAt} />
+              </td>
+              <td>
+                <div class="row">
+                  <Form
+                    token={session.formToken}
+                    action={`/console${pathOf(visit)}/${key.id}/${key.disabledAt ? 'enable' : 'disable'}`}
+                  >
+                    <button type="submit" class="quiet">
+                      {key.disabledAt ? words.enable : words.disable}
+                    </button>
+                  </Form>
+                  <a href={`/console${pathOf(visit)}/${key.id}/delete`}>{common.delete}</a>
+                </div>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function KeyState({
+  apiKey: { disabledAt, expiresAt },
+  texts: { keys: words },
+}: {
+  readonly apiKey: ApiKey;
+  readonly texts: MemberVisit['texts'];
+}) {
+  if (disabledAt !== null) return <Badge tone="calm">{words.disabled}</Badge>;
+  if (expiresAt !== null && expiresAt.getTime() <= Date.now()) return <Badge tone="bad">{words.expired}</Badge>;
+  return <Badge tone="good">{words.active}</Badge>;
+}
+
+function made(visit: MemberVisit, secret: string): Answer {
+  const { texts } = visit;
+  return {
+    kind: 'page',
+    title: texts.keys.madeTitle,
+    current: 'keys',
+    content: (
+      <Card>
+        <p>{texts.keys.made}</p>
+        <Copyable text={secret} texts={texts} label={texts.keys.madeTitle} />
+        <p>
+          <a class="button" href={`/console${pathOf(visit)}`}>
+            {texts.keys.done}
+          </a>
+        </p>
+      </Card>
+    ),
+  };
+}
+
+function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
+  const { texts, session } = visit;
+  return {
+    kind: 'page',
+    title: texts.keys.deleteTitle(key.name || texts.keys.unnamed),
+    current: 'keys',
+    content: (
+      <Card>
+        <p>{texts.keys.delete}</p>
+        <div class="row">
+          <Form token={session.formToken} action={`/console${pathOf(visit)}/${key.id}/delete`}>
+            <button type="submit" class="danger">
+              {texts.common.delete}
+            </button>
+          </Form>
+          <a class="button quiet" href={`/console${pathOf(visit)}`}>
+            {texts.common.cancel}
+          </a>
+        </div>
+      </Card>
+    ),
+  };
+}

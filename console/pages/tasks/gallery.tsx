@@ -1,0 +1,103 @@
+/** Tasks as pictures and videos. One that is running asks for itself again until it has ended. */
+import type { Task } from '../../../domain/task.ts';
+import { isFinal } from '../../../domain/task.ts';
+import { Badge, Money, Time, type Tone, usd } from '../../html/components.tsx';
+import type { Texts } from '../../texts/texts.ts';
+
+const TONES: Readonly<Record<Task['status'], Tone>> = {
+  queued: 'busy',
+  processing: 'busy',
+  succeeded: 'good',
+  failed: 'bad',
+};
+
+export function Gallery({
+  tasks,
+  accountId,
+  texts,
+}: {
+  readonly tasks: readonly Task[];
+  readonly accountId: string;
+  readonly texts: Texts;
+}) {
+  return (
+    <ul class="gallery">
+      {tasks.map((task) => (
+        <TaskTile task={task} accountId={accountId} texts={texts} />
+      ))}
+    </ul>
+  );
+}
+
+export function TaskTile({
+  task,
+  accountId,
+  texts,
+}: {
+  readonly task: Task;
+  readonly accountId: string;
+  readonly texts: Texts;
+}) {
+  const path = `/console/accounts/${accountId}/tasks/${task.id}`;
+  const live = isFinal(task.status)
+    ? {}
+    : { 'hx-get': `${path}/tile`, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
+  return (
+    <li {...live}>
+      <div class="frame">
+        <Result task={task} texts={texts} controls={false} />
+      </div>
+      <div class="about">
+        <div class="row">
+          <TaskStatus task={task} texts={texts} />
+          {task.status === 'failed' ? null : <Money amount={task.price} />}
+        </div>
+        <p class="prompt">
+          <a href={path}>{task.request.prompt}</a>
+        </p>
+        <span class="soft">{task.model}</span>
+        <span class="soft">
+          <Time at={task.createdAt} />
+        </span>
+      </div>
+    </li>
+  );
+}
+
+export function TaskStatus({ task, texts }: { readonly task: Task; readonly texts: Texts }) {
+  return <Badge tone={TONES[task.status]}>{texts.tasks.status[task.status]}</Badge>;
+}
+
+/** The pictures and videos themselves; in words where there are none. */
+export function Result({
+  task,
+  texts,
+  controls,
+}: {
+  readonly task: Task;
+  readonly texts: Texts;
+  readonly controls: boolean;
+}) {
+  const { output, request, failure, price } = task;
+  if (output === null)
+    return <span>{failure ? texts.tasks.refunded(usd(price)) : texts.tasks.status[task.status]}</span>;
+  const shown = controls ? output : output.slice(0, 1);
+  return (
+    <>
+      {shown.map(({ type, url }) =>
+        type === 'image' ? (
+          <img src={url} alt={request.prompt.slice(0, 300)} loading="lazy" />
+        ) : (
+          <video
+            src={url}
+            controls={controls}
+            muted
+            playsinline
+            preload="metadata"
+            aria-label={request.prompt.slice(0, 300)}
+          ></video>
+        ),
+      )}
+    </>
+  );
+}

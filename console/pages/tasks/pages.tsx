@@ -1,0 +1,156 @@
+/** The tasks of an account. */
+import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { isId } from '../../../domain/ids.ts';
+import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
+import { Card, Choice, Copyable, Empty, Money, Pages, Time } from '../../html/components.tsx';
+import { ALL_MEMBERS, type ConsoleServices, type MemberVisit, memberPage } from '../../page.ts';
+import { Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
+
+const PAGE_SIZE = 24;
+
+export const taskPages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/tasks',
+    roles: ALL_MEMBERS,
+    handle: async ({ account: { accountId }, query, texts, path }, { database }) => {
+      const status = TASK_STATUSES.find((known) => known === query.get('status'));
+      const kind = TASK_KINDS.find((known) => known === query.get('kind'));
+      const cursor = query.get('cursor');
+      const found = await listTasks(database, {
+        accountId,
+        status,
+        kind,
+        before: cursor !== null && isId('task', cursor) ? cursor : undefined,
+        limit: PAGE_SIZE + 1,
+      });
+      const tasks = found.slice(0, PAGE_SIZE);
+      const words = texts.tasks;
+      return {
+        kind: 'page',
+        title: words.title,
+        current: 'tasks',
+        content: (
+          <>
+            <form method="get" class="filters" role="search">
+              <Choice
+                name="status"
+                label={texts.common.status}
+                value={status ?? ''}
+                options={[
+                  ['', words.allStatuses],
+                  ...TASK_STATUSES.map((known) => [known, words.status[known]] as const),
+                ]}
+              />
+              <Choice
+                name="kind"
+                label={words.result}
+                value={kind ?? ''}
+                options={[['', words.allKinds], ...TASK_KINDS.map((known) => [known, words.kinds[known]] as const)]}
+              />
+              <button type="submit" class="quiet">
+                {texts.common.filter}
+              </button>
+            </form>
+            {tasks.length === 0 ? (
+              <Empty>{words.none}</Empty>
+            ) : (
+              <Gallery tasks={tasks} accountId={accountId} texts={texts} />
+            )}
+            <Pages
+              path={path}
+              query={query}
+              next={found.length > PAGE_SIZE ? (tasks.at(-1)?.id ?? null) : null}
+              texts={texts}
+            />
+          </>
+        ),
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/tasks/{task_id}',
+    roles: ALL_MEMBERS,
+    handle: async (visit, services) => {
+      const task = await ownTask(visit, services);
+      return {
+        kind: 'page',
+        title: visit.texts.tasks.title,
+        current: 'tasks',
+        content: <Details task={task} visit={visit} />,
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/tasks/{task_id}/tile',
+    roles: ALL_MEMBERS,
+    handle: async (visit, services) => {
+      const task = await ownTask(visit, services);
+      return { kind: 'part', content: <TaskTile task={task} accountId={task.accountId} texts={visit.texts} /> };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/tasks/{task_id}/details',
+    roles: ALL_MEMBERS,
+    handle: async (visit, services) => ({
+      kind: 'part',
+      content: <Details task={await ownTask(visit, services)} visit={visit} />,
+    }),
+  }),
+];
+
+async function ownTask({ account, params }: MemberVisit, { database }: ConsoleServices): Promise<Task> {
+  const { task_id: taskId = '' } = params;
+  const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
+  if (!task) throw new ServiceError('not_found', 'There is no such task.');
+  return task;
+}
+
+function Details({ task, visit: { texts } }: { readonly task: Task; readonly visit: MemberVisit }) {
+  const { tasks: words, common } = texts;
+  const path = `/console/accounts/${task.accountId}/tasks/${task.id}/details`;
+  const live = isFinal(task.status) ? {} : { 'hx-get': path, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' };
+  return (
+    <div {...live}>
+      <Card>
+        <div class="result">
+          <Result task={task} texts={texts} controls />
+        </div>
+      </Card>
+      <Card title={words.request}>
+        <dl>
+          <dt>{common.status}</dt>
+          <dd>
+            <TaskStatus task={task} texts={texts} /> {task.failure ? task.failure.message : ''}
+          </dd>
+          <dt>{words.prompt}</dt>
+          <dd>{task.request.prompt}</dd>
+          <dt>{common.model}</dt>
+          <dd>{task.model}</dd>
+          <dt>{common.price}</dt>
+          <dd>
+            <Money amount={task.price} />
+          </dd>
+          <dt>{common.created}</dt>
+          <dd>
+            <Time at={task.createdAt} />
+          </dd>
+          {task.completedAt === null ? null : (
+            <>
+              <dt>{words.took}</dt>
+              <dd>{words.seconds(Math.round((task.completedAt.getTime() - task.createdAt.getTime()) / 1000))}</dd>
+            </>
+          )}
+          <dt>{words.id}</dt>
+          <dd>
+            <Copyable text={task.id} texts={texts} label={words.id} />
+          </dd>
+        </dl>
+      </Card>
+    </div>
+  );
+}

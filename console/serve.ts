@@ -1,0 +1,220 @@
+/** Puts the pages on Koa: finds out who is asking, keeps strangers and forged forms out, and turns answers and errors into HTTP. */
+import { Readable } from 'node:stream';
+import type { Router } from '@koa/router';
+import { againIfLost, isUnavailable } from '../db/connections.ts';
+import { listMemberships, type Membership } from '../db/queries/users.ts';
+import { ServiceError, toServiceError } from '../domain/errors.ts';
+import type { Context, RequestState } from '../api/state.ts';
+import { assets } from './assets.ts';
+import { Form, readForm } from './form.ts';
+import { ErrorContent } from './html/error.tsx';
+import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
+import type { Answer, ConsoleServices, Page, UserVisit, Visit } from './page.ts';
+import { PAGES } from './pages.ts';
+import {
+  findSession,
+  isFormToken,
+  type OpenSession,
+  SESSION_COOKIE,
+  SESSION_LIFETIME_SECONDS,
+} from '../api/services/people/sessions.ts';
+import { preferredLanguage, textsIn } from './texts/texts.ts';
+
+const PREFIX = '/console';
+/** Set by `Fetch` in all browsers: https://www.w3.org/TR/fetch-metadata/#sec-fetch-site-header */
+const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
+
+/** Puts what answers under `/console` on a router. */
+export function mountConsole(router: Router<RequestState>, services: ConsoleServices): void {
+  assets(router);
+  for (const page of PAGES) {
+    const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
+    router[page.method](`${PREFIX}${path}`, (context) => serve(context, page, services));
+  }
+  router.get(`${PREFIX}/{*rest}`, (context) => serve(context, NOTHING_HERE, services));
+}
+
+const NOTHING_HERE: Page = {
+  method: 'get',
+  path: '/',
+  access: 'everybody',
+  handle: async () => {
+    throw nothingHere();
+  },
+};
+
+async function serve(context: Context, page: Page, services: ConsoleServices): Promise<void> {
+  context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
+  protect(context, services);
+  const visit = await visitOf(context, services);
+  try {
+    refuseOtherSites(context);
+    const answer = await open(page, await withForm(context, page, visit), services);
+    await send(context, visit, answer);
+  } catch (error) {
+    await sendError(context, visit, error, services);
+  }
+}
+
+async function visitOf(context: Context, services: ConsoleServices): Promise<Visit> {
+  const token = context.cookies.get(SESSION_COOKIE);
+  const session = await againIfLost(() => findSession(services.database, token)).catch(() => null);
+  const memberships = session ? await listMemberships(services.database, session.user.id).catch(() => []) : [];
+  const language = session?.user.language ?? preferredLanguage(context.get('accept-language'));
+  return {
+    params: context.params,
+    query: new URLSearchParams(context.querystring),
+    path: context.path,
+    texts: textsIn(language),
+    requestId: context.state.requestId,
+    ip: context.ip,
+    userAgent: context.get('user-agent'),
+    wantsPart: context.get('hx-request') === 'true',
+    form: new Form(),
+    session,
+    memberships,
+  };
+}
+
+/** A form is taken from the page that this session was shown, and from nowhere else. */
+async function withForm(context: Context, page: Page, visit: Visit): Promise<Visit> {
+  if (page.method !== 'post') return visit;
+  const form = await readForm(context.req);
+  const { session } = visit;
+  if (session && !isFormToken(session, form.exact('form_token'))) throw forgedForm();
+  return { ...visit, form };
+}
+
+/** Strangers have no session to tie a form to, but browsers say which site a form came from. */
+function refuseOtherSites(context: Context): void {
+  if (context.method === 'GET' || context.method === 'HEAD') return;
+  if (!OWN_SITES.includes(context.get('sec-fetch-site'))) throw forgedForm();
+}
+
+async function open(page: Page, visit: Visit, services: ConsoleServices): Promise<Answer> {
+  if (page.access === 'everybody') return page.handle(visit, services);
+  const { session } = visit;
+  if (!session || session.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
+  const userVisit: UserVisit = { ...visit, session, user: session.user };
+  if (page.access === 'user') return page.handle(userVisit, services);
+  if (page.access === 'staff') {
+    const { staffRole } = session.user;
+    if (staffRole === null) throw nothingHere();
+    if (!page.roles.includes(staffRole)) throw notForRole();
+    return page.handle(userVisit, services);
+  }
+  const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
+  if (!account) throw nothingHere();
+  if (!page.roles.includes(account.role)) throw notForRole();
+  return page.handle({ ...userVisit, account }, services);
+}
+
+async function send(context: Context, visit: Visit, answer: Answer): Promise<void> {
+  switch (answer.kind) {
+    case 'page':
+      context.status = answer.status ?? 200;
+      context.type = 'html';
+      context.body = renderPage({
+        title: answer.title,
+        texts: visit.texts,
+        content: answer.content,
+        signedIn: answer.bare || !visit.session ? null : signedInOf(visit, visit.session, answer.current),
+      });
+      return;
+    case 'part':
+      context.status = answer.status ?? 200;
+      context.type = 'html';
+      context.body = renderPart(answer.content);
+      return;
+    case 'stream':
+      context.type = answer.type;
+      if (answer.fileName !== undefined) context.attachment(answer.fileName);
+      context.body = Readable.from(answer.body);
+      return;
+    case 'redirect':
+      if (answer.session !== undefined) setSession(context, answer.session === 'end' ? null : answer.session.token);
+      context.status = 303;
+      context.set('Location', `${PREFIX}${answer.path}`);
+      context.body = '';
+  }
+}
+
+function signedInOf(visit: Visit, session: OpenSession, current: string | undefined): SignedIn {
+  return {
+    user: session.user,
+    formToken: session.formToken,
+    memberships: visit.memberships,
+    account: accountOf(visit),
+    current,
+  };
+}
+
+/** The account of the page; where the page is of none, the first one. */
+function accountOf({ memberships, params }: Visit): Membership | null {
+  return memberships.find(({ accountId }) => accountId === params['account_id']) ?? memberships[0] ?? null;
+}
+
+function setSession(context: Context, token: string | null): void {
+  const lifetime = token === null ? 0 : SESSION_LIFETIME_SECONDS;
+  // Koa's own cookies refuse `Secure` where TLS ends in front of it; browsers take it over plain HTTP from this machine.
+  context.append(
+    'Set-Cookie',
+    `${SESSION_COOKIE}=${token ?? ''}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${lifetime}`,
+  );
+}
+
+async function sendError(context: Context, visit: Visit, error: unknown, services: ConsoleServices): Promise<void> {
+  const shown = toServiceError(error);
+  const isOurs = shown.code === 'internal_error' || isUnavailable(error);
+  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, path: context.path }, 'a page failed');
+  const status = isUnavailable(error) ? 503 : shown.status;
+  const content = ErrorContent({ texts: visit.texts, status, message: shown.message, requestId: visit.requestId });
+  await send(
+    context,
+    visit,
+    visit.wantsPart
+      ? { kind: 'part', content, status }
+      : { kind: 'page', title: titleOf(visit, status), content, status },
+  );
+}
+
+function titleOf({ texts: { errors } }: Visit, status: number): string {
+  if (status === 404) return errors.notFoundTitle;
+  if (status === 403) return errors.forbiddenTitle;
+  return status >= 500 ? errors.failedTitle : errors.formTitle;
+}
+
+/** OWASP HTTP headers; scripts and styles come from this origin's files only. */
+function protect(context: Context, { console: { fileOrigins } }: ConsoleServices): void {
+  const media = ["'self'", 'data:', 'blob:', ...fileOrigins].join(' ');
+  const policy = [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    `img-src ${media}`,
+    `media-src ${media}`,
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ];
+  context.set({
+    'Content-Security-Policy': policy.join('; '),
+    'X-Content-Type-Options': 'nosniff',
+    'Referrer-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cache-Control': 'no-store',
+  });
+}
+
+function nothingHere(): ServiceError {
+  return new ServiceError('not_found', 'There is no such page.');
+}
+
+function notForRole(): ServiceError {
+  return new ServiceError('forbidden', 'Your role does not include this.');
+}
+
+function forgedForm(): ServiceError {
+  return new ServiceError('forbidden', 'This form was not made for this session.');
+}

@@ -1,0 +1,28 @@
+/** The languages of the console. */
+import { en } from './en.ts';
+
+export type Texts = typeof en;
+
+const LANGUAGES: Readonly<Record<string, Texts>> = { en };
+
+/** The texts in that language; English where the console does not speak it. */
+export function textsIn(language: string): Texts {
+  return LANGUAGES[language] ?? en;
+}
+
+/** The language that a browser asks for, as far as the console speaks it: RFC 9110, section 12.5.4. */
+export function preferredLanguage(acceptLanguage: string): string {
+  const wanted = acceptLanguage
+    .slice(0, 200)
+    .split(',')
+    .map((entry) => {
+      const [tag = '', quality] = entry.split(';q=');
+      return { language: tag.trim().slice(0, 2).toLowerCase(), quality: Number(quality ?? 1) };
+    })
+    .toSorted((one, other) => other.quality - one.quality);
+  return wanted.find(({ language }) => language in LANGUAGES)?.language ?? 'en';
+}
+
+export const LANGUAGE_NAMES: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(LANGUAGES).map(([language, { languageName }]) => [language, languageName]),
+);

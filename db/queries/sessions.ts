@@ -1,0 +1,140 @@
+/** Sessions of the console, the links that lead into it, and attempts to sign in: see migration 0028. */
+import type { Database } from '../database.ts';
+import { findUser, type User } from './users.ts';
+
+export interface Session {
+  readonly digest: Buffer;
+  readonly user: User;
+  /** The password was right, and the code of the second factor is still to come. */
+  readonly secondFactorPending: boolean;
+}
+
+export interface NewSession {
+  readonly digest: Buffer;
+  readonly userId: string;
+  readonly secondFactorPending: boolean;
+  readonly userAgent: string;
+  readonly lifetimeSeconds: number;
+}
+
+interface SessionRow {
+  user_id: string;
+  second_factor_pending: boolean;
+  is_noted: boolean;
+}
+
+export const LINK_PURPOSES = ['invitation', 'new_password'] as const;
+export type LinkPurpose = (typeof LINK_PURPOSES)[number];
+
+export async function insertSession(database: Database, session: NewSession): Promise<void> {
+  await database('sessions').insert({
+    digest: session.digest,
+    user_id: session.userId,
+    second_factor_pending: session.secondFactorPending,
+    user_agent: session.userAgent,
+    expires_at: database.raw(`now() + ? * interval '1 second'`, [session.lifetimeSeconds]),
+  });
+}
+
+/**
+ * The session with that digest, and notes that it was used.
+ *
+ * @param idleSeconds a session that was not used for so long is over
+ * @returns null when there is none, it is over, or its user was disabled
+ */
+export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
+  const { rows } = await database.raw<{ rows: SessionRow[] }>(
+    /* sql */ `
+    SELECT user_id, second_factor_pending, last_used_at > now() - interval '1 minute' AS is_noted FROM sessions
+    WHERE digest = ? AND expires_at > now() AND last_used_at > now() - ? * interval '1 second'`,
+    [digest, idleSeconds],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  const user = await findUser(database, row.user_id);
+  if (!user || user.disabledAt !== null) return null;
+  if (!row.is_noted) await database('sessions').where({ digest }).update({ last_used_at: database.fn.now() });
+  return { digest, user, secondFactorPending: row.second_factor_pending };
+}
+
+export async function deleteSession(database: Database, digest: Buffer): Promise<void> {
+  await database('sessions').where({ digest }).delete();
+}
+
+/** Signs a user out everywhere, but for the session that is given. */
+export async function deleteSessionsOf(database: Database, userId: string, but: Buffer | null): Promise<void> {
+  const sessions = database('sessions').where({ user_id: userId });
+  await (but ? sessions.whereNot({ digest: but }) : sessions).delete();
+}
+
+export async function insertUserLink(
+  database: Database,
+  link: {
+    readonly digest: Buffer;
+    readonly userId: string;
+    readonly purpose: LinkPurpose;
+    readonly lifetimeSeconds: number;
+  },
+): Promise<void> {
+  await database('user_links').insert({
+    digest: link.digest,
+    user_id: link.userId,
+    purpose: link.purpose,
+    expires_at: database.raw(`now() + ? * interval '1 second'`, [link.lifetimeSeconds]),
+  });
+}
+
+/** Whose link it is; null when there is none, or it was used or has expired. */
+export async function findUserLink(database: Database, digest: Buffer): Promise<User | null> {
+  const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
+    'SELECT user_id FROM user_links WHERE digest = ? AND used_at IS NULL AND expires_at > now()',
+    [digest],
+  );
+  const [row] = rows;
+  return row ? findUser(database, row.user_id) : null;
+}
+
+/** Uses a link up, and with it all others of its user. @returns whose it was, as {@link findUserLink} does */
+export async function takeUserLink(database: Database, digest: Buffer): Promise<User | null> {
+  const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
+    /* sql */ `
+    WITH taken AS (
+      UPDATE user_links SET used_at = now() WHERE digest = ? AND used_at IS NULL AND expires_at > now() RETURNING user_id
+    ), others AS (
+      UPDATE user_links SET used_at = now() FROM taken
+      WHERE user_links.user_id = taken.user_id AND used_at IS NULL AND digest <> ?
+    )
+    SELECT user_id FROM taken`,
+    [digest, digest],
+  );
+  const [row] = rows;
+  return row ? findUser(database, row.user_id) : null;
+}
+
+/**
+ * Counts an attempt to sign in.
+ *
+ * @param subjects what is limited: an address, a user
+ * @returns the most attempts that any of them made in the last `windowSeconds`, this one included
+ */
+export async function countSignInAttempt(
+  database: Database,
+  subjects: readonly string[],
+  windowSeconds: number,
+): Promise<number> {
+  await database('sign_in_attempts').insert(subjects.map((subject) => ({ subject })));
+  const { rows } = await database.raw<{ rows: { attempts: string }[] }>(
+    /* sql */ `
+    SELECT coalesce(max(attempts), 0) AS attempts FROM (
+      SELECT count(*) AS attempts FROM sign_in_attempts
+      WHERE subject = ANY (?) AND attempted_at > now() - ? * interval '1 second' GROUP BY subject
+    ) AS counted`,
+    [[...subjects], windowSeconds],
+  );
+  return Number(rows[0]?.attempts);
+}
+
+/** After a successful attempt, those before it count no longer. */
+export async function forgetSignInAttempts(database: Database, subject: string): Promise<void> {
+  await database('sign_in_attempts').where({ subject }).delete();
+}

@@ -1,0 +1,160 @@
+/** The people who sign in to the console: see migration 0028. */
+import type { AdminRole } from '../../domain/admin-role.ts';
+import type { MemberRole } from '../../domain/member-role.ts';
+import type { Database } from '../database.ts';
+
+export interface User {
+  readonly id: string;
+  /** In lower case. */
+  readonly email: string;
+  readonly name: string;
+  /** What the user may do as one of the gateway's own staff; null for customers. */
+  readonly staffRole: AdminRole | null;
+  readonly hasPassword: boolean;
+  readonly hasSecondFactor: boolean;
+  readonly language: string;
+  readonly disabledAt: Date | null;
+}
+
+/** What signing in needs to know. */
+export interface UserSecrets {
+  readonly passwordHash: string | null;
+  /** Sealed with the user's id. */
+  readonly secondFactorSecret: Buffer | null;
+}
+
+/** An account that a user belongs to. */
+export interface Membership {
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly role: MemberRole;
+}
+
+export interface Member extends Pick<User, 'id' | 'email' | 'name' | 'hasPassword' | 'hasSecondFactor'> {
+  readonly role: MemberRole;
+}
+
+interface UserRow {
+  id: string;
+  email: string;
+  name: string;
+  password_hash: string | null;
+  staff_role: AdminRole | null;
+  second_factor_secret: Buffer | null;
+  language: string;
+  disabled_at: Date | null;
+}
+
+export interface NewUser extends Pick<User, 'id' | 'email' | 'name' | 'staffRole'> {
+  readonly passwordHash: string | null;
+}
+
+/** @returns null when the e-mail address belongs to somebody already */
+export async function insertUser(database: Database, user: NewUser): Promise<User | null> {
+  const { id, email, name, staffRole, passwordHash } = user;
+  const [row] = await database('users')
+    .insert({ id, email, name, staff_role: staffRole, password_hash: passwordHash })
+    .onConflict('email')
+    .ignore()
+    .returning<UserRow[]>('*');
+  return row ? toUser(row) : null;
+}
+
+export async function findUser(database: Database, userId: string): Promise<User | null> {
+  const row = await database<UserRow>('users').where({ id: userId }).first();
+  return row ? toUser(row) : null;
+}
+
+/** @param email in lower case */
+export async function findUserByEmail(
+  database: Database,
+  email: string,
+): Promise<{ readonly user: User; readonly secrets: UserSecrets } | null> {
+  const row = await database<UserRow>('users').where({ email }).first();
+  return row ? { user: toUser(row), secrets: toSecrets(row) } : null;
+}
+
+export async function findUserSecrets(database: Database, userId: string): Promise<UserSecrets | null> {
+  const row = await database<UserRow>('users').where({ id: userId }).first();
+  return row ? toSecrets(row) : null;
+}
+
+export async function setPassword(database: Database, userId: string, passwordHash: string): Promise<void> {
+  await database('users').where({ id: userId }).update({ password_hash: passwordHash });
+}
+
+export async function setLanguage(database: Database, userId: string, language: string): Promise<void> {
+  await database('users').where({ id: userId }).update({ language });
+}
+
+/** @param secret sealed with the user's id; null takes the second factor away */
+export async function setSecondFactor(database: Database, userId: string, secret: Buffer | null): Promise<void> {
+  await database('users').where({ id: userId }).update({ second_factor_secret: secret, second_factor_step: null });
+}
+
+/**
+ * Uses up a code of the second factor, which works once.
+ *
+ * @param step the 30 seconds that the code was made for, counted from 1970
+ * @returns whether no code of that time or a later one was used before
+ */
+export async function useSecondFactorStep(database: Database, userId: string, step: number): Promise<boolean> {
+  const updated = await database('users')
+    .where({ id: userId })
+    .whereRaw('coalesce(second_factor_step, -1) < ?', [step])
+    .update({ second_factor_step: step });
+  return updated === 1;
+}
+
+/** The accounts that a user belongs to, by name. */
+export async function listMemberships(database: Database, userId: string): Promise<readonly Membership[]> {
+  const rows = await database<{ account_id: string; name: string; role: MemberRole }>('account_members')
+    .join('accounts', 'accounts.id', 'account_members.account_id')
+    .where({ user_id: userId })
+    .orderBy(['accounts.name', 'accounts.id'])
+    .select('account_id', 'accounts.name', 'role');
+  return rows.map(({ account_id: accountId, name, role }) => ({ accountId, accountName: name, role }));
+}
+
+/** Those who belong to an account, by name. */
+export async function listMembers(database: Database, accountId: string): Promise<readonly Member[]> {
+  const rows = await database<UserRow & { role: MemberRole }>('account_members')
+    .join('users', 'users.id', 'account_members.user_id')
+    .where({ account_id: accountId })
+    .orderBy(['users.name', 'users.id'])
+    .select('users.*', 'account_members.role');
+  return rows.map((row) => ({ ...toUser(row), role: row.role }));
+}
+
+/** Makes a user a member of an account, or changes the role of one who is. */
+export async function setMember(
+  database: Database,
+  { accountId, userId, role }: { readonly accountId: string; readonly userId: string; readonly role: MemberRole },
+): Promise<void> {
+  await database('account_members')
+    .insert({ account_id: accountId, user_id: userId, role })
+    .onConflict(['account_id', 'user_id'])
+    .merge(['role']);
+}
+
+/** @returns whether the user was a member */
+export async function removeMember(database: Database, accountId: string, userId: string): Promise<boolean> {
+  return (await database('account_members').where({ account_id: accountId, user_id: userId }).delete()) === 1;
+}
+
+function toUser(row: UserRow): User {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    staffRole: row.staff_role,
+    hasPassword: row.password_hash !== null,
+    hasSecondFactor: row.second_factor_secret !== null,
+    language: row.language,
+    disabledAt: row.disabled_at,
+  };
+}
+
+function toSecrets(row: UserRow): UserSecrets {
+  return { passwordHash: row.password_hash, secondFactorSecret: row.second_factor_secret };
+}

@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+import { codeAt } from '../../api/services/people/second-factor.ts';
+import { PAGES } from '../../console/pages.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { invite, PASSWORD, startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, newTask } from '../support/factories.ts';
+
+/** As tasks know the key that made them. */
+function keyOf({ accountId, keyId }: TestCaller) {
+  return { accountId, id: keyId };
+}
+
+describe('the console', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let other: TestCaller;
+  let owner: Visitor;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 25 });
+    other = await app.createAccount({ fundedUsd: 1 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+  });
+  after(() => app.stop());
+
+  describe('signing in', () => {
+    it('leads strangers to the form', async () => {
+      const shown = await new Visitor(app).get(`/console/accounts/${customer.accountId}`);
+      expect([shown.status, shown.headers['location']]).to.deep.equal([303, '/console/sign-in']);
+    });
+
+    it('takes the right password, and says no more than that one of the two is wrong otherwise', async () => {
+      const visitor = new Visitor(app);
+      const wrong = await visitor.send('/console/sign-in', { email: 'owner@example.com', password: 'guess' });
+      const nobody = await visitor.send('/console/sign-in', { email: 'nobody@example.com', password: 'guess' });
+      expect([wrong.status, nobody.status]).to.deep.equal([401, 401]);
+      expect(nobody.text.replace('nobody@', 'owner@')).to.equal(wrong.text);
+      const right = await visitor.send('/console/sign-in', { email: 'Owner@Example.com', password: PASSWORD });
+      expect([right.status, right.headers['location']]).to.deep.equal([303, '/console']);
+    });
+
+    it('sets a cookie that only this origin can set, read over TLS, and no script', async () => {
+      const path = await invite(app, { email: 'cookie@example.com' });
+      const { headers } = await new Visitor(app).send(path, { password: PASSWORD, repeated: PASSWORD });
+      const cookie = String(headers['set-cookie']);
+      expect(cookie).to.match(
+        /^__Host-genway-session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=\d+$/,
+      );
+    });
+
+    it('is refused after ten wrong passwords, with the right one too', async () => {
+      await Visitor.invited(app, { email: 'guessed@example.com' });
+      const visitor = new Visitor(app);
+      const attempt = (password: string) =>
+        visitor.send('/console/sign-in', { email: 'guessed@example.com', password });
+      for (let count = 0; count < 10; count++) await attempt('guess');
+      const shown = await attempt(PASSWORD);
+      expect(shown.status).to.equal(401);
+      expect(shown.text).to.include('Too many attempts');
+      await app.database('sign_in_attempts').delete();
+    });
+
+    it('asks for a code where there is a second factor, and takes each code once', async () => {
+      const user = await Visitor.invited(app, { email: 'second@example.com', account_id: customer.accountId });
+      const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec((await user.get('/console/profile')).text)?.[1] ?? '';
+      const now = Math.floor(Date.now() / 30_000);
+      await user.send('/console/profile/second-factor', { secret, code: codeAt(secret, now) });
+
+      const visitor = new Visitor(app);
+      await visitor.send('/console/sign-in', { email: 'second@example.com', password: PASSWORD });
+      expect((await visitor.get(`/console/accounts/${customer.accountId}`)).headers['location']).to.equal(
+        '/console/sign-in',
+      );
+      await visitor.get('/console/sign-in');
+      const code = codeAt(secret, now);
+      expect((await visitor.send('/console/sign-in/code', { code })).headers['location']).to.equal('/console');
+      expect((await visitor.get(`/console/accounts/${customer.accountId}`)).status).to.equal(200);
+
+      const thief = new Visitor(app);
+      await thief.send('/console/sign-in', { email: 'second@example.com', password: PASSWORD });
+      await thief.get('/console/sign-in');
+      expect((await thief.send('/console/sign-in/code', { code })).status).to.equal(401);
+    });
+
+    it('ends with the session: an old cookie leads nowhere', async () => {
+      const visitor = await Visitor.invited(app, { email: 'leaving@example.com', account_id: customer.accountId });
+      const { cookie } = visitor;
+      await visitor.get('/console/profile');
+      await visitor.send('/console/sign-out');
+      const shown = await new Visitor(app).get('/console/profile', { cookie });
+      expect(shown.headers['location']).to.equal('/console/sign-in');
+    });
+
+    it('takes an invitation once', async () => {
+      const path = await invite(app, { email: 'once@example.com' });
+      await new Visitor(app).send(path, { password: PASSWORD, repeated: PASSWORD });
+      const again = await new Visitor(app).send(path, { password: `${PASSWORD}!`, repeated: `${PASSWORD}!` });
+      expect(again.status).to.equal(410);
+    });
+
+    it('is over everywhere once a new password was chosen by a link', async () => {
+      const before = await Visitor.invited(app, { email: 'lost@example.com' });
+      const [user] = await app.database('users').where({ email: 'lost@example.com' }).select<{ id: string }[]>('id');
+      const response = await fetch(`${app.baseUrl}/admin/v1/users/${user?.id}/links`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${app.adminToken}` },
+      });
+      const link: unknown = Object(Object(await response.json()).data).link;
+      await new Visitor(app).send(new URL(String(link)).pathname, { password: PASSWORD, repeated: PASSWORD });
+      expect((await before.get('/console/profile')).headers['location']).to.equal('/console/sign-in');
+    });
+  });
+
+  describe('forms', () => {
+    it('are refused without the token of the session, and change nothing', async () => {
+      await owner.get('/console/profile');
+      for (const form_token of ['', 'guess']) {
+        const shown = await owner.send(`/console/accounts/${customer.accountId}/keys`, { form_token, name: 'stolen' });
+        expect(shown.status).to.equal(403);
+      }
+      expect(await app.database('api_keys').where({ name: 'stolen' })).to.deep.equal([]);
+    });
+
+    it('are refused from another site', async () => {
+      const fields = { email: 'owner@example.com', password: PASSWORD };
+      const shown = await new Visitor(app).send('/console/sign-in', fields, { 'sec-fetch-site': 'cross-site' });
+      expect(shown.status).to.equal(403);
+      expect(shown.headers).not.to.have.property('set-cookie');
+    });
+
+    it('may be of any kind, and are never answered with a 500', async () => {
+      const visitor = new Visitor(app);
+      for (const body of ['{', '%', `email=${'x'.repeat(100_000)}&password=%00`, 'email=%ff', 'a=b&'.repeat(1_000)]) {
+        const response = await fetch(`${app.baseUrl}/console/sign-in`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-www-form-urlencoded' },
+          body,
+        });
+        expect(response.status, body.slice(0, 20)).to.be.within(400, 499);
+      }
+      expect((await visitor.send('/console/sign-in', {}, { 'content-type': 'text/plain' })).status).to.equal(400);
+    });
+  });
+
+  describe('access', () => {
+    const accountPages = PAGES.filter(({ path }) => path.startsWith('/accounts/{account_id}'));
+
+    it('to pages of an account is refused to those who are not its members, as if it did not exist', async () => {
+      await owner.get('/console/profile');
+      for (const { method, path } of accountPages) {
+        const at = `/console${path.replace('{account_id}', other.accountId).replaceAll(/\{\w+\}/g, other.keyId)}`;
+        const shown = method === 'get' ? await owner.get(at) : await owner.send(at);
+        expect(shown.status, `${method} ${at}`).to.equal(404);
+      }
+    });
+
+    it('to another account’s key or task is refused in the own account too', async () => {
+      const task = await createTaskRow(app.database, keyOf(other));
+      await owner.get('/console/profile');
+      const own = `/console/accounts/${customer.accountId}`;
+      expect((await owner.get(`${own}/tasks/${task.id}`)).status).to.equal(404);
+      expect((await owner.get(`${own}/keys/${other.keyId}/delete`)).status).to.equal(404);
+      expect((await owner.send(`${own}/keys/${other.keyId}/delete`)).status).to.equal(404);
+      expect((await owner.send(`${own}/keys/${other.keyId}/disable`)).status).to.equal(404);
+    });
+
+    it('to what a role does not include is refused', async () => {
+      const finance = await Visitor.invited(app, {
+        email: 'finance@example.com',
+        account_id: customer.accountId,
+        member_role: 'finance',
+      });
+      expect((await finance.get(`/console/accounts/${customer.accountId}`)).status).to.equal(200);
+      expect((await finance.get(`/console/accounts/${customer.accountId}/keys`)).status).to.equal(403);
+    });
+
+    it('ends at once for a user who is disabled', async () => {
+      const visitor = await Visitor.invited(app, { email: 'gone@example.com', account_id: customer.accountId });
+      await app.database('users').where({ email: 'gone@example.com' }).update({ disabled_at: new Date() });
+      expect((await visitor.get(`/console/accounts/${customer.accountId}`)).status).to.equal(303);
+    });
+  });
+
+  describe('pages', () => {
+    it('allow no script or style but files of this origin, and may be framed by nobody', async () => {
+      const { headers, text } = await owner.get(`/console/accounts/${customer.accountId}`);
+      const policy = String(headers['content-security-policy']);
+      expect(policy)
+        .to.include("default-src 'none'")
+        .and.include("script-src 'self';")
+        .and.include("frame-ancestors 'none'");
+      expect(policy).not.to.include('unsafe');
+      expect(text).not.to.match(/<script(?![^>]*\bsrc=)|\son\w+=|\sstyle=/);
+    });
+
+    it('escape what clients wrote', async () => {
+      const { request } = newTask(keyOf(customer));
+      const task = await createTaskRow(app.database, keyOf(customer), {
+        request: { ...request, prompt: '<script>alert(1)</script>"\'&' },
+      });
+      const { text } = await owner.get(`/console/accounts/${customer.accountId}/tasks/${task.id}`);
+      expect(text).to.include('&lt;script&gt;alert(1)&lt;/script&gt;').and.not.include('<script>alert');
+    });
+
+    it('show a key once, and the key works', async () => {
+      const path = `/console/accounts/${customer.accountId}/keys`;
+      await owner.get(path);
+      const made = await owner.send(path, { name: 'from the console', usage_limit_usd: '2.50' });
+      const apiKey = /data-copy="(sk-[^"]+)"/.exec(made.text)?.[1] ?? '';
+      const balance = await fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${apiKey}` } });
+      expect(balance.status).to.equal(200);
+      const listed = await owner.get(path);
+      expect(listed.text).to.include('from the console').and.include('$2.50').and.not.include(apiKey);
+    });
+
+    it('say what is wrong with a form, and keep what was right elsewhere', async () => {
+      const path = `/console/accounts/${customer.accountId}/keys`;
+      await owner.get(path);
+      const shown = await owner.send(path, { usage_limit_usd: 'much' });
+      expect(shown.status).to.equal(400);
+      expect(shown.text).to.include('role="alert"');
+    });
+
+    it('are small: none is sent with more than 100 kB', async () => {
+      const { text } = await owner.get(`/console/accounts/${customer.accountId}/tasks`);
+      expect(Buffer.byteLength(text)).to.be.below(100_000);
+    });
+  });
+});
