@@ -62,7 +62,7 @@ export function createRecovery(dependencies: MediaTaskDependencies): Recover {
     if (!upstream || !traits) throw new Error(`no upstream named ${submission.provider} is configured`);
     const lookUp = LOOK_UPS[traits.recovery];
     const sent = sentSubmission(task, submission, upstream);
-    const isTold = upstream.callbackUrl(task.id) !== null;
+    const isTold = traits.answers === 'job' && upstream.callbackUrl(task.id) !== null;
     const limitMs = traits.recovery === 'key' ? DISPATCH_LIMIT_MS : RECOVERY_PATIENCES * providerPatienceMs;
 
     for (let misses = 0; ;) {

@@ -20,6 +20,11 @@ export function authorizationScheme(scheme: string): Authorization {
   return (credential) => ({ authorization: `${scheme} ${singleKey(credential)}` });
 }
 
+/** The key in a header of that name. */
+export function keyHeader(name: string): Authorization {
+  return (credential) => ({ [name]: singleKey(credential) });
+}
+
 const TOKEN_SECONDS = 1_800;
 /** Allows for a vendor's clock that is slow. */
 const TOKEN_SLACK_SECONDS = 5;

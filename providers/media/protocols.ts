@@ -2,6 +2,7 @@
 import type { MediaAdapter } from './adapter.ts';
 import { ark } from './adapters/ark.ts';
 import { fal } from './adapters/fal.ts';
+import { google } from './adapters/google.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
 import { openaiImages } from './adapters/openai-images.ts';
@@ -12,6 +13,7 @@ const ADAPTERS = {
   'http-jobs': httpJobs,
   ark,
   fal,
+  google,
   kling,
   'openai-images': openaiImages,
   'openai-videos': openaiVideos,

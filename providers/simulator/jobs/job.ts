@@ -11,7 +11,7 @@ export interface Job {
   readonly submission: Submission;
   readonly createdAtMs: number;
   /** When the render ends; infinite when it never does. */
-  readonly rendersUntilMs: number;
+  rendersUntilMs: number;
   /** How often the job was submitted with the same key. */
   submissions: number;
   cancelledAtMs: number | undefined;
@@ -63,6 +63,11 @@ export function hasEnded(job: Job, nowMs: number): boolean {
 /** Stops the job, unless it has ended. */
 export function cancelJob(job: Job, nowMs: number): void {
   if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
+}
+
+/** Ends the render now, even that of a job that is stuck. */
+export function finishJob(job: Job, nowMs: number): void {
+  job.rendersUntilMs = Math.min(job.rendersUntilMs, nowMs);
 }
 
 /** Whether that is the number of a file that the job has made. */

@@ -1,16 +1,18 @@
 /** The vendors that are played, each below `/vendors/<protocol>`. */
+import { finishJob } from '../jobs/job.ts';
 import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
 import { fal } from './fal.ts';
+import { google } from './google.ts';
 import { kling } from './kling.ts';
 import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type PlayOptions, playVendor, type Vendor } from './play.ts';
 import { replicate } from './replicate.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, fal, kling, openaiImages, openaiVideos, replicate];
+export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, openaiImages, openaiVideos, replicate];
 
-/** Their routes, and what tests ask about their renders: `GET /_sim/renders?vendor=…&mark=…`. */
+/** Their routes, and what tests do with their renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {
   const played = VENDORS.map((vendor) => ({ vendor, ...playVendor(vendor, options) }));
   const inspection: Route = {
@@ -34,5 +36,16 @@ export function vendorRoutes(options: PlayOptions): readonly Route[] {
       sendJson(response, 200, { data });
     },
   };
-  return [...played.flatMap(({ routes }) => routes), inspection];
+  const ending: Route = {
+    method: 'POST',
+    path: '/_sim/renders/finish',
+    handle({ url: { searchParams } }, response) {
+      const marked = played
+        .flatMap(({ play }) => play.all())
+        .filter(({ mark }) => mark !== null && mark === searchParams.get('mark'));
+      for (const { job } of marked) finishJob(job, Date.now());
+      sendJson(response, 200, { finished: marked.length });
+    },
+  };
+  return [...played.flatMap(({ routes }) => routes), inspection, ending];
 }

@@ -1,0 +1,198 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ApiError, GoogleGenAI } from '@google/genai';
+import { expect } from 'chai';
+import type { RenderRequest } from '../../../../providers/media/adapter.ts';
+import { google } from '../../../../providers/media/adapters/google.ts';
+import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { pngFile } from '../../../support/media-files.ts';
+import {
+  endOf,
+  filesIn,
+  imageRequest,
+  sizeOf,
+  sizesOf,
+  submit,
+  testUpstream,
+  videoRequest,
+} from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+const VEO = 'veo-3.1-fast-generate-preview';
+const GEMINI = 'gemini-3-pro-image-preview';
+
+describe('Google', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'google-key', renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/google`;
+    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+    const credential = { apiKey: 'google-key' };
+    upstream = testUpstream({ adapter: google, baseUrl: `${baseUrl}/v1beta`, credential, resultOrigins: [origin] });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  const video = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
+    withFiles(videoRequest({ model: VEO, durationSeconds: 8, ...overrides }));
+  const image = (overrides: Partial<RenderRequest> = {}): RenderRequest =>
+    withFiles(imageRequest({ model: GEMINI, width: 1024, height: 1024, ...overrides }));
+
+  it('is played by the simulator as its own client expects it', async () => {
+    const client = new GoogleGenAI({ apiKey: 'google-key', httpOptions: { baseUrl } });
+    const inline = { imageBytes: pngFile().toString('base64'), mimeType: 'image/png' };
+    let operation = await client.models.generateVideos({
+      model: VEO,
+      source: { prompt: 'A lighthouse', image: inline },
+      config: { numberOfVideos: 1, aspectRatio: '9:16', durationSeconds: 8, lastFrame: inline },
+    });
+    operation = await client.operations.getVideosOperation({ operation });
+    const [generated] = operation.response?.generatedVideos ?? [];
+    // The client recognises links with https only, which the simulator does not speak.
+    const [file] = /files\/[\w-]+/.exec(generated?.video?.uri ?? '') ?? [];
+    if (file === undefined) throw new Error('there is no video');
+    const folder = await mkdtemp(join(tmpdir(), 'genway-google-'));
+    const downloadPath = join(folder, 'video.mp4');
+    await client.files.download({ file, downloadPath });
+    expect(readMp4(await readFile(downloadPath)).codedSize).to.deep.equal([720, 1280]);
+    await rm(folder, { recursive: true });
+
+    const answer = await client.models.generateContent({
+      model: GEMINI,
+      contents: [{ text: 'At night' }, { inlineData: { data: inline.imageBytes, mimeType: 'image/png' } }],
+      config: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } },
+    });
+    expect(await sizeOf(Buffer.from(answer.data ?? '', 'base64'))).to.deep.equal([1344, 768]);
+    const refused = await rejectionOf(client.models.generateContent({ model: GEMINI, contents: '[sim:broke]' }));
+    expect(refused).to.be.instanceOf(ApiError).with.property('status', 400);
+  });
+
+  it('renders the video that was ordered, whose file lies elsewhere', async () => {
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1080p', aspectRatio: '9:16' })));
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    const { body } = await upstream.fetchResult(state.results[0], signal);
+    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 8]);
+  });
+
+  for (const [what, inputs, fields] of [
+    ['a first frame', { images: LINKS.slice(0, 1) }, ['prompt', 'image']],
+    [
+      'a first and a last frame',
+      { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
+      ['prompt', 'image', 'lastFrame'],
+    ],
+    ['references', { images: LINKS, imagesAs: 'references' }, ['prompt', 'referenceImages']],
+  ] as const) {
+    it(`is asked for a video from ${what}`, async () => {
+      const request = video(inputs);
+      const { body } = upstream.prepare(request);
+      expect(body)
+        .to.have.nested.property('json.instances[0]')
+        .that.has.all.keys(...fields);
+      await submit(upstream, request);
+    });
+  }
+
+  it('answers an image with its file, in the nearest of its sizes, with what it cost', async () => {
+    const request = image({ images: LINKS.slice(0, 2), prompt: 'Two [sim:files=2]', width: 1280, height: 720 });
+    const accepted = await filesIn(upstream, request);
+    expect(await sizesOf(accepted.files)).to.deep.equal([
+      [1344, 768],
+      [1344, 768],
+    ]);
+    expect(accepted.cost).to.deep.equal({ amount: '1120', unit: 'output_tokens' });
+    const larger = await filesIn(upstream, image({ width: 2048, height: 2048 }));
+    expect(await sizesOf(larger.files)).to.deep.equal([[2048, 2048]]);
+  });
+
+  it('refuses what it has no field for', () => {
+    for (const request of [
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+      video({ referenceVideos: ['https://example.com/1.mp4'] }),
+      video({ referenceAudios: ['https://example.com/1.mp3'] }),
+      image({ background: 'transparent' }),
+      image({ width: 3072, height: 1024 }),
+    ]) {
+      expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
+    }
+  });
+
+  for (const [directive, outcome] of [
+    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
+    ['reject=bad_request', { code: 'bad_request' }],
+    ['broke', { leavesRoute: true }],
+    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+  ] as const) {
+    it(`says by its error what is wrong: ${directive}`, async () => {
+      const [one, other] = [video({ prompt: `A video [sim:${directive}]` }), image({ prompt: `[sim:${directive}]` })];
+      expect(await rejectionOf(submit(upstream, one))).to.include(outcome);
+      expect(await rejectionOf(filesIn(upstream, other))).to.include(outcome);
+    });
+  }
+
+  it('takes a wrong key for the operator’s fault, though it is told as a bad request', async () => {
+    const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
+    const error = await rejectionOf(submit(other, video()));
+    expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    await other.close();
+  });
+
+  it('tells a video that was filtered from one that failed', async () => {
+    for (const code of ['content_policy_violation', 'processing_failed']) {
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      expect(state).to.include({ state: 'failed', code });
+    }
+    expect(await upstream.status('models/veo/operations/nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  });
+
+  for (const [answer, code] of [
+    [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'content_policy_violation'],
+    [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'content_policy_violation'],
+    [{ candidates: [{ finishReason: 'NO_IMAGE', content: { parts: [{ text: 'No.' }] } }] }, 'processing_failed'],
+  ] as const) {
+    it(`ends an image that never was as ${code}: ${JSON.stringify(answer)}`, async () => {
+      expect(await rejectionOf(imageAnsweredWith(answer)))
+        .to.be.instanceOf(JobRefusedError)
+        .with.property('code', code);
+    });
+  }
+
+  it('takes an answer that holds nothing for no verdict, and a draft for no image', async () => {
+    const draft = { thought: true, inlineData: { data: 'aGk=', mimeType: 'image/png' } };
+    for (const answer of [{}, { candidates: [{ content: { parts: [draft] } }] }]) {
+      expect(await rejectionOf(imageAnsweredWith(answer))).to.be.instanceOf(OutcomeUnknownError);
+    }
+  });
+
+  async function imageAnsweredWith(answer: object) {
+    const server = await startReceiver((_request, response) => response.end(JSON.stringify(answer)));
+    const other = testUpstream({ adapter: google, baseUrl: server.url });
+    try {
+      return await filesIn(other, image());
+    } finally {
+      await other.close();
+      await server.close();
+    }
+  }
+});
+
+/** The request with its images, as if they had been fetched. */
+function withFiles(request: RenderRequest): RenderRequest {
+  const file = { bytes: pngFile(), mimeType: 'image/png', name: 'a.png' };
+  return { ...request, files: new Map((request.images ?? []).map((link) => [link, file])) };
+}
