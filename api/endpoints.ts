@@ -1,6 +1,14 @@
 /** All endpoints, in the order in which the API description lists them. */
 import type { Endpoint } from './endpoint/endpoint.ts';
-import { adjust, createAccount, getAccount, topUp } from './routes/admin/accounts.ts';
+import {
+  createAccount,
+  getAccount,
+  listAccounts,
+  reopenAccount,
+  suspendAccount,
+  updateAccount,
+} from './routes/admin/accounts.ts';
+import { adjust, topUp } from './routes/admin/credit.ts';
 import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
 import {
   getStatement,
@@ -10,7 +18,8 @@ import {
   sumUsageOfAccount,
 } from './routes/admin/finance.ts';
 import { getCatalogue } from './routes/admin/catalogue.ts';
-import { createKey, deleteKey, updateKey } from './routes/admin/keys.ts';
+import { find } from './routes/admin/find.ts';
+import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
@@ -70,11 +79,18 @@ const WEBHOOKS = [
 ];
 const ACCOUNT = [getBalance, sumUsage, listTextRequests];
 const ADMINISTRATION = [
+  find,
   createAccount,
+  listAccounts,
   getAccount,
+  updateAccount,
+  suspendAccount,
+  reopenAccount,
   topUp,
   adjust,
   createKey,
+  listKeys,
+  getKey,
   updateKey,
   deleteKey,
   listAllTasks,

@@ -55,3 +55,4 @@ export function isDatabaseError(error: unknown, sqlState: string): boolean {
 }
 
 export const CHECK_VIOLATION = '23514';
+export const UNIQUE_VIOLATION = '23505';

@@ -23,6 +23,8 @@ const SENTENCES = {
   key_deleted: 'The API key was deleted. Use another.',
   key_disabled: 'The API key is disabled. Enable it, or use another.',
   key_expired: 'The API key has expired. Create a new one.',
+  account_suspended:
+    'The account of the API key is suspended, and none of its keys work. Ask the operator to reopen it.',
   key_exhausted:
     'The API key is exhausted: its usage limit is spent. Raise the limit; what the key paid for remains readable.',
 };
@@ -32,8 +34,13 @@ export function refusedKey(refusal: KeyRefusal): ServiceError {
   return new ServiceError(refusal === 'key_missing' ? 'missing_api_key' : 'invalid_api_key', SENTENCES[refusal]);
 }
 
-/** @throws ServiceError 401 `invalid_api_key` when the key is disabled or has expired */
-export function assertUsable({ disabledAt, expiresAt }: KeyState, now: Date): void {
+/** @throws ServiceError 401 `invalid_api_key` when the key is disabled or has expired, or its account is suspended */
+export function assertUsable(
+  { disabledAt, expiresAt }: KeyState,
+  { suspendedAt }: { readonly suspendedAt: Date | null },
+  now: Date,
+): void {
+  if (suspendedAt) throw refusedKey('account_suspended');
   if (disabledAt) throw refusedKey('key_disabled');
   if (expiresAt && expiresAt <= now) throw refusedKey('key_expired');
 }

@@ -36,6 +36,7 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
   key_exhausted: () => refusedKey('key_exhausted'),
+  account_suspended: () => refusedKey('account_suspended'),
   never_topped_up: ({ model }) => neverToppedUp(model),
   key_limit: (hold, refused) => tooDear(hold, `the key's usage limit leaves ${left(refused)}`, 'raise the limit'),
   insufficient_credits: (hold, refused) => tooDear(hold, `the balance is ${left(refused)}`, 'top up'),

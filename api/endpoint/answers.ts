@@ -1,7 +1,7 @@
 /** Answers and refusals of endpoints, as the API description shows them. */
 import { ERRORS, type ErrorCode } from '../../domain/errors.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
-import { object } from '../openapi/json-schema.ts';
+import { object, text } from '../openapi/json-schema.ts';
 
 /** A body by media type. */
 export type Content = Readonly<Record<string, JsonSchema>>;
@@ -28,6 +28,11 @@ export function json(schema: JsonSchema, examples?: Examples): Content {
 /** A body `{data: …}`. */
 export function dataOf(schema: JsonSchema, description: string, examples?: Examples): Answer {
   return { description, content: json(object({ data: schema }), examples) };
+}
+
+/** An answer that is also given as plain text. */
+export function orAsText(answer: Answer): Answer {
+  return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
 }
 
 export const REFUSAL_STATUSES = [400, 401, 402, 403, 404, 408, 409, 413, 429, 500, 503] as const;

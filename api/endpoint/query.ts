@@ -88,6 +88,18 @@ export function oneOf<const Choice extends string>(
   };
 }
 
+/** True or false. */
+export function aFlag(description: string): QueryParameter<boolean | undefined> {
+  const choice = oneOf(['true', 'false'], description);
+  return {
+    ...choice,
+    read: (given, name) => {
+      const chosen = choice.read(given, name);
+      return chosen === undefined ? undefined : chosen === 'true';
+    },
+  };
+}
+
 /** An id of a kind, whether or not it exists. */
 export function anId(kind: IdKind, description: string): QueryParameter<string | undefined> {
   return {

@@ -37,7 +37,7 @@ export function createAuthenticator({ findCaller, clock, places = {}, forText = 
     const apiKey = credentialOf(context, places);
     const caller = apiKey.length <= MAX_KEY_LENGTH ? await findCaller(apiKey) : null;
     if (!caller) throw refusedKey('key_unknown');
-    assertUsable(caller.key, new Date(clock.nowMs()));
+    assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
     if (forText) assertNotExhausted(caller.key);
     if (!isAllowedAddress(caller.key, context.ip)) {
       throw new ServiceError(forText ? 'access_denied' : 'forbidden', addressRefusal(context.ip));

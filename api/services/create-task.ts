@@ -183,6 +183,7 @@ const REFUSALS: Readonly<Record<Refusal, (task: Pick<NewTask, 'model' | 'price'>
   key_disabled: () => refusedKey('key_disabled'),
   key_expired: () => refusedKey('key_expired'),
   key_exhausted: () => refusedKey('key_exhausted'),
+  account_suspended: () => refusedKey('account_suspended'),
   key_limit: ({ price }) =>
     new ServiceError(
       'insufficient_credits',

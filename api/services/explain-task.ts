@@ -7,6 +7,7 @@ import { findTransfer, type Transfer } from '../../db/queries/transfers.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd } from '../../domain/money.ts';
 import { isFinal, type Task } from '../../domain/task.ts';
+import { oldestFirst, renderStory, type StoryEvent, tellDelivery, tellTransfer } from './story.ts';
 import type { WorkflowAccess, WorkflowStory } from '../../temporal/workflow-access.ts';
 
 export interface TaskExplanation {
@@ -20,13 +21,7 @@ export interface TaskExplanation {
   /** Null if Temporal knows no workflow of the task; undefined if Temporal does not answer. */
   readonly workflow: WorkflowStory | null | undefined;
   /** All events, oldest first. */
-  readonly events: readonly TaskEvent[];
-}
-
-export interface TaskEvent {
-  readonly at: Date;
-  readonly source: 'task' | 'ledger' | 'upstream' | 'workflow' | 'delivery' | 'operator';
-  readonly text: string;
+  readonly events: readonly StoryEvent[];
 }
 
 /** More deliveries than any account has endpoints. */
@@ -56,12 +51,7 @@ export async function explainTask(
 
 /** Renders the verdict, followed by the events as lines of text. */
 export function renderExplanation({ task, verdict, events, workflow }: TaskExplanation): readonly string[] {
-  const width = Math.max(...events.map(({ source }) => source.length));
-  return [
-    `${task.id}: ${verdict}`,
-    ...events.map(({ at, source, text }) => `${at.toISOString()}  ${source.padEnd(width)}  ${text}`),
-    ...(workflow?.pending ?? []).map((text) => `${'now'.padEnd(24)}  ${'workflow'.padEnd(width)}  ${text}`),
-  ];
+  return renderStory({ id: task.id, verdict, events, pending: workflow?.pending ?? [] });
 }
 
 function judge(task: Task, workflow: WorkflowStory | null | undefined): string {
@@ -87,19 +77,13 @@ function eventsOf(
     actions,
     workflow,
   }: Pick<TaskExplanation, 'transfers' | 'submissions' | 'deliveries' | 'actions' | 'workflow'>,
-): readonly TaskEvent[] {
-  const events: TaskEvent[] = [
+): readonly StoryEvent[] {
+  const events: StoryEvent[] = [
     { at: task.createdAt, source: 'task', text: `Created by request ${task.requestId} with key ${task.apiKeyId}` },
-    ...transfers.map(({ createdAt, kind, amount, debit, credit, id }): TaskEvent => {
-      return {
-        at: createdAt,
-        source: 'ledger',
-        text: `${kind} of ${formatUsd(amount)} USD, ${debit} to ${credit}: ${id}`,
-      };
-    }),
+    ...transfers.map(tellTransfer),
     ...submissions.flatMap(submissionEvents),
-    ...(workflow?.steps ?? []).map(({ at, text }): TaskEvent => ({ at, source: 'workflow', text })),
-    ...actions.map(({ createdAt, kind, author, reason }): TaskEvent => {
+    ...(workflow?.steps ?? []).map(({ at, text }): StoryEvent => ({ at, source: 'workflow', text })),
+    ...actions.map(({ createdAt, kind, author, reason }): StoryEvent => {
       return { at: createdAt, source: 'operator', text: `${kind} by ${author}: ${reason}` };
     }),
     ...deliveries.flatMap(tellDelivery),
@@ -108,11 +92,11 @@ function eventsOf(
     const how = task.failure ? `: ${task.failure.code}` : '';
     events.push({ at: task.completedAt, source: 'task', text: `Ended as ${task.status}${how}` });
   }
-  return events.toSorted((one, other) => one.at.getTime() - other.at.getTime());
+  return oldestFirst(events);
 }
 
 /** The events of a submission to an upstream and its outcome, as far as known. */
-function submissionEvents(submission: KeptSubmission): TaskEvent[] {
+function submissionEvents(submission: KeptSubmission): StoryEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
   const sent = {
     at: submittedAt,
@@ -138,25 +122,6 @@ function describeOutcome(submission: KeptSubmission): string {
     ...(cost === null ? [] : [`it cost ${formatUsd(cost)} USD`]),
   ];
   return words.join('; ');
-}
-
-function tellDelivery({
-  id,
-  eventType,
-  endpointId,
-  status,
-  attempts,
-  createdAt,
-  nextAttemptAt,
-}: Delivery): TaskEvent[] {
-  const next = status === 'pending' && nextAttemptAt ? `, next attempt at ${nextAttemptAt.toISOString()}` : '';
-  return [
-    { at: createdAt, source: 'delivery', text: `${eventType} to ${endpointId}: ${id}, now ${status}${next}` },
-    ...attempts.map(({ number, startedAt, status, error, latencyMs }): TaskEvent => {
-      const answer = error ?? `HTTP ${status}`;
-      return { at: startedAt, source: 'delivery', text: `${id}, attempt ${number}: ${answer}, after ${latencyMs} ms` };
-    }),
-  ];
 }
 
 function unlessUnavailable(error: unknown): undefined {

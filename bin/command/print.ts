@@ -11,7 +11,7 @@ export function describe(thing: Fields): string {
 
 /** Formats a list: a column for each named field, with numbers aligned right. */
 export function table(rows: readonly Fields[], columns: readonly string[]): string {
-  const cells = [columns, ...rows.map((row) => columns.map((column) => textOf(at(row, column))))];
+  const cells = [columns, ...rows.map((row) => columns.map((column) => shown(column, at(row, column))))];
   const widths = columns.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   const areNumbers = columns.map((_, column) => areNumeric(cells.slice(1).map((line) => line[column] ?? '')));
   return cells
@@ -45,12 +45,18 @@ export function dataOf(answer: Fields): Fields {
 
 function flatten(thing: Fields, prefix: string): [string, string][] {
   return Object.entries(thing).flatMap(([name, value]): [string, string][] =>
-    isObject(value) ? flatten(value, `${prefix}${name}.`) : [[prefix + name, textOf(value)]],
+    isObject(value) ? flatten(value, `${prefix}${name}.`) : [[prefix + name, shown(name, value)]],
   );
 }
 
 function at(row: Fields, path: string): Json | undefined {
   return path.split('.').reduce<Json | undefined>((value, name) => (isObject(value) ? value[name] : undefined), row);
+}
+
+/** A field as people read it: moments, which answers give in seconds since 1970, as times. */
+function shown(name: string, value: Json | undefined): string {
+  const isMoment = name.endsWith('_at') && typeof value === 'number';
+  return isMoment ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : textOf(value);
 }
 
 const NOTHING = '-';

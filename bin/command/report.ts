@@ -66,10 +66,15 @@ export function periodOptions(command: Command): Command {
     .option('--to <time>', 'until this time (exclusive)');
 }
 
-export function listOptions(command: Command): Command {
-  return periodOptions(command)
+/** Of lists that have no period. */
+export function pageOptions(command: Command): Command {
+  return command
     .option('--limit <count>', 'the maximum number of rows')
     .option('--cursor <cursor>', 'continue after a previous page');
+}
+
+export function listOptions(command: Command): Command {
+  return pageOptions(periodOptions(command));
 }
 
 export function exportOptions(command: Command): Command {

@@ -4,8 +4,8 @@ import type { Knex } from 'knex';
  * `create_tasks` is the create call's one transaction: for each task it checks the key and the account again under their
  * locks, reserves the price, writes the task and completes its idempotency key. It takes many tasks at once so that a busy
  * account costs one lock, one move of its balance and one commit for all of them; each task gets an outcome of its own:
- * `created`, `claim_lost`, `key_deleted`, `key_disabled`, `key_expired`, `key_exhausted`, `key_limit`, `never_topped_up`,
- * `too_many_tasks` or `insufficient_credits`. A call whose answer was lost is made `again`: what it created then was created.
+ * `created`, `claim_lost`, `key_deleted`, `account_suspended` (0022), `key_disabled`, `key_expired`, `key_exhausted`,
+ * `key_limit`, `never_topped_up`, `too_many_tasks` or `insufficient_credits`. A call whose answer was lost is made `again`: what it created then was created.
  * Uploads that a task uses are marked as used with it.
  */
 export async function up(knex: Knex): Promise<void> {

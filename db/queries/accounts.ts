@@ -1,10 +1,13 @@
 import type { PicoUsd } from '../../domain/money.ts';
-import { type Database, picoUsd } from '../database.ts';
+import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
 
 export interface Account {
   readonly id: string;
   readonly name: string;
+  readonly email: string | null;
+  /** What another system calls the customer; no two accounts have the same. */
+  readonly externalId: string | null;
   readonly signupAvailable: PicoUsd;
   readonly signupReserved: PicoUsd;
   readonly fundedAvailable: PicoUsd;
@@ -12,7 +15,30 @@ export interface Account {
   /** The first top-up; null for an account with signup credit only. */
   readonly toppedUpAt: Date | null;
   readonly maxConcurrentTasks: number | null;
+  /** Since when none of its keys work; null while it is open. */
+  readonly suspendedAt: Date | null;
   readonly createdAt: Date;
+}
+
+/** What operators may say of an account. What is absent stays. */
+export interface AccountDetails {
+  readonly name?: string | undefined;
+  readonly email?: string | null | undefined;
+  readonly externalId?: string | null | undefined;
+  readonly maxConcurrentTasks?: number | null | undefined;
+}
+
+export interface AccountFilter {
+  /** A part of the name, the e-mail address or the external id, or the whole id. */
+  readonly search?: string | undefined;
+  readonly email?: string | undefined;
+  readonly externalId?: string | undefined;
+  readonly suspended?: boolean | undefined;
+}
+
+/** The external id is that of another account. */
+export class ExternalIdTakenError extends Error {
+  override readonly name = 'ExternalIdTakenError';
 }
 
 /** Sums of all transfers of an account. */
@@ -27,18 +53,74 @@ export interface AccountTotals {
 interface AccountRow {
   id: string;
   name: string;
+  email: string | null;
+  external_id: string | null;
   signup_available: string;
   signup_reserved: string;
   funded_available: string;
   funded_reserved: string;
   topped_up_at: Date | null;
   max_concurrent_tasks: number | null;
+  suspended_at: Date | null;
   created_at: Date;
 }
 
-/** Creates an account without credit. */
-export async function insertAccount(database: Database, account: { id: string; name: string }): Promise<void> {
-  await database('accounts').insert({ id: account.id, name: account.name });
+/** Creates an account without credit. @throws ExternalIdTakenError */
+export async function insertAccount(
+  database: Database,
+  { id, ...details }: AccountDetails & { readonly id: string; readonly name: string },
+): Promise<void> {
+  await unlessTaken(database('accounts').insert({ id, ...toColumns(details) }));
+}
+
+/** Changes the given fields. @returns null if there is no such account @throws ExternalIdTakenError */
+export async function updateAccount(
+  database: Database,
+  accountId: string,
+  details: AccountDetails,
+): Promise<Account | null> {
+  const columns = toColumns(details);
+  if (Object.keys(columns).length === 0) return findAccount(database, accountId);
+  const [row] = await unlessTaken(
+    database('accounts').where({ id: accountId }).update(columns).returning<AccountRow[]>('*'),
+  );
+  return row ? toAccount(row) : null;
+}
+
+/** From now on no key of the account works, in no process. An account that is suspended stays so since when it was. */
+export async function suspendAccount(database: Database, accountId: string): Promise<void> {
+  await database('accounts')
+    .where({ id: accountId })
+    .update({ suspended_at: database.raw('coalesce(suspended_at, now())') });
+}
+
+/** From now on the keys of the account work again, those that are neither disabled nor expired. */
+export async function reopenAccount(database: Database, accountId: string): Promise<void> {
+  await database('accounts').where({ id: accountId }).update({ suspended_at: null });
+}
+
+/** Accounts, newest first. @param before the id of the last account of the previous page */
+export async function listAccounts(
+  database: Database,
+  {
+    search,
+    email,
+    externalId,
+    suspended,
+    before,
+    limit,
+  }: AccountFilter & { readonly before?: string | undefined; readonly limit: number },
+): Promise<readonly Account[]> {
+  const query = database<AccountRow>('accounts');
+  if (search !== undefined) {
+    const part = `%${search.replace(/[\\%_]/g, String.raw`\$&`)}%`;
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email, external_id) ILIKE ?)', [search, '\n', part]);
+  }
+  if (email !== undefined) void query.whereRaw('lower(email) = lower(?)', [email]);
+  if (externalId !== undefined) void query.where('external_id', externalId);
+  if (suspended !== undefined) void (suspended ? query.whereNotNull('suspended_at') : query.whereNull('suspended_at'));
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toAccount);
 }
 
 export async function findAccount(database: Database, accountId: string): Promise<Account | null> {
@@ -75,16 +157,33 @@ export async function sumAccountTotals(database: Database, accountId: string): P
   };
 }
 
+async function unlessTaken<Result>(change: PromiseLike<Result>): Promise<Result> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!isDatabaseError(error, UNIQUE_VIOLATION)) throw error;
+    throw new ExternalIdTakenError('the external id is that of another account', { cause: error });
+  }
+}
+
+function toColumns({ name, email, externalId, maxConcurrentTasks }: AccountDetails): Record<string, unknown> {
+  const columns = { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks };
+  return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
+}
+
 function toAccount(row: AccountRow): Account {
   return {
     id: row.id,
     name: row.name,
+    email: row.email,
+    externalId: row.external_id,
     signupAvailable: picoUsd(row.signup_available),
     signupReserved: picoUsd(row.signup_reserved),
     fundedAvailable: picoUsd(row.funded_available),
     fundedReserved: picoUsd(row.funded_reserved),
     toppedUpAt: row.topped_up_at,
     maxConcurrentTasks: row.max_concurrent_tasks,
+    suspendedAt: row.suspended_at,
     createdAt: row.created_at,
   };
 }

@@ -17,7 +17,7 @@ export interface ApiKey extends KeyState, KeyGroup {
 /** A key with what a request needs to know about its account. */
 export interface Caller {
   readonly key: ApiKey;
-  readonly account: { readonly id: string; readonly toppedUpAt: Date | null };
+  readonly account: { readonly id: string; readonly toppedUpAt: Date | null; readonly suspendedAt: Date | null };
 }
 
 /** The settings of a key that an operator can change. */
@@ -47,6 +47,8 @@ interface KeyRow {
   created_at: Date;
 }
 
+type CallerRow = KeyRow & { topped_up_at: Date | null; suspended_at: Date | null };
+
 /**
  * @param digest the HMAC-SHA-256 of the key; the key itself is never stored
  * @param pepperMark identifies the pepper of the digest
@@ -71,11 +73,11 @@ export async function insertApiKey(
 
 /** The keys with these digests and their accounts, in order; null for a key that does not exist or was deleted. */
 export async function findCallers(database: Database, digests: readonly Buffer[]): Promise<readonly (Caller | null)[]> {
-  const rows = await database<KeyRow & { digest: Buffer; topped_up_at: Date | null }>('api_keys')
+  const rows = await database<CallerRow & { digest: Buffer }>('api_keys')
     .join('accounts', 'accounts.id', 'api_keys.account_id')
     .whereIn('api_keys.digest', digests)
     .whereNull('api_keys.deleted_at')
-    .select('api_keys.*', 'accounts.topped_up_at');
+    .select('api_keys.*', 'accounts.topped_up_at', 'accounts.suspended_at');
   const callers = new Map(rows.map((row) => [row.digest.toString('hex'), toCaller(row)]));
   return digests.map((digest) => callers.get(digest.toString('hex')) ?? null);
 }
@@ -104,12 +106,17 @@ const MAX_LISTED_KEYS = 500;
 
 /** The keys of an account that have not been deleted, newest first. */
 export async function listAccountKeys(database: Database, accountId: string): Promise<readonly ApiKey[]> {
-  const rows = await database<KeyRow>('api_keys')
-    .where({ account_id: accountId })
-    .whereNull('deleted_at')
-    .orderBy('id', 'desc')
-    .limit(MAX_LISTED_KEYS);
-  return rows.map(toApiKey);
+  return listApiKeys(database, { accountId, limit: MAX_LISTED_KEYS });
+}
+
+/** A page of the account's keys, newest first. @param before the id of the last key of the previous page */
+export async function listApiKeys(
+  database: Database,
+  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+): Promise<readonly ApiKey[]> {
+  const query = database<KeyRow>('api_keys').where({ account_id: accountId }).whereNull('deleted_at');
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toApiKey);
 }
 
 /** Changes the given fields. @returns null if there is no such key */
@@ -146,8 +153,9 @@ function toColumns(settings: KeySettings): Record<string, unknown> {
   return Object.fromEntries(Object.entries(columns).filter(([, value]) => value !== undefined));
 }
 
-function toCaller(row: KeyRow & { topped_up_at: Date | null }): Caller {
-  return { key: toApiKey(row), account: { id: row.account_id, toppedUpAt: row.topped_up_at } };
+function toCaller(row: CallerRow): Caller {
+  const { account_id: id, topped_up_at: toppedUpAt, suspended_at: suspendedAt } = row;
+  return { key: toApiKey(row), account: { id, toppedUpAt, suspendedAt } };
 }
 
 function toApiKey(row: KeyRow): ApiKey {

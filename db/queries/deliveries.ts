@@ -43,6 +43,7 @@ export interface DeliveryFilter extends Period {
   readonly accountId?: string | undefined;
   readonly endpointId?: string | undefined;
   readonly deliveryId?: string | undefined;
+  readonly eventId?: string | undefined;
   readonly taskId?: string | undefined;
   readonly status?: DeliveryStatus | undefined;
 }
@@ -254,6 +255,7 @@ function deliveriesOf(database: Database, filter: DeliveryFilter) {
   if (filter.accountId !== undefined) void query.where('deliveries.account_id', filter.accountId);
   if (filter.endpointId !== undefined) void query.where('deliveries.endpoint_id', filter.endpointId);
   if (filter.deliveryId !== undefined) void query.where('deliveries.id', filter.deliveryId);
+  if (filter.eventId !== undefined) void query.where('deliveries.event_id', filter.eventId);
   if (filter.taskId !== undefined) void query.where('deliveries.task_id', filter.taskId);
   if (filter.status !== undefined) void query.where('deliveries.status', filter.status);
   createdIn(query, filter, 'deliveries.created_at');

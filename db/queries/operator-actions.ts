@@ -1,16 +1,25 @@
-/** The log of operators' actions on tasks. */
+/** The log of operators' actions on tasks and accounts, and of the prompts that they read. */
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
 
-export type OperatorActionKind = 'cancel' | 'redeliver';
+export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
+export const ACCOUNT_ACTIONS = ['edit', 'suspend', 'reopen'] as const;
 
-export interface NewOperatorAction {
-  readonly taskId: string;
-  readonly kind: OperatorActionKind;
+export type TaskActionKind = (typeof TASK_ACTIONS)[number];
+export type AccountActionKind = (typeof ACCOUNT_ACTIONS)[number];
+
+/** By whom something was done, and why. */
+export interface Authorship {
+  /** Who. */
   readonly author: string;
   /** For other operators; never shown to clients. */
   readonly reason: string;
+}
+
+export interface NewOperatorAction extends Authorship {
+  readonly taskId: string;
+  readonly kind: TaskActionKind;
 }
 
 export interface OperatorAction extends NewOperatorAction {
@@ -18,54 +27,99 @@ export interface OperatorAction extends NewOperatorAction {
   readonly createdAt: Date;
 }
 
-interface OperatorActionRow {
+export interface NewAccountAction extends Authorship {
+  readonly accountId: string;
+  readonly kind: AccountActionKind;
+}
+
+export interface AccountAction extends NewAccountAction {
+  readonly id: string;
+  readonly createdAt: Date;
+}
+
+interface ActionRow<Kind> {
   id: string;
-  task_id: string;
-  kind: OperatorActionKind;
+  kind: Kind;
   author: string;
   reason: string;
   created_at: Date;
 }
 
+interface TaskActionRow extends ActionRow<TaskActionKind> {
+  task_id: string;
+}
+
+interface AccountActionRow extends ActionRow<AccountActionKind> {
+  account_id: string;
+}
+
 /** Records an action. A task is cancelled only once: a second cancellation writes nothing and returns the first. */
 export async function recordOperatorAction(database: Database, action: NewOperatorAction): Promise<OperatorAction> {
-  const { taskId, kind, author, reason } = action;
   const [row] = await database('operator_actions')
-    .insert({
-      id: newId('operatorAction'),
-      task_id: taskId,
-      task_created_at: createdAtOf(taskId),
-      kind,
-      author,
-      reason,
-    })
+    .insert(toRow(action))
     .onConflict(database.raw(`(task_id) WHERE kind = 'cancel'`))
     .ignore()
-    .returning<OperatorActionRow[]>('*');
-  const recorded = row ? toAction(row) : await findCancellation(database, taskId);
-  if (!recorded) throw new Error(`the cancellation of ${taskId} was neither written nor found`);
+    .returning<TaskActionRow[]>('*');
+  const recorded = row ? toAction(row) : await findCancellation(database, action.taskId);
+  if (!recorded) throw new Error(`the cancellation of ${action.taskId} was neither written nor found`);
   return recorded;
+}
+
+/** Records that somebody read the prompts of these tasks. */
+export async function recordPromptsRead(database: Database, taskIds: readonly string[], by: Authorship): Promise<void> {
+  if (taskIds.length === 0) return;
+  await database('operator_actions').insert(taskIds.map((taskId) => toRow({ taskId, kind: 'read_prompt', ...by })));
+}
+
+/** Records an action on an account. */
+export async function recordAccountAction(database: Database, action: NewAccountAction): Promise<AccountAction> {
+  const { accountId, kind, author, reason } = action;
+  const [row] = await database('operator_actions')
+    .insert({ id: newId('operatorAction'), account_id: accountId, kind, author, reason })
+    .returning<AccountActionRow[]>('*');
+  if (!row) throw new Error('an insert always returns its row');
+  return toAccountAction(row);
 }
 
 /** The action that cancelled a task, if there is one. */
 export async function findCancellation(database: Database, taskId: string): Promise<OperatorAction | null> {
-  const row = await database<OperatorActionRow>('operator_actions').where({ task_id: taskId, kind: 'cancel' }).first();
+  const row = await database<TaskActionRow>('operator_actions').where({ task_id: taskId, kind: 'cancel' }).first();
   return row ? toAction(row) : null;
 }
 
 /** The actions on a task, oldest first. */
 export async function listOperatorActions(database: Database, taskId: string): Promise<readonly OperatorAction[]> {
-  const rows = await database<OperatorActionRow>('operator_actions').where({ task_id: taskId }).orderBy('created_at');
+  const rows = await database<TaskActionRow>('operator_actions').where({ task_id: taskId }).orderBy('created_at');
   return rows.map(toAction);
 }
 
-function toAction(row: OperatorActionRow): OperatorAction {
+/** The actions on an account, oldest first. */
+export async function listAccountActions(database: Database, accountId: string): Promise<readonly AccountAction[]> {
+  const rows = await database<AccountActionRow>('operator_actions')
+    .where({ account_id: accountId })
+    .orderBy('created_at');
+  return rows.map(toAccountAction);
+}
+
+function toRow({ taskId, kind, author, reason }: NewOperatorAction): Record<string, unknown> {
   return {
-    id: row.id,
-    taskId: row.task_id,
-    kind: row.kind,
-    author: row.author,
-    reason: row.reason,
-    createdAt: row.created_at,
+    id: newId('operatorAction'),
+    task_id: taskId,
+    task_created_at: createdAtOf(taskId),
+    kind,
+    author,
+    reason,
   };
+}
+
+function toAction({ task_id: taskId, ...row }: TaskActionRow): OperatorAction {
+  return { taskId, ...common(row) };
+}
+
+function toAccountAction({ account_id: accountId, ...row }: AccountActionRow): AccountAction {
+  return { accountId, ...common(row) };
+}
+
+function common<Kind>({ id, kind, author, reason, created_at: createdAt }: ActionRow<Kind>) {
+  return { id, kind, author, reason, createdAt };
 }

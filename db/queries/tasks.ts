@@ -29,6 +29,7 @@ const CREATE_OUTCOMES = [
   'key_disabled',
   'key_expired',
   'key_exhausted',
+  'account_suspended',
   'key_limit',
   'never_topped_up',
   'insufficient_credits',

@@ -95,6 +95,24 @@ export async function findTransfer(database: Database, id: string, openedAt: Dat
   return row ? toTransfer(row) : null;
 }
 
+/** The transfer of that id, whenever its chain began: for operators, because it looks into every month. */
+export async function findTransferById(database: Database, id: string): Promise<Transfer | null> {
+  const row = await database<TransferRow>('transfers').where({ id }).first();
+  return row ? toTransfer(row) : null;
+}
+
+/** All transfers of a text request, in order. @param since when it began */
+export async function listTransfersOfText(
+  database: Database,
+  { accountId, textRequestId, since }: { accountId: string; textRequestId: string; since: Date },
+): Promise<readonly Transfer[]> {
+  const rows = await database<TransferRow>('transfers')
+    .where({ account_id: accountId, text_request_id: textRequestId })
+    .where('created_at', '>=', since)
+    .orderBy(['created_at', 'id']);
+  return rows.map(toTransfer);
+}
+
 /** A page of an account's transfers, newest first. @param before the position of the last row on the previous page */
 export async function listTransfers(
   database: Database,

@@ -181,7 +181,18 @@ export async function listTextUsage(
       { column: 'id', order: 'desc' },
     ])
     .limit(limit);
-  return rows.map((row) => ({
+  return rows.map(toTextUsage);
+}
+
+/** The text request of that id once it has ended, whoever made it: for operators. */
+export async function findTextUsage(database: Database, id: string): Promise<TextUsage | null> {
+  const createdAt = new Date(createdAtMsOf('textRequest', id));
+  const row = await database<TextRow>('text_requests').where({ id, created_at: createdAt }).first();
+  return row ? toTextUsage(row) : null;
+}
+
+function toTextUsage(row: TextRow): TextUsage {
+  return {
     id: row.id,
     createdAt: row.created_at,
     accountId: row.account_id,
@@ -208,5 +219,5 @@ export async function listTextUsage(
     absorbed: picoUsd(row.absorbed),
     latencyMs: row.latency_ms,
     firstByteMs: row.first_byte_ms,
-  }));
+  };
 }

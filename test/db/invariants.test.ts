@@ -232,6 +232,24 @@ describe('the rules of the database', () => {
       () => insertAccount({ name: '' }),
       () => insertAccount({ name: 'a'.repeat(201) }),
     );
+    refuses(
+      'an e-mail address that cannot be one',
+      'accounts_email_check',
+      () => insertAccount({ email: 'a@' }),
+      () => insertAccount({ email: 'a'.repeat(321) }),
+    );
+    refuses(
+      'an external id that is empty or too long',
+      'accounts_external_id_check',
+      () => insertAccount({ external_id: '' }),
+      () => insertAccount({ external_id: 'a'.repeat(201) }),
+    );
+    refuses('an external id twice', 'accounts_one_per_external_id', ({ account }) =>
+      database.transaction(async (transaction) => {
+        await transaction('accounts').where({ id: account.id }).update({ external_id: 'crm-1' });
+        await transaction('accounts').insert({ id: newId('account'), name: 'A', external_id: 'crm-1' });
+      }),
+    );
     refuses('a limit of no tasks', 'accounts_max_concurrent_tasks_check', () =>
       insertAccount({ max_concurrent_tasks: 0 }),
     );
@@ -909,6 +927,16 @@ describe('the rules of the database', () => {
     refuses('an action on no task', 'operator_actions_task_exists', () => insertAction({ task_id: newId('task') }));
     refuses('an unknown action', 'operator_actions_kind_check', () => insertAction({ kind: 'forget' }));
     refuses('an action of nobody', 'operator_actions_author_check', () => insertAction({ author: '' }));
+    refuses(
+      'an action on nothing, on two things, or on a task of no time',
+      'operator_actions_are_about_one_thing',
+      () => insertAction({ task_id: null, task_created_at: null }),
+      ({ account }) => insertAction({ account_id: account.id }),
+      () => insertAction({ task_created_at: null }),
+    );
+    refuses('an action on no account', 'operator_actions_account_id_fkey', () =>
+      insertAction({ task_id: null, task_created_at: null, account_id: newId('account'), kind: 'suspend' }),
+    );
     refuses('an action for no reason', 'operator_actions_reason_check', () => insertAction({ reason: '' }));
     refuses('a second cancellation of a task', 'operator_actions_one_cancel', () => insertAction({ kind: 'cancel' }));
     refuses(

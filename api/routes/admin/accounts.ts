@@ -1,30 +1,36 @@
-/** Accounts, and manual credits and adjustments. */
-import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../../db/database.ts';
-import { insertAccount, sumAccountTotals } from '../../../db/queries/accounts.ts';
-import { adjust as insertAdjustment, grantSignupCredit } from '../../../db/queries/credits.ts';
+/** Accounts: who the customers are, and whether their keys work. */
+import type { Database } from '../../../db/database.ts';
+import {
+  type AccountDetails,
+  ExternalIdTakenError,
+  insertAccount,
+  listAccounts as findAccounts,
+  reopenAccount as reopen,
+  suspendAccount as suspend,
+  updateAccount as change,
+} from '../../../db/queries/accounts.ts';
+import { grantSignupCredit } from '../../../db/queries/credits.ts';
+import { type AccountActionKind, type Authorship, recordAccountAction } from '../../../db/queries/operator-actions.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
-import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
-import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
-import { jsonBody } from '../../endpoint/body.ts';
+import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
+import { noSuch } from '../../endpoint/path.ts';
+import { aFlag, anyText } from '../../endpoint/query.ts';
 import { authorOf } from '../../services/administrator.ts';
-import { creditOnce } from '../../services/credit-once.ts';
 import { existingAccount } from './existing-account.ts';
-import { AccountSchema, presentAccount } from './present.ts';
-import { adjustmentSchema, createAccountSchema, topUpSchema } from './schema.ts';
-
-const TopUpSchema = object({
-  id: idOf('transfer'),
-  object: exactly('topup'),
-  account_id: idOf('account'),
-  amount_usd: usd('The amount credited'),
-  reference: text(),
-  created_at: unixSeconds('When it was credited'),
-  applied: boolean('False if the reference was credited before'),
-});
+import { AccountSchema, ListedAccountSchema, presentListedAccount } from './present.ts';
+import {
+  type AccountDetailsBody,
+  createAccountSchema,
+  operatorActionSchema,
+  reopenAccountSchema,
+  updateAccountSchema,
+} from './schema.ts';
+import { showAccount } from './show-account.ts';
 
 export const createAccount = endpoint({
   id: 'createAccount',
@@ -35,14 +41,38 @@ export const createAccount = endpoint({
   summary: 'Create an account',
   body: jsonBody('CreateAccount', createAccountSchema),
   answers: { 201: dataOf(AccountSchema, 'The account') },
+  refusals: ['idempotency_conflict'],
   handle: async ({ body }, services) => {
     const id = newId('account');
     const signupCredit = parseUsd(body.signup_credit_usd ?? 0);
-    await services.database.transaction(async (transaction) => {
-      await insertAccount(transaction, { id, name: body.name });
-      if (signupCredit > 0n) await grantSignupCredit(transaction, id, signupCredit);
-    });
-    return { data: await show(id, services) };
+    await unlessTaken(
+      services.database.transaction(async (transaction) => {
+        await insertAccount(transaction, { id, ...toDetails(body), name: body.name });
+        if (signupCredit > 0n) await grantSignupCredit(transaction, id, signupCredit);
+      }),
+    );
+    return { data: await showAccount(services, id) };
+  },
+});
+
+export const listAccounts = endpoint({
+  id: 'listAccounts',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts',
+  access: 'admin-read',
+  summary: 'List and search accounts, newest first',
+  query: {
+    search: anyText('A part of the name, the e-mail address or the external id, in any case, or the whole id'),
+    email: anyText('Only accounts with that e-mail address, in any case'),
+    external_id: anyText('Only the account with that external id'),
+    suspended: aFlag('Only accounts that are suspended, or only those that are not'),
+    ...pageById('account'),
+  },
+  answers: { 200: pageOf(ListedAccountSchema, 'A page of accounts') },
+  handle: async ({ query: { external_id: externalId, cursor: before, limit, ...filter } }, { reports }) => {
+    const found = await findAccounts(reports, { ...filter, externalId, before, limit: limit + 1 });
+    return presentPage(found, limit, presentListedAccount);
   },
 });
 
@@ -54,67 +84,93 @@ export const getAccount = endpoint({
   access: 'admin-read',
   summary: 'Get an account with its balances',
   answers: { 200: dataOf(AccountSchema, 'The account') },
-  handle: async ({ params }, services) => ({ data: await show(params.account_id, services) }),
+  handle: async ({ params }, services) => ({ data: await showAccount(services, params.account_id) }),
 });
 
-export const topUp = endpoint({
-  id: 'topUp',
+export const updateAccount = endpoint({
+  id: 'updateAccount',
   tag: 'Administration',
-  method: 'post',
-  path: '/admin/v1/accounts/{account_id}/topups',
-  access: 'admin-finance',
-  summary: 'Credit a payment',
-  description:
-    'Each reference is credited once. Repeating it answers 200 and changes nothing; with another amount it answers 409.',
-  body: jsonBody('TopUp', topUpSchema),
-  answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
+  method: 'patch',
+  path: '/admin/v1/accounts/{account_id}',
+  access: 'admin',
+  summary: 'Edit an account',
+  description: 'Fields that are not sent stay unchanged; null removes a detail.',
+  body: jsonBody('UpdateAccount', updateAccountSchema),
+  answers: { 200: dataOf(AccountSchema, 'The changed account') },
   refusals: ['idempotency_conflict'],
-  handle: async ({ params, body: { amount_usd, reference }, context }, { database }) => {
-    const { id: accountId } = await existingAccount(database, params.account_id);
-    const credited = await creditOnce(database, { accountId, amount: parseUsd(amount_usd), reference });
-    if (credited.applied) context.status = 201;
-    return {
-      data: {
-        id: credited.transferId,
-        object: 'topup',
-        account_id: accountId,
-        amount_usd: toUsdNumber(credited.amount),
-        reference,
-        created_at: toUnixSeconds(credited.createdAt),
-        applied: credited.applied,
-      },
-    };
+  handle: async ({ params: { account_id: accountId }, caller, body: { author: given, ...details } }, services) => {
+    const author = authorOf(caller, given);
+    const reason = `set ${Object.keys(details).join(', ') || 'nothing'}`;
+    await unlessTaken(
+      services.database.transaction(async (transaction) => {
+        if (!(await change(transaction, accountId, toDetails(details)))) throw noSuch('account');
+        await recordAccountAction(transaction, { accountId, kind: 'edit', author, reason });
+      }),
+    );
+    return { data: await showAccount(services, accountId) };
   },
 });
 
-export const adjust = endpoint({
-  id: 'adjust',
+export const suspendAccount = endpoint({
+  id: 'suspendAccount',
   tag: 'Administration',
   method: 'post',
-  path: '/admin/v1/accounts/{account_id}/adjustments',
-  access: 'admin-finance',
-  summary: 'Adjust a balance by hand',
-  body: jsonBody('Adjustment', adjustmentSchema),
-  answers: {
-    201: dataOf(
-      object({ id: idOf('transfer'), object: exactly('adjustment'), account: AccountSchema }),
-      'The adjustment',
-    ),
-  },
-  refusals: ['insufficient_credits'],
-  handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
-    const { id: accountId } = await existingAccount(services.database, params.account_id);
+  path: '/admin/v1/accounts/{account_id}/suspend',
+  access: 'admin',
+  summary: 'Suspend an account; all of its keys stop working at once',
+  description: 'In all processes. Running tasks and text requests continue, and webhooks are still delivered.',
+  body: jsonBody('SuspendAccount', operatorActionSchema),
+  answers: { 200: dataOf(AccountSchema, 'The account, suspended') },
+  handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const author = authorOf(caller, given);
-    const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
-    const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
-      if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-      throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');
-    });
-    return { data: { id, object: 'adjustment', account: await show(accountId, services) } };
+    await act(services.database, params.account_id, { kind: 'suspend', author, reason }, suspend);
+    return { data: await showAccount(services, params.account_id) };
   },
 });
 
-async function show(id: string, { database, reports }: { readonly database: Database; readonly reports: Database }) {
-  const account = await existingAccount(database, id);
-  return presentAccount(account, await sumAccountTotals(reports, id));
+export const reopenAccount = endpoint({
+  id: 'reopenAccount',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/reopen',
+  access: 'admin',
+  summary: 'Reopen a suspended account; its keys work again',
+  body: optionalJsonBody('ReopenAccount', reopenAccountSchema),
+  answers: { 200: dataOf(AccountSchema, 'The account, open') },
+  handle: async ({ params, caller, body: { reason = 'not given', author: given } }, services) => {
+    const author = authorOf(caller, given);
+    await act(services.database, params.account_id, { kind: 'reopen', author, reason }, reopen);
+    return { data: await showAccount(services, params.account_id) };
+  },
+});
+
+/** Does something to an account and writes it down, both or neither. @throws ServiceError `not_found` */
+function act(
+  database: Database,
+  accountId: string,
+  action: Authorship & { readonly kind: AccountActionKind },
+  doIt: (database: Database, accountId: string) => Promise<void>,
+): Promise<void> {
+  return database.transaction(async (transaction) => {
+    await existingAccount(transaction, accountId);
+    await doIt(transaction, accountId);
+    await recordAccountAction(transaction, { accountId, ...action });
+  });
+}
+
+function toDetails(body: AccountDetailsBody): AccountDetails {
+  const { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks } = body;
+  return { name, email, externalId, maxConcurrentTasks };
+}
+
+async function unlessTaken<Result>(change: Promise<Result>): Promise<Result> {
+  try {
+    return await change;
+  } catch (error) {
+    if (!(error instanceof ExternalIdTakenError)) throw error;
+    throw new ServiceError(
+      'idempotency_conflict',
+      'Another account has that external id. GET /admin/v1/accounts?external_id= finds it.',
+    );
+  }
 }

@@ -1,9 +1,12 @@
 /** API keys: contract 4.11. */
-import { deleteApiKey, type KeySettings, updateApiKey } from '../../../db/queries/api-keys.ts';
+import type { Catalogue } from '../../../catalogue/types.ts';
+import { deleteApiKey, findApiKey, type KeySettings, listApiKeys, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import { parseUsd } from '../../../domain/money.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
 import { existingAccount } from './existing-account.ts';
@@ -20,10 +23,42 @@ export const createKey = endpoint({
   description: 'Only this answer shows the key itself.',
   body: optionalJsonBody('CreateKey', createKeySchema),
   answers: { 201: dataOf(ApiKeySchema, 'The key') },
-  handle: async ({ params, body }, { database, keyPeppers }) => {
+  handle: async ({ params, body }, { database, catalogue, keyPeppers }) => {
+    assertModelsExist(body, catalogue);
     const { id: accountId } = await existingAccount(database, params.account_id);
     const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body));
     return { data: presentKey(key, secret) };
+  },
+});
+
+export const listKeys = endpoint({
+  id: 'listKeys',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/accounts/{account_id}/keys',
+  access: 'admin-read',
+  summary: 'List the keys of an account that were not deleted, newest first',
+  query: pageById('apiKey'),
+  answers: { 200: pageOf(ApiKeySchema, 'A page of keys') },
+  handle: async ({ params, query: { cursor: before, limit } }, { database }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
+    const found = await listApiKeys(database, { accountId, before, limit: limit + 1 });
+    return presentPage(found, limit, (key) => presentKey(key));
+  },
+});
+
+export const getKey = endpoint({
+  id: 'getKey',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/keys/{key_id}',
+  access: 'admin-read',
+  summary: 'Get a key with its limits and what it used',
+  answers: { 200: dataOf(ApiKeySchema, 'The key') },
+  handle: async ({ params }, { database }) => {
+    const key = await findApiKey(database, params.key_id);
+    if (!key) throw noSuch('apiKey');
+    return { data: presentKey(key) };
   },
 });
 
@@ -37,7 +72,8 @@ export const updateKey = endpoint({
   description: 'Fields that are not sent stay unchanged.',
   body: optionalJsonBody('UpdateKey', updateKeySchema),
   answers: { 200: dataOf(ApiKeySchema, 'The changed key') },
-  handle: async ({ params, body }, { database }) => {
+  handle: async ({ params, body }, { database, catalogue }) => {
+    assertModelsExist(body, catalogue);
     const key = await updateApiKey(database, params.key_id, toKeySettings(body));
     if (!key) throw noSuch('apiKey');
     return { data: presentKey(key) };
@@ -57,6 +93,16 @@ export const deleteKey = endpoint({
     return { data: { id, object: 'api_key', deleted: true } };
   },
 });
+
+/** A name that is misspelt would shut the key out of the model that was meant. @throws ServiceError `bad_request` */
+function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): void {
+  const unknown = models?.find(
+    (id) => !catalogue.textModels.has(id) && !catalogue.videoModels.has(id) && !catalogue.imageModels.has(id),
+  );
+  if (unknown !== undefined) {
+    throw badRequest(`"models" names ${unknown}, which is not in the catalogue. GET /v1/models lists what is.`);
+  }
+}
 
 /** The settings that a checked body asks for. */
 export function toKeySettings(body: UpdateKeyBody): KeySettings {

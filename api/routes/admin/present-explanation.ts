@@ -1,5 +1,5 @@
 /** A task's story, and the actions of operators on it, as operators see them. */
-import type { OperatorAction } from '../../../db/queries/operator-actions.ts';
+import { type OperatorAction, TASK_ACTIONS } from '../../../db/queries/operator-actions.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import type { HistoryLinks } from '../../history-link.ts';
@@ -24,7 +24,7 @@ import { AdminTaskSchema, presentAdminTask, presentTransfer, TransferSchema } fr
 export const OPERATOR_ACTION_FIELDS = fieldsOf<ReturnType<typeof presentOperatorAction>>({
   id: idOf('operatorAction'),
   object: exactly('operator_action'),
-  kind: oneOfTexts(['cancel', 'redeliver']),
+  kind: oneOfTexts(TASK_ACTIONS),
   task_id: idOf('task'),
   author: text('Who'),
   reason: text('Why'),

@@ -30,43 +30,70 @@ import { TASK_FIELDS } from '../tasks/present.ts';
 import { presentVendorCost, VendorCostSchema } from './present-submissions.ts';
 
 type AccountObject = ReturnType<typeof presentAccount>;
+type ListedAccountObject = ReturnType<typeof presentListedAccount>;
 
-export const AccountSchema = namedObject<AccountObject>('Account', {
+const ACCOUNT_FIELDS = fieldsOf<ListedAccountObject>({
   id: idOf('account'),
   object: exactly('account'),
   name: text('A label'),
+  email: nullable(text('Where people of the account are written to')),
+  external_id: nullable(text('What another system calls the customer')),
+  max_concurrent_tasks: nullable(integer('Tasks that may run at once; null for the default')),
   created_at: unixSeconds('When it was created'),
   topped_up: boolean('Whether the account has ever topped up, which unlocks all models'),
-  balances: objectOf<AccountObject['balances']>({
+  suspended: boolean('Whether none of its keys work'),
+  suspended_at: nullable(unixSeconds('Since when none of its keys work')),
+  balances: objectOf<ListedAccountObject['balances']>({
     available_usd: usd('Available to spend'),
     funded_usd: usd('The part that was paid for'),
     signup_usd: usd('The part that was granted'),
     reserved_usd: usd('Held for running tasks and requests'),
   }),
-  totals: objectOf<AccountObject['totals']>({
-    topped_up_usd: usd('Paid in'),
-    signup_granted_usd: usd('Given'),
-    charged_usd: usd('Charged'),
-    refunded_usd: usd('Refunded'),
-    adjusted_usd: usd('Added by hand, net of deductions'),
-  }),
 });
 
-export function presentAccount(account: Account, totals: AccountTotals) {
-  const available = account.fundedAvailable + account.signupAvailable;
-  const reserved = account.fundedReserved + account.signupReserved;
+export const ListedAccountSchema = component('ListedAccount', object(ACCOUNT_FIELDS, 'An account without its totals.'));
+
+export const AccountSchema = component(
+  'Account',
+  object({
+    ...ACCOUNT_FIELDS,
+    ...fieldsOf<Omit<AccountObject, keyof ListedAccountObject>>({
+      totals: objectOf<AccountObject['totals']>({
+        topped_up_usd: usd('Paid in'),
+        signup_granted_usd: usd('Given'),
+        charged_usd: usd('Charged'),
+        refunded_usd: usd('Refunded'),
+        adjusted_usd: usd('Added by hand, net of deductions'),
+      }),
+    }),
+  }),
+);
+
+/** An account as lists show it. */
+export function presentListedAccount(account: Account) {
   return {
     id: account.id,
     object: 'account',
     name: account.name,
+    email: account.email,
+    external_id: account.externalId,
+    max_concurrent_tasks: account.maxConcurrentTasks,
     created_at: toUnixSeconds(account.createdAt),
     topped_up: account.toppedUpAt !== null,
+    suspended: account.suspendedAt !== null,
+    suspended_at: account.suspendedAt && toUnixSeconds(account.suspendedAt),
     balances: {
-      available_usd: toUsdNumber(available),
+      available_usd: toUsdNumber(account.fundedAvailable + account.signupAvailable),
       funded_usd: toUsdNumber(account.fundedAvailable),
       signup_usd: toUsdNumber(account.signupAvailable),
-      reserved_usd: toUsdNumber(reserved),
+      reserved_usd: toUsdNumber(account.fundedReserved + account.signupReserved),
     },
+  };
+}
+
+export function presentAccount(account: Account, totals: AccountTotals) {
+  return {
+    ...presentListedAccount(account),
     totals: {
       topped_up_usd: toUsdNumber(totals.toppedUp),
       signup_granted_usd: toUsdNumber(totals.signupGranted),
@@ -180,14 +207,16 @@ export const AdminTaskSchema = component(
       deadline_at: unixSeconds('The deadline for processing'),
       workflow_id: text('The id of its workflow'),
       history_url: text('The workflow’s history in Temporal', { format: 'uri' }),
+      prompt: optional(text('Only on request, which is recorded')),
     }),
   }),
 );
 
-/** The task as its owner sees it, with what only operators see. */
+/** The task as its owner sees it, with what only operators see. @param shows.prompt whether to include the prompt */
 export function presentAdminTask(
   task: Task,
   { submissions, temporal }: { readonly submissions: readonly KeptSubmission[]; readonly temporal: HistoryLinks },
+  shows: { readonly prompt?: boolean } = {},
 ) {
   const accepted = submissions.find(({ outcome }) => outcome === 'accepted');
   const possibleLoss = submissions.reduce((sum, { possibleLoss: loss }) => sum + (loss ?? 0n), 0n);
@@ -206,5 +235,6 @@ export function presentAdminTask(
     deadline_at: toUnixSeconds(task.deadlineAt),
     workflow_id: task.id,
     history_url: historyUrl(temporal, task.id),
+    ...(shows.prompt && { prompt: task.request.prompt }),
   };
 }

@@ -61,14 +61,64 @@ const signedUsd = usd({
   },
 });
 
-export interface CreateAccountBody {
+export interface AccountDetailsBody {
+  readonly name?: string;
+  readonly email?: string | null;
+  readonly external_id?: string | null;
+  readonly max_concurrent_tasks?: number | null;
+}
+
+export interface CreateAccountBody extends AccountDetailsBody {
   readonly name: string;
   readonly signup_credit_usd?: string | number;
 }
 
+export interface UpdateAccountBody extends AccountDetailsBody {
+  readonly author?: string;
+}
+
+const MAX_CONCURRENT_TASKS = 1_000_000;
+
+const accountName = freeText({ min: 1, max: 200 }).description('A label').example('Acme');
+const accountDetails = {
+  email: freeText({ min: 3, max: 320 })
+    .pattern(/^[^\s@]+@[^\s@]+$/)
+    .allow(null)
+    .messages({ 'string.pattern.base': '{{#label}} must be an e-mail address' })
+    .description('Where people of the account are written to; nothing is sent there')
+    .example('ada@acme.example'),
+  external_id: freeText({ min: 1, max: 200 })
+    .allow(null)
+    .description('What another system calls the customer; no two accounts have the same')
+    .example('crm-1742'),
+  max_concurrent_tasks: Joi.number()
+    .integer()
+    .min(1)
+    .max(MAX_CONCURRENT_TASKS)
+    .allow(null)
+    .description('Tasks that may run at once; null for the default'),
+};
+
 export const createAccountSchema = Joi.object<CreateAccountBody>({
-  name: freeText({ min: 1, max: 200 }).required().description('A label').example('Acme'),
+  name: accountName.required(),
+  ...accountDetails,
   signup_credit_usd: nonNegativeUsd.description('Signup credit; until a top-up it pays only for free-list models'),
+});
+
+export const updateAccountSchema = Joi.object<UpdateAccountBody>({
+  name: accountName,
+  ...accountDetails,
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+});
+
+export interface ReopenAccountBody {
+  readonly reason?: string;
+  readonly author?: string;
+}
+
+export const reopenAccountSchema = Joi.object<ReopenAccountBody>({
+  reason: freeText({ min: 1, max: 1000 }).description('Why; kept in the log of operator actions'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
 export interface TopUpBody {

@@ -1,21 +1,21 @@
 /** Tasks of all accounts: their stories, and the actions of operators on them. */
 import type { Database } from '../../../db/database.ts';
 import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
-import { recordOperatorAction } from '../../../db/queries/operator-actions.ts';
+import { recordOperatorAction, recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
 import { findTask, listTasks } from '../../../db/queries/tasks.ts';
-import { badRequest } from '../../../domain/errors.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
-import { type Answer, dataOf } from '../../endpoint/answers.ts';
+import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
-import { integer, object, text } from '../../openapi/json-schema.ts';
+import { aFlag, anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
+import { integer, object } from '../../openapi/json-schema.ts';
 import type { HistoryLinks } from '../../history-link.ts';
-import { authorOf } from '../../services/administrator.ts';
+import { type Administrator, authorOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
 import { AdminTaskSchema, presentAdminTask } from './present.ts';
@@ -30,6 +30,19 @@ import { operatorActionSchema } from './schema.ts';
 /** More than any account has endpoints. */
 const MAX_REDELIVERIES = 500;
 
+/** Prompts are the customers' own words: whoever reads them says why, and that is kept. */
+const PROMPTS = {
+  prompts: aFlag('Whether to show the prompts, too; recorded with each task in the log of operator actions'),
+  reason: anyText('Why the prompts are read; required with `prompts`'),
+  author: anyText('Who reads them; by default whose admin token it is'),
+};
+
+interface PromptQuery {
+  readonly prompts: boolean | undefined;
+  readonly reason: string | undefined;
+  readonly author: string | undefined;
+}
+
 const actionBody = jsonBody('OperatorActionRequest', operatorActionSchema);
 
 export const listAllTasks = endpoint({
@@ -43,19 +56,21 @@ export const listAllTasks = endpoint({
     account_id: anyText('Only tasks of that account'),
     status: oneOf(TASK_STATUSES, 'Only tasks in that state'),
     model: anyText('Only tasks of that model'),
+    ...PROMPTS,
     ...PERIOD,
     ...pageById('task'),
   },
   answers: { 200: pageOf(AdminTaskSchema, 'A page of tasks') },
-  handle: async ({ query: { account_id: accountId, cursor: before, limit, ...filter } }, { database, temporal }) => {
-    const tasks = await listTasks(database, { ...filter, accountId, before, limit: limit + 1 });
+  handle: async ({ caller, query }, { database, temporal }) => {
+    const { account_id: accountId, status, model, from, to, cursor: before, limit } = query;
+    const tasks = await listTasks(database, { accountId, status, model, from, to, before, limit: limit + 1 });
+    const prompt = await mayReadPrompts(database, caller, tasks.slice(0, limit), query);
     const submissions = await listSubmissionsOf(
       database,
       tasks.map(({ id }) => id),
     );
-    return presentPage(tasks, limit, (task) =>
-      presentAdminTask(task, { submissions: submissions.filter(({ taskId }) => taskId === task.id), temporal }),
-    );
+    const of = ({ id }: Task) => submissions.filter(({ taskId }) => taskId === id);
+    return presentPage(tasks, limit, (task) => presentAdminTask(task, { submissions: of(task), temporal }, { prompt }));
   },
 });
 
@@ -66,9 +81,13 @@ export const getAnyTask = endpoint({
   path: '/admin/v1/tasks/{task_id}',
   access: 'admin-read',
   summary: 'Get a task of any account, with a link to its history',
+  query: PROMPTS,
   answers: { 200: dataOf(AdminTaskSchema, 'The task') },
-  handle: async ({ params }, { database, temporal }) => {
-    return { data: await readAdminTask(database, params.task_id, temporal) };
+  handle: async ({ params, caller, query }, { database, temporal }) => {
+    const task = await existingTask(database, params.task_id);
+    const prompt = await mayReadPrompts(database, caller, [task], query);
+    const submissions = await listSubmissions(database, task.id);
+    return { data: presentAdminTask(task, { submissions, temporal }, { prompt }) };
   },
 });
 
@@ -123,7 +142,7 @@ export const explainTask = endpoint({
   summary: 'Explain a task',
   description:
     'Its story from its row, the ledger, its workflow, its deliveries and the actions of operators. `Accept: text/plain` returns text.',
-  answers: { 200: asTextToo(dataOf(ExplanationSchema, 'The story')) },
+  answers: { 200: orAsText(dataOf(ExplanationSchema, 'The story')) },
   handle: async ({ params, context }, services) => {
     const explanation = await explain(services, await existingTask(services.database, params.task_id));
     if (context.accepts('json', 'text') === 'text') return `${renderExplanation(explanation).join('\n')}\n`;
@@ -131,8 +150,24 @@ export const explainTask = endpoint({
   },
 });
 
-function asTextToo(answer: Answer): Answer {
-  return { ...answer, content: { ...answer.content, 'text/plain': { schema: text() } } };
+/**
+ * Writes down who reads the prompts of these tasks.
+ *
+ * @returns whether they are asked for
+ * @throws ServiceError `bad_request` without a reason, `forbidden` for whoever is no operator
+ */
+async function mayReadPrompts(
+  database: Database,
+  caller: Administrator,
+  tasks: readonly Task[],
+  { prompts = false, reason, author }: PromptQuery,
+): Promise<boolean> {
+  if (!prompts) return false;
+  if (caller.role !== 'operator') throw new ServiceError('forbidden', 'Only an operator may read prompts.');
+  if (reason === undefined) throw badRequest('"reason" is required with "prompts": say why you read them');
+  const ids = tasks.map(({ id }) => id);
+  await recordPromptsRead(database, ids, { author: authorOf(caller, author), reason });
+  return true;
 }
 
 async function readAdminTask(database: Database, id: string, temporal: HistoryLinks) {

@@ -6,11 +6,18 @@ import { call } from '../../support/stack.ts';
 
 /** What each call of the administration needs at least. A call that is added has to be added here, too. */
 const NEEDS: Readonly<Record<string, AdminRole>> = {
+  find: 'readonly',
   createAccount: 'operator',
+  listAccounts: 'readonly',
   getAccount: 'readonly',
+  updateAccount: 'operator',
+  suspendAccount: 'operator',
+  reopenAccount: 'operator',
   topUp: 'finance',
   adjust: 'finance',
   createKey: 'operator',
+  listKeys: 'readonly',
+  getKey: 'readonly',
   updateKey: 'operator',
   deleteKey: 'operator',
   listAllTasks: 'readonly',

@@ -49,7 +49,7 @@ describe('a create call whose commit is not acknowledged', () => {
     };
     await database.raw('SELECT 1');
     proxy.swallowAnswers();
-    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date() } };
+    const caller = { key, account: { id: key.accountId, toppedUpAt: new Date(), suspendedAt: null } };
     const created = createTask(caller, request, 'req_x', null);
     const tasks = () => testDatabase.database('tasks').where({ account_id: key.accountId }).pluck('id');
     return { created, tasks };

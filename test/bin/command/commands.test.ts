@@ -30,12 +30,58 @@ describe('the commands for accounts, keys and tasks', () => {
 
   it('makes, changes and deletes a key', async () => {
     const account = field(await genway('accounts', 'create', 'Acme'), 'id');
-    const key = await genway('keys', 'create', account, '--name', 'server', '--usage-limit', '3', '--models', 'a,b');
+    const key = await genway(
+      'keys',
+      'create',
+      account,
+      '--name',
+      'server',
+      '--usage-limit',
+      '3',
+      '--models',
+      'textc-M3,vidone-3.0',
+    );
     expect(field(key, 'api_key')).to.match(/^sk-/);
     const changed = await genway('keys', 'update', field(key, 'id'), '--disable');
     expect(field(changed, 'disabled')).to.equal('true');
     expect(field(changed, 'usage_limit_usd')).to.equal('3');
+    const freed = await genway('keys', 'update', field(key, 'id'), '--enable', '--no-usage-limit', '--no-models');
+    expect(['disabled', 'usage_limit_usd', 'models'].map((name) => field(freed, name))).to.deep.equal([
+      'false',
+      '-',
+      '-',
+    ]);
+    expect(await genway('keys', 'list', account)).to.include(field(key, 'id'));
     expect(field(await genway('keys', 'delete', field(key, 'id')), 'deleted')).to.equal('true');
+  });
+
+  it('finds, edits, suspends and reopens an account', async () => {
+    const account = field(await genway('accounts', 'create', 'Umbra', '--email', 'u@umbra.example'), 'id');
+    await genway('accounts', 'update', account, '--external-id', 'crm-9', '--no-email');
+    const listed = await genway('accounts', 'list', 'umbr');
+    expect(listed).to.include(account).and.to.include('crm-9');
+    expect(listed).to.not.include('u@umbra.example');
+    await genway('accounts', 'suspend', account, '--reason', 'unpaid', '--author', 'Ada');
+    expect(await genway('accounts', 'list', '--suspended')).to.include(account);
+    expect(await genway('find', account)).to.include('suspend by Ada: unpaid');
+    expect(field(await genway('accounts', 'reopen', account), 'suspended')).to.equal('false');
+  });
+
+  it('lists tasks with their times, and shows prompts to who says why', async () => {
+    const { apiKey, accountId } = await app.createAccount({ fundedUsd: 10 });
+    const { body } = await call<{ data: { id: string } }>(`${app.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidone-3.0', prompt: 'a secret lighthouse' },
+    });
+    const list = (...options: string[]) => genway('tasks', 'list', '--account', accountId, ...options);
+    expect(await list())
+      .to.match(/ created_at +completed_at /)
+      .and.not.include('lighthouse');
+    expect(await list()).to.match(/queued +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +-/);
+    expect(await list('--prompts')).to.include('"reason" is required');
+    expect(await list('--prompts', '--reason', 'ticket 7', '--author', 'Ada')).to.include('a secret lighthouse');
+    expect(await genway('tasks', 'show', body.data.id)).to.not.include('lighthouse');
+    expect(await genway('tasks', 'explain', body.data.id)).to.include('read_prompt by Ada: ticket 7');
   });
 
   it('cancels a task, and explains it', async () => {

@@ -31,7 +31,10 @@ describe('db/queries/api-keys', () => {
     const { digest, ...key } = await createKey(database, account, SETTINGS);
     expect(key).to.deep.include({ ...SETTINGS, accountId: account.id, used: 0n, disabledAt: null });
     expect(await findApiKey(database, key.id)).to.deep.equal(key);
-    expect(await findCaller(database, digest)).to.deep.equal({ key, account: { id: account.id, toppedUpAt: null } });
+    expect(await findCaller(database, digest)).to.deep.equal({
+      key,
+      account: { id: account.id, toppedUpAt: null, suspendedAt: null },
+    });
   });
 
   it('allows everything that is not set', async () => {

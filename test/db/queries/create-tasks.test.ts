@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Database } from '../../../db/database.ts';
+import { suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, findApiKey, type KeySettings } from '../../../db/queries/api-keys.ts';
 import { claimIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import { type CreateOutcome, createTasks, type NewTask } from '../../../db/queries/tasks.ts';
@@ -89,6 +90,7 @@ describe('db/queries/tasks: createTasks', () => {
       readonly outcome: CreateOutcome;
       readonly settings: KeySettings;
       readonly deleted?: true;
+      readonly suspended?: true;
       readonly fundedUsd: number;
       readonly task: Partial<NewTask>;
     }
@@ -110,6 +112,13 @@ describe('db/queries/tasks: createTasks', () => {
     /** Each has all that is wrong in the ones below it. */
     const SITUATIONS: readonly Situation[] = [
       { outcome: 'key_deleted', settings: disabled, deleted: true, fundedUsd: 0, task: { ...tooMany, ...lost } },
+      {
+        outcome: 'account_suspended',
+        settings: disabled,
+        suspended: true,
+        fundedUsd: 0,
+        task: { ...tooMany, ...lost },
+      },
       { outcome: 'key_disabled', settings: disabled, fundedUsd: 0, task: { ...tooMany, ...lost } },
       { outcome: 'key_expired', settings: expired, fundedUsd: 0, task: { ...tooMany, ...lost } },
       { outcome: 'key_exhausted', settings: nothing, fundedUsd: 0, task: { ...tooMany, ...lost } },
@@ -121,9 +130,11 @@ describe('db/queries/tasks: createTasks', () => {
       { outcome: 'created', settings: {}, fundedUsd: 1, task: {} },
     ];
 
-    for (const { outcome, settings, deleted, fundedUsd, task } of SITUATIONS) {
+    for (const { outcome, settings, deleted, suspended, fundedUsd, task } of SITUATIONS) {
       it(outcome, async () => {
-        const account = await createAccount(database, { fundedUsd });
+        const { id } = await createAccount(database, { fundedUsd });
+        if (suspended) await suspendAccount(database, id);
+        const account = await reloadAccount(database, { id });
         const key = await createKey(database, account, settings);
         if (deleted) await deleteApiKey(database, key.id);
         expect(await create(key, task)).to.equal(outcome);

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
+import { reopenAccount, suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
 import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
 import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
@@ -194,6 +195,23 @@ describe('the money of text requests', () => {
         'key_disabled',
         'key_expired',
       ]);
+    });
+
+    it('is refused to an account that was suspended, whose holds are still settled', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const before = await held(newHold(key));
+      await suspendAccount(database, key.accountId);
+      expect(await refusals([newHold(key), newFreeHold(key)])).to.deep.equal([
+        'account_suspended',
+        'account_suspended',
+      ]);
+      await ledger.settle([settlementOf(before)]);
+      expect(await transfersOf(database, before)).to.deep.equal([
+        ['reservation', 1_000],
+        ['settlement', 600],
+      ]);
+      await reopenAccount(database, key.accountId);
+      expect(await refusals([newHold(key)])).to.deep.equal([null]);
     });
 
     it('is refused for a key of another account', async () => {

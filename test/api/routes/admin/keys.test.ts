@@ -26,6 +26,41 @@ describe('api/routes/admin/keys', () => {
       .that.includes({ usage_limit_usd: null, models: null });
   });
 
+  it('refuses a model that is not in the catalogue, when a key is made and when it is changed', async () => {
+    const made = await create(JSON.stringify({ models: ['textc-M3', 'textc-m3'] }));
+    expect([made.status, await made.json()])
+      .to.have.nested.property('[1].error.message')
+      .that.equals('"models" names textc-m3, which is not in the catalogue. GET /v1/models lists what is.');
+    const { keyId } = await app.createAccount();
+    const changed = await call(`${app.baseUrl}/admin/v1/keys/${keyId}`, {
+      key: app.adminToken,
+      method: 'PATCH',
+      body: { models: ['vidone-9'] },
+    });
+    expect([made.status, changed.status]).to.deep.equal([400, 400]);
+  });
+
+  it('lists the keys of an account without the secrets, and not those that were deleted', async () => {
+    const { accountId, keyId } = await app.createAccount();
+    const base = `${app.baseUrl}/admin/v1`;
+    const made = await call<{ data: { id: string } }>(`${base}/accounts/${accountId}/keys`, {
+      key: app.adminToken,
+      body: { models: ['vidone-3.0'], usage_limit_usd: 3 },
+    });
+    const { id } = made.body.data;
+    const list = () =>
+      call<{ data: { id: string; api_key?: string }[] }>(`${base}/accounts/${accountId}/keys`, { key: app.adminToken });
+    const { body } = await list();
+    expect(body.data.map((key) => [key.id, key.api_key])).to.deep.equal([
+      [id, undefined],
+      [keyId, undefined],
+    ]);
+    await call(`${base}/keys/${id}`, { key: app.adminToken, method: 'DELETE' });
+    expect((await list()).body.data.map((key) => key.id)).to.deep.equal([keyId]);
+    expect((await call(`${base}/keys/${id}`, { key: app.adminToken })).status).to.equal(404);
+    expect((await call(`${base}/keys/${keyId}`, { key: app.adminToken })).status).to.equal(200);
+  });
+
   for (const body of ['null', '[]', '"key"', '7']) {
     it(`refuses the body ${body}, which is no object`, async () => {
       expect((await create(body)).status).to.equal(400);

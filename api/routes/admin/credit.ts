@@ -1,0 +1,83 @@
+/** Manual credits and adjustments. */
+import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
+import { adjust as insertAdjustment } from '../../../db/queries/credits.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
+import { toUnixSeconds } from '../../../domain/unix-time.ts';
+import { dataOf } from '../../endpoint/answers.ts';
+import { jsonBody } from '../../endpoint/body.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { authorOf } from '../../services/administrator.ts';
+import { creditOnce } from '../../services/credit-once.ts';
+import { existingAccount } from './existing-account.ts';
+import { AccountSchema } from './present.ts';
+import { adjustmentSchema, topUpSchema } from './schema.ts';
+import { showAccount } from './show-account.ts';
+
+const TopUpSchema = object({
+  id: idOf('transfer'),
+  object: exactly('topup'),
+  account_id: idOf('account'),
+  amount_usd: usd('The amount credited'),
+  reference: text(),
+  created_at: unixSeconds('When it was credited'),
+  applied: boolean('False if the reference was credited before'),
+});
+
+export const topUp = endpoint({
+  id: 'topUp',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/topups',
+  access: 'admin-finance',
+  summary: 'Credit a payment',
+  description:
+    'Each reference is credited once. Repeating it answers 200 and changes nothing; with another amount it answers 409.',
+  body: jsonBody('TopUp', topUpSchema),
+  answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
+  refusals: ['idempotency_conflict'],
+  handle: async ({ params, body: { amount_usd, reference }, context }, { database }) => {
+    const { id: accountId } = await existingAccount(database, params.account_id);
+    const credited = await creditOnce(database, { accountId, amount: parseUsd(amount_usd), reference });
+    if (credited.applied) context.status = 201;
+    return {
+      data: {
+        id: credited.transferId,
+        object: 'topup',
+        account_id: accountId,
+        amount_usd: toUsdNumber(credited.amount),
+        reference,
+        created_at: toUnixSeconds(credited.createdAt),
+        applied: credited.applied,
+      },
+    };
+  },
+});
+
+export const adjust = endpoint({
+  id: 'adjust',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/accounts/{account_id}/adjustments',
+  access: 'admin-finance',
+  summary: 'Adjust a balance by hand',
+  body: jsonBody('Adjustment', adjustmentSchema),
+  answers: {
+    201: dataOf(
+      object({ id: idOf('transfer'), object: exactly('adjustment'), account: AccountSchema }),
+      'The adjustment',
+    ),
+  },
+  refusals: ['insufficient_credits'],
+  handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
+    const { id: accountId } = await existingAccount(services.database, params.account_id);
+    const author = authorOf(caller, given);
+    const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
+    const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
+      if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
+      throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');
+    });
+    return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
+  },
+});

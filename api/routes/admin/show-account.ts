@@ -1,0 +1,13 @@
+import type { Database } from '../../../db/database.ts';
+import { sumAccountTotals } from '../../../db/queries/accounts.ts';
+import { existingAccount } from './existing-account.ts';
+import { presentAccount } from './present.ts';
+
+/** The account as answers show it, with its totals. @throws ServiceError `not_found` */
+export async function showAccount(
+  { database, reports }: { readonly database: Database; readonly reports: Database },
+  id: string,
+) {
+  const account = await existingAccount(database, id);
+  return presentAccount(account, await sumAccountTotals(reports, id));
+}

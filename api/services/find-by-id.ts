@@ -1,0 +1,265 @@
+/** Whatever has an id leads to its account and its story. */
+import type { Database } from '../../db/database.ts';
+import { type Account, findAccount } from '../../db/queries/accounts.ts';
+import { listApiKeys } from '../../db/queries/api-keys.ts';
+import {
+  findActionById,
+  findEndpointById,
+  findEventById,
+  findHoldById,
+  findKeyById,
+  findLeftByRequest,
+  findUploadById,
+} from '../../db/queries/by-id.ts';
+import { findDelivery, listDeliveries } from '../../db/queries/deliveries.ts';
+import { listAccountActions } from '../../db/queries/operator-actions.ts';
+import { findTask } from '../../db/queries/tasks.ts';
+import { findTransferById, listTransfersOfText } from '../../db/queries/transfers.ts';
+import { findTextUsage } from '../../db/queries/usage.ts';
+import { ID_PREFIX, type IdKind, isId } from '../../domain/ids.ts';
+import { formatUsd } from '../../domain/money.ts';
+import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
+import { explainTask } from './explain-task.ts';
+import { oldestFirst, type Story, type StoryEvent, tellDelivery, tellTransfer } from './story.ts';
+
+interface Sources {
+  readonly database: Database;
+  readonly workflows: WorkflowAccess;
+}
+
+/** The story of what was found, and whose it is. */
+interface OwnedStory extends Story {
+  readonly accountId: string;
+}
+
+export interface Found extends Story {
+  readonly kind: FindableKind;
+  readonly account: Account;
+}
+
+type Finder = (sources: Sources, id: string) => Promise<OwnedStory | null>;
+
+const FINDERS = {
+  account: findAccountStory,
+  apiKey: findKeyStory,
+  task: findTaskStory,
+  textRequest: findTextStory,
+  request: findRequestStory,
+  transfer: findTransferStory,
+  webhookEndpoint: findEndpointStory,
+  event: findEventStory,
+  delivery: findDeliveryStory,
+  file: findFileStory,
+  operatorAction: findActionStory,
+} as const satisfies Partial<Record<IdKind, Finder>>;
+
+export type FindableKind = keyof typeof FINDERS;
+
+export const FINDABLE_KINDS = Object.keys(FINDERS).filter((kind): kind is FindableKind => kind in FINDERS);
+/** How the ids begin that lead somewhere, those of answers included. */
+export const FINDABLE_PREFIXES = [...FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]), 'chatcmpl-', 'resp_', 'msg_'];
+
+/** Answers that Genway puts into words itself have the letters of their request's id. */
+const ANSWER_ID = /^(?:chatcmpl-|resp_|msg_)([0-9a-z]{32})$/;
+
+const MAX_KEYS = 500;
+const MAX_DELIVERIES = 500;
+
+/** @returns null for an id that nothing has, and for a request that left nothing behind */
+export async function findById(sources: Sources, given: string): Promise<Found | null> {
+  const answer = ANSWER_ID.exec(given)?.[1];
+  const id = answer === undefined ? given : `${ID_PREFIX.request}${answer}`;
+  const kind = FINDABLE_KINDS.find((candidate) => isId(candidate, id));
+  const story = kind && (await FINDERS[kind](sources, id));
+  const account = story && (await findAccount(sources.database, story.accountId));
+  return account ? { ...story, kind, account } : null;
+}
+
+async function findAccountStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const account = await findAccount(database, id);
+  if (!account) return null;
+  const [keys, actions] = await Promise.all([
+    listApiKeys(database, { accountId: id, limit: MAX_KEYS }),
+    listAccountActions(database, id),
+  ]);
+  const { suspendedAt, toppedUpAt, createdAt } = account;
+  const state = suspendedAt ? `suspended since ${suspendedAt.toISOString()}` : 'open';
+  const available = formatUsd(account.fundedAvailable + account.signupAvailable);
+  const reserved = formatUsd(account.fundedReserved + account.signupReserved);
+  return {
+    id,
+    accountId: id,
+    verdict: `${account.name} is ${state}; ${available} USD are available and ${reserved} USD held.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'account', text: 'Created' },
+      ...at(toppedUpAt, 'account', 'Topped up for the first time'),
+      ...keys.map((key): StoryEvent => ({
+        at: key.createdAt,
+        source: 'key',
+        text: `${key.id} (${key.hint}) created, now ${key.disabledAt ? 'disabled' : 'enabled'}`,
+      })),
+      ...actions.map(({ createdAt, kind, author, reason }): StoryEvent => ({
+        at: createdAt,
+        source: 'operator',
+        text: `${kind} by ${author}: ${reason}`,
+      })),
+    ]),
+  };
+}
+
+async function findKeyStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const key = await findKeyById(database, id);
+  if (!key) return null;
+  const { deletedAt, disabledAt, expiresAt, createdAt, usageLimit } = key;
+  const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : 'enabled';
+  const limit = usageLimit === null ? 'without a limit' : `of at most ${formatUsd(usageLimit)} USD`;
+  return {
+    id,
+    accountId: key.accountId,
+    verdict: `${key.hint} is ${state}; it used ${formatUsd(key.used)} USD ${limit}.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'key', text: key.name === '' ? 'Created' : `Created as ${key.name}` },
+      ...at(disabledAt, 'key', 'Disabled'),
+      ...at(expiresAt, 'key', 'Expires'),
+      ...at(deletedAt, 'key', 'Deleted'),
+    ]),
+  };
+}
+
+async function findTaskStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+  const task = await findTask(sources.database, id);
+  if (!task) return null;
+  const { verdict, events, workflow } = await explainTask(sources, task);
+  return { id, accountId: task.accountId, verdict, events, pending: workflow?.pending ?? [] };
+}
+
+async function findTextStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const ended = await findTextUsage(database, id);
+  const request = ended ?? (await findHoldById(database, id));
+  if (!request) return null;
+  const { accountId, createdAt, requestId, apiKeyId, model } = request;
+  const transfers = await listTransfersOfText(database, { accountId, textRequestId: id, since: createdAt });
+  const began: StoryEvent = {
+    at: createdAt,
+    source: 'text',
+    text: `${model} asked by request ${requestId} with key ${apiKeyId}`,
+  };
+  if (!ended) {
+    const held = transfers.map(({ amount }) => amount).at(0) ?? 0n;
+    const verdict = `under way; ${formatUsd(held)} USD are held.`;
+    return { id, accountId, verdict, events: [began, ...transfers.map(tellTransfer)] };
+  }
+  const { outcome, errorCode, charged, absorbed, upstream, upstreamModel, inputTokens, outputTokens, latencyMs } =
+    ended;
+  const loss = absorbed > 0n ? `, and ${formatUsd(absorbed)} USD were our loss` : '';
+  const answered: StoryEvent = {
+    at: new Date(createdAt.getTime() + (latencyMs ?? 0)),
+    source: 'upstream',
+    text: `${upstream ?? 'Nobody'} as ${upstreamModel ?? model}: ${outcome}, ${inputTokens} tokens in, ${outputTokens} out`,
+  };
+  return {
+    id,
+    accountId,
+    verdict: `${outcome}${errorCode === null ? '' : ` with ${errorCode}`}; ${formatUsd(charged)} USD were charged${loss}.`,
+    events: oldestFirst([began, answered, ...transfers.map(tellTransfer)]),
+  };
+}
+
+/** A request has no story of its own: that of the task or text request which it left is told. */
+async function findRequestStory(sources: Sources, requestId: string): Promise<OwnedStory | null> {
+  const id = await findLeftByRequest(sources.database, requestId);
+  if (id === null) return null;
+  return isId('task', id) ? findTaskStory(sources, id) : findTextStory(sources, id);
+}
+
+async function findTransferStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+  const transfer = await findTransferById(sources.database, id);
+  if (!transfer) return null;
+  const { accountId, taskId, textRequestId, kind, amount } = transfer;
+  const cause = await (taskId !== null
+    ? findTaskStory(sources, taskId)
+    : textRequestId !== null && findTextStory(sources, textRequestId));
+  const what = `${kind} of ${formatUsd(amount)} USD`;
+  if (cause) return { ...cause, id, verdict: `${what} for ${cause.id}, which ${cause.verdict}` };
+  const why = transfer.reference ?? transfer.reason ?? 'no reference';
+  return { id, accountId, verdict: `${what}: ${why}`, events: [tellTransfer(transfer)] };
+}
+
+async function findEndpointStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const endpoint = await findEndpointById(database, id);
+  if (!endpoint) return null;
+  const { accountId, url, deletedAt, disabledAt, disabledReason, failingSince, createdAt } = endpoint;
+  const state = deletedAt ? 'deleted' : disabledAt ? 'disabled' : failingSince ? 'failing' : 'enabled';
+  return {
+    id,
+    accountId,
+    verdict: `${url} is ${state}.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'webhook', text: `Created for ${url}` },
+      ...at(failingSince, 'webhook', 'The first failed attempt since the last success'),
+      ...at(disabledAt, 'webhook', `Disabled: ${disabledReason}`),
+      ...at(deletedAt, 'webhook', 'Deleted'),
+    ]),
+  };
+}
+
+async function findEventStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const event = await findEventById(database, id);
+  if (!event) return null;
+  const { accountId, type, taskId, createdAt } = event;
+  const deliveries = await listDeliveries(database, { accountId, eventId: id, limit: MAX_DELIVERIES });
+  const about = taskId === null ? '' : ` of ${taskId}`;
+  return {
+    id,
+    accountId,
+    verdict: `${type}${about}, for ${deliveries.length} endpoints.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'webhook', text: `${type}${about} happened` },
+      ...deliveries.flatMap(tellDelivery),
+    ]),
+  };
+}
+
+async function findDeliveryStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const delivery = await findDelivery(database, { deliveryId: id });
+  if (!delivery) return null;
+  const { accountId, eventType, endpointId, status, attempts } = delivery;
+  return {
+    id,
+    accountId,
+    verdict: `${eventType} to ${endpointId} is ${status} after ${attempts.length} attempts.`,
+    events: oldestFirst(tellDelivery(delivery)),
+  };
+}
+
+async function findFileStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const file = await findUploadById(database, id);
+  if (!file) return null;
+  const { accountId, filename, mimeType, bytes, createdAt, storedAt, usedAt, deletedAt } = file;
+  return {
+    id,
+    accountId,
+    verdict: `${filename ?? 'a file without a name'}, ${mimeType}, ${bytes} bytes.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'file', text: 'The upload began' },
+      ...at(storedAt, 'file', 'Stored'),
+      ...at(usedAt, 'file', 'Used by a task for the first time'),
+      ...at(deletedAt, 'file', 'Deleted'),
+    ]),
+  };
+}
+
+async function findActionStory(sources: Sources, id: string): Promise<OwnedStory | null> {
+  const action = await findActionById(sources.database, id);
+  if (!action) return null;
+  const { accountId, taskId, kind, author, reason } = action;
+  const subject = await (taskId !== null
+    ? findTaskStory(sources, taskId)
+    : accountId !== null && findAccountStory(sources, accountId));
+  return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
+}
+
+/** The event of a moment that may not have come. */
+function at(moment: Date | null, source: StoryEvent['source'], text: string): StoryEvent[] {
+  return moment === null ? [] : [{ at: moment, source, text }];
+}

@@ -1,0 +1,129 @@
+import { expect } from 'chai';
+import { listDeliveries } from '../../../../db/queries/deliveries.ts';
+import { deleteApiKey } from '../../../../db/queries/api-keys.ts';
+import { findTask } from '../../../../db/queries/tasks.ts';
+import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
+import { newId } from '../../../../domain/ids.ts';
+import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
+import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
+import { type Answer, call } from '../../../support/stack.ts';
+import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
+
+interface FoundBody {
+  readonly data: {
+    readonly id: string;
+    readonly kind: string;
+    readonly account: { readonly id: string; readonly name: string };
+    readonly verdict: string;
+    readonly lines: readonly string[];
+  };
+}
+
+describe('api/routes/admin/find', () => {
+  let app: TestApp;
+  let caller: TestCaller;
+
+  before(async () => {
+    app = await startTestApp();
+    caller = await app.createAccount({ fundedUsd: 10 });
+  });
+  after(() => app.stop());
+
+  const find = <Body = FoundBody>(id: string): Promise<Answer<Body>> =>
+    call<Body>(`${app.baseUrl}/admin/v1/find/${encodeURIComponent(id)}`, { key: app.adminToken });
+
+  /** Finds the account of the caller. @returns the story as one text */
+  async function storyOf(id: string, kind: string): Promise<string> {
+    const { status, body } = await find(id);
+    expect(status, `${id}: ${JSON.stringify(body)}`).to.equal(200);
+    expect(body.data).to.include({ kind });
+    expect(body.data.account.id).to.equal(caller.accountId);
+    return body.data.lines.join('\n');
+  }
+
+  /** What a text request leaves while it is under way, and once it has ended. */
+  async function text({ ended }: { readonly ended: boolean }): Promise<NewTextHold> {
+    const ledger = openTextLedger(app.databaseUrl);
+    try {
+      const hold = newHold({ id: caller.keyId, accountId: caller.accountId });
+      await ledger.hold([hold]);
+      if (ended) await ledger.settle([settlementOf(hold)]);
+      return hold;
+    } finally {
+      await ledger.close();
+    }
+  }
+
+  it('leads from a task, its request, its money and its deliveries to the account and the story', async () => {
+    const endpoint = await createEndpoint(app.database, { id: caller.accountId });
+    const { id: taskId, requestId } = await createTaskRow(app.database, {
+      id: caller.keyId,
+      accountId: caller.accountId,
+    });
+    await finishAsSucceeded(app.database, { id: taskId });
+    const task = await findTask(app.database, taskId);
+    const [delivery] = await listDeliveries(app.database, { taskId, limit: 1 });
+    expect(await storyOf(taskId, 'task')).to.include('succeeded; 1 USD were charged.');
+    expect(await storyOf(requestId, 'request')).to.include(`${taskId}: succeeded`);
+    const settlement = await storyOf(task?.resolutionId ?? '', 'transfer');
+    expect(settlement).to.include(`settlement of 1 USD for ${taskId}`);
+    expect(await storyOf(delivery?.id ?? '', 'delivery')).to.include('task.succeeded');
+    expect(await storyOf(delivery?.eventId ?? '', 'event')).to.include(`task.succeeded of ${taskId}`);
+    expect(await storyOf(endpoint.id, 'webhookEndpoint')).to.include('https://receiver.test/ is enabled.');
+  });
+
+  it('leads from a text request, its HTTP request and its answer to what it cost', async () => {
+    const { id, requestId } = await text({ ended: true });
+    const letters = requestId.slice('req_'.length);
+    for (const [asked, kind] of [
+      [id, 'textRequest'],
+      [requestId, 'request'],
+      [`chatcmpl-${letters}`, 'request'],
+      [`resp_${letters}`, 'request'],
+      [`msg_${letters}`, 'request'],
+    ] as const) {
+      const story = await storyOf(asked, kind);
+      expect(story)
+        .to.include(`${id}: succeeded; `)
+        .and.to.match(/ledger +settlement of /);
+    }
+  });
+
+  it('tells of a text request that is under way what is held', async () => {
+    const { id, requestId } = await text({ ended: false });
+    for (const asked of [id, requestId]) {
+      expect((await find(asked)).body.data.verdict).to.match(/^under way; 0\.\d+ USD are held\.$/);
+    }
+  });
+
+  it('knows a key that was deleted, an account and what operators did to it', async () => {
+    const { accountId, keyId } = await app.createAccount();
+    await deleteApiKey(app.database, keyId);
+    expect((await find(keyId)).body.data.verdict).to.include('is deleted');
+    await call(`${app.baseUrl}/admin/v1/accounts/${accountId}/suspend`, { key: app.adminToken, body: { reason: 'x' } });
+    expect((await find(accountId)).body.data.verdict).to.include('suspended since');
+    const [action] = await app.database('operator_actions').where({ account_id: accountId }).select('id');
+    expect((await find(action.id)).body.data.verdict).to.equal(`suspend of ${accountId} by admin: x`);
+  });
+
+  it('is plain text by Accept, with the account first', async () => {
+    const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
+      headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/plain' },
+    });
+    expect(await response.text()).to.match(new RegExp(`^account: ${caller.accountId}, Test\n${caller.keyId}: sk-…`));
+  });
+
+  for (const kind of ['task', 'textRequest', 'request', 'transfer', 'event', 'file', 'operatorAction'] as const) {
+    it(`answers 404 for the id of a ${kind} that is not there`, async () => {
+      expect((await find(newId(kind))).status).to.equal(404);
+    });
+  }
+
+  for (const id of ['chatcmpl-9Xv', 'nothing', '%00', 'key_', "key_' OR 1=1"]) {
+    it(`answers 404 for ${id}, and says what to look for`, async () => {
+      const { status, body } = await find<ErrorBody>(id);
+      expect([status, body.error.code]).to.deep.equal([404, 'not_found']);
+      expect(body.error.message).to.match(/x-request-id|Ids begin with|Check that it is whole/);
+    });
+  }
+});
