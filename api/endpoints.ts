@@ -45,6 +45,7 @@ import {
 import { getTask, listOwnTasks } from './routes/tasks/routes.ts';
 import { listTextRequests, sumUsage } from './routes/usage/routes.ts';
 import { createVideoTask } from './routes/videos/routes.ts';
+import { createWebhookOfAccount, listAllWebhooks, redeliverAllOfWebhook } from './routes/webhooks/administration.ts';
 import {
   listAllDeliveries,
   listDeliveries,
@@ -98,6 +99,9 @@ const ADMINISTRATION = [
   cancelTask,
   redeliverTask,
   explainTask,
+  createWebhookOfAccount,
+  listAllWebhooks,
+  redeliverAllOfWebhook,
   listAllDeliveries,
   redeliverAny,
   listUpstreams,

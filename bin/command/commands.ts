@@ -10,6 +10,7 @@ import { addMarginCommands } from './margins.ts';
 import { createReport, type Terminal } from './report.ts';
 import { addTaskCommands } from './tasks.ts';
 import { addUpstreamCommands } from './upstreams.ts';
+import { addWebhookCommands } from './webhooks.ts';
 
 /** @param connect is called when a command runs, so that `--help` needs no running Genway */
 export function addCommands(program: Command, connect: () => Promise<AdminClient>, terminal: Terminal): void {
@@ -26,4 +27,5 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   addAdminTokenCommands(program, connect, report);
   addKeyCommands(program, connect, report);
   addTaskCommands(program, connect, report);
+  addWebhookCommands(program, connect, report);
 }

@@ -102,6 +102,36 @@ export async function listWebhookEndpoints(
   return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
 }
 
+export interface EndpointFilter {
+  readonly accountId?: string | undefined;
+  /** Those whose last attempt failed, those that were disabled for it included. */
+  readonly failing?: boolean | undefined;
+  /** The id of the last endpoint on the previous page. */
+  readonly before?: string | undefined;
+  readonly limit: number;
+}
+
+/** The endpoints of all accounts, newest first: for operators. */
+export async function listAllWebhookEndpoints(
+  database: Database,
+  { accountId, failing, before, limit }: EndpointFilter,
+): Promise<readonly WebhookEndpoint[]> {
+  const query = database<EndpointRow>('webhook_endpoints').whereNull('deleted_at');
+  if (accountId !== undefined) void query.where('account_id', accountId);
+  if (failing !== undefined) void (failing ? query.whereNotNull('failing_since') : query.whereNull('failing_since'));
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit).select('*')).map(toEndpoint);
+}
+
+/** The endpoint of that id, whoever owns it; null also if it was deleted: for operators. */
+export async function findAnyWebhookEndpoint(database: Database, endpointId: string): Promise<WebhookEndpoint | null> {
+  const row = await database<EndpointRow>('webhook_endpoints')
+    .where({ id: endpointId })
+    .whereNull('deleted_at')
+    .first();
+  return row ? toEndpoint(row) : null;
+}
+
 /** Changes the given fields. @returns null if the account has no such endpoint */
 export async function updateWebhookEndpoint(
   database: Database,

@@ -27,6 +27,14 @@ const REDELIVERIES = { what: 'webhook redeliveries', perMinute: WEBHOOKS.redeliv
 
 const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
 
+/** Of many deliveries at once. */
+export const RedeliverySchema = object({
+  object: exactly('webhook_redelivery'),
+  count: integer(),
+  left: integer(),
+  has_more: boolean(),
+});
+
 export const listDeliveries = endpoint({
   id: 'listDeliveries',
   tag: 'Webhooks',
@@ -73,10 +81,7 @@ export const redeliverMany = endpoint({
     outage: { value: { from: '2026-10-01T08:00:00Z', to: '2026-10-01T10:30:00Z' } },
   }),
   answers: {
-    202: dataOf(
-      object({ object: exactly('webhook_redelivery'), count: integer(), left: integer(), has_more: boolean() }),
-      'Number of deliveries that are pending again',
-    ),
+    202: dataOf(RedeliverySchema, 'Number of deliveries that are pending again'),
   },
   handle: async ({ caller, params, body: { from, to, status = 'failed' } }, { database }) => {
     const { accountId, id: endpointId, disabledAt } = await ownEndpoint(database, caller, params.webhook_id);

@@ -13,7 +13,6 @@ import {
   fieldsOf,
   idOf,
   integer,
-  namedObject,
   object,
   objectOf,
   oneOfTexts,
@@ -24,23 +23,26 @@ import {
 
 type EndpointObject = ReturnType<typeof presentEndpoint>;
 
-export const EndpointSchema = namedObject<EndpointObject>(
-  'Webhook',
-  {
-    id: idOf('webhookEndpoint'),
-    object: exactly('webhook_endpoint'),
-    url: text('Where events are sent', { format: 'uri' }),
-    description: nullable(text('Internal label')),
-    events: arrayOf(oneOfTexts(TASK_EVENTS)),
-    secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
-    enabled: boolean('Whether events are sent'),
-    disabled_at: nullable(unixSeconds('When it was disabled')),
-    disabled_reason: nullable(text('Why nothing is sent')),
-    failing_since: nullable(unixSeconds('The first failed attempt since the last success')),
-    created_at: unixSeconds('When it was created'),
-    updated_at: unixSeconds('When it last changed'),
-  },
-  'A receiver of events.',
+const ENDPOINT_FIELDS = fieldsOf<EndpointObject>({
+  id: idOf('webhookEndpoint'),
+  object: exactly('webhook_endpoint'),
+  url: text('Where events are sent', { format: 'uri' }),
+  description: nullable(text('Internal label')),
+  events: arrayOf(oneOfTexts(TASK_EVENTS)),
+  secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
+  enabled: boolean('Whether events are sent'),
+  disabled_at: nullable(unixSeconds('When it was disabled')),
+  disabled_reason: nullable(text('Why nothing is sent')),
+  failing_since: nullable(unixSeconds('The first failed attempt since the last success')),
+  created_at: unixSeconds('When it was created'),
+  updated_at: unixSeconds('When it last changed'),
+});
+
+export const EndpointSchema = component('Webhook', object(ENDPOINT_FIELDS, 'A receiver of events.'));
+
+export const AdminEndpointSchema = component(
+  'AdminWebhook',
+  object({ ...ENDPOINT_FIELDS, account_id: idOf('account') }),
 );
 
 export const DeletedEndpointSchema = object({
@@ -65,6 +67,11 @@ export function presentEndpoint(endpoint: WebhookEndpoint, secret?: string) {
     created_at: toUnixSeconds(endpoint.createdAt),
     updated_at: toUnixSeconds(endpoint.updatedAt),
   };
+}
+
+/** The endpoint as its owner sees it, with its owner. */
+export function presentAdminEndpoint(endpoint: WebhookEndpoint, secret?: string) {
+  return { ...presentEndpoint(endpoint, secret), account_id: endpoint.accountId };
 }
 
 type DeliveryObject = ReturnType<typeof presentDelivery>;

@@ -3,7 +3,6 @@ import { insertTestDelivery } from '../../../db/queries/deliveries.ts';
 import { completeIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import {
   deleteWebhookEndpoint,
-  insertWebhookEndpoint,
   listWebhookEndpoints,
   replaceWebhookSecret,
   updateWebhookEndpoint,
@@ -11,7 +10,6 @@ import {
 import { badRequest } from '../../../domain/errors.ts';
 import { createdAtMsOf, newId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
-import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
 import { newWebhookSecret } from '../../../net/webhook-signature.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
@@ -25,6 +23,7 @@ import type { ApiServices } from '../../services/services.ts';
 import { presentTestEvent } from './events.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { DeletedEndpointSchema, DeliverySchema, EndpointSchema, presentDelivery, presentEndpoint } from './present.ts';
+import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
 
 const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };
@@ -154,27 +153,9 @@ async function create(
   { caller, body, claim }: CreateRequest<CreateEndpointBody>,
   { database, sealer }: ApiServices,
 ): Promise<CreatedResponse> {
-  const { url, description = null, events = [...TASK_EVENTS] } = body;
   const accountId = caller.account.id;
-  const id = newId('webhookEndpoint');
-  const secret = newWebhookSecret();
   return database.transaction(async (transaction) => {
-    const created = await insertWebhookEndpoint(
-      transaction,
-      {
-        id,
-        accountId,
-        url,
-        description,
-        events: [...new Set(events)],
-        sealedSecret: sealer.seal(secret, id),
-        createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
-      },
-      WEBHOOKS.maxEndpoints,
-    );
-    if (!created) {
-      throw badRequest(`An account has at most ${WEBHOOKS.maxEndpoints} webhook endpoints. Delete one first.`);
-    }
+    const { created, secret } = await registerEndpoint(transaction, sealer, accountId, body);
     const answer = JSON.stringify({ data: presentEndpoint(created, secret) });
     if (claim) {
       const { key, claimToken } = claim;

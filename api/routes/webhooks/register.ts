@@ -1,0 +1,38 @@
+/** Registering a webhook endpoint, whoever does it for the account. */
+import type { Database } from '../../../db/database.ts';
+import type { Sealer } from '../../../db/sealing.ts';
+import { insertWebhookEndpoint, type WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import { createdAtMsOf, newId } from '../../../domain/ids.ts';
+import { WEBHOOKS } from '../../../domain/policy.ts';
+import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import { newWebhookSecret } from '../../../net/webhook-signature.ts';
+import type { CreateEndpointBody } from './schema.ts';
+
+/** @throws ServiceError `bad_request` if the account has too many endpoints */
+export async function registerEndpoint(
+  transaction: Database,
+  sealer: Sealer,
+  accountId: string,
+  { url, description = null, events = [...TASK_EVENTS] }: CreateEndpointBody,
+): Promise<{ readonly created: WebhookEndpoint; readonly secret: string }> {
+  const id = newId('webhookEndpoint');
+  const secret = newWebhookSecret();
+  const created = await insertWebhookEndpoint(
+    transaction,
+    {
+      id,
+      accountId,
+      url,
+      description,
+      events: [...new Set(events)],
+      sealedSecret: sealer.seal(secret, id),
+      createdAt: new Date(createdAtMsOf('webhookEndpoint', id)),
+    },
+    WEBHOOKS.maxEndpoints,
+  );
+  if (!created) {
+    throw badRequest(`An account has at most ${WEBHOOKS.maxEndpoints} webhook endpoints. Delete one first.`);
+  }
+  return { created, secret };
+}
