@@ -21,6 +21,7 @@ import { getCatalogue } from './routes/admin/catalogue.ts';
 import { find } from './routes/admin/find.ts';
 import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
+import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
@@ -126,6 +127,9 @@ const FINANCE = [
   sumUsageOfAccount,
   listTextRequestsOfAccount,
   listRefunds,
+  exportMonth,
+  closeMonth,
+  listClosedMonths,
   reconcile,
   listReconciliations,
   getReconciliation,

@@ -42,12 +42,17 @@ export function sendAll<Row>(context: Context, { rows, columns, present }: Expor
       context.body = Readable.from(toCsv(rows(), columns));
       return true;
     case NDJSON:
-      context.type = NDJSON;
-      context.body = Readable.from(toNdjson(rows(), present));
+      sendLines(context, { rows, present });
       return true;
     default:
       return false;
   }
+}
+
+/** Sends all rows as JSON lines, whatever the client prefers. */
+export function sendLines<Row>(context: Context, { rows, present }: Pick<Export<Row>, 'rows' | 'present'>): void {
+  context.type = NDJSON;
+  context.body = Readable.from(toNdjson(rows(), present));
 }
 
 /** RFC 4180, line by line: https://www.rfc-editor.org/rfc/rfc4180 */

@@ -21,6 +21,7 @@ import * as secretMarks from './migrations/0018-secret-marks.ts';
 import * as textTurns from './migrations/0020-text-turns.ts';
 import * as mediaRateCards from './migrations/0021-media-rate-cards.ts';
 import * as customers from './migrations/0022-customers.ts';
+import * as closedMonths from './migrations/0023-closed-months.ts';
 import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import * as modelOrders from './migrations/0026-model-orders.ts';
 import * as consolePeople from './migrations/0028-console.ts';
@@ -48,6 +49,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0020-text-turns': textTurns,
   '0021-media-rate-cards': mediaRateCards,
   '0022-customers': customers,
+  '0023-closed-months': closedMonths,
   '0025-admin-tokens': adminTokens,
   '0026-model-orders': modelOrders,
   '0028-console': consolePeople,

@@ -47,6 +47,7 @@ const PATH_PARAMETERS: Readonly<Record<string, ParameterDescription>> = {
   key_id: { description: 'The `id` of an API key, not the key itself', id: 'apiKey' },
   user_id: { description: 'The `id` of a user', id: 'user' },
   admin_token_id: { description: 'The `id` of an admin token, not the token itself', id: 'adminToken' },
+  month: { description: 'A month in UTC, such as 2026-10' },
   any_id: { description: 'An id of any kind' },
   upstream: { description: 'The name of an upstream in the configuration' },
   provider: { description: 'The name of the provider in the configuration' },

@@ -3,6 +3,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { badRequest } from '../../domain/errors.ts';
 import { type IdKind, isId } from '../../domain/ids.ts';
 import type { JsonSchema } from '../../domain/json-schema.ts';
+import { type Month, parseMonth } from '../../domain/month.ts';
 import { idOf, integer, oneOfTexts, text } from '../openapi/json-schema.ts';
 
 export interface QueryParameter<Value> {
@@ -139,18 +140,32 @@ function moment(description: string): QueryParameter<Date | undefined> {
 }
 
 /** A required day in UTC. */
-export function aDay(description: string): QueryParameter<string> {
+export function aDay(description: string): QueryParameter<string | undefined> {
   return {
     description,
     schema: text(undefined, { format: 'date' }),
-    required: true,
-    read: (given = '', name) => {
+    read: (given, name) => {
+      if (given === undefined) return undefined;
       const moment = new Date(/^\d{4}-\d{2}-\d{2}$/.test(given) ? given : Number.NaN);
       // `Date` reads a day that does not exist, such as 31 June, as a day of the next month.
       if (Number.isNaN(moment.getTime()) || moment.toISOString().slice(0, 10) !== given) {
         throw badRequest(`"${name}" must be a day such as 2026-11-30`);
       }
       return given;
+    },
+  };
+}
+
+/** A month in UTC, which may be left out. */
+export function aMonth(description: string): QueryParameter<Month | undefined> {
+  return {
+    description,
+    schema: text(undefined, { pattern: String.raw`^\d{4}-\d{2}$` }),
+    read: (given, name) => {
+      if (given === undefined) return undefined;
+      const month = parseMonth(given);
+      if (!month) throw badRequest(`"${name}" must be a month such as 2026-11`);
+      return month;
     },
   };
 }

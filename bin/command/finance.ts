@@ -24,6 +24,7 @@ export function addFinanceCommands(program: Command, accounts: Command, connect:
   addStatementCommands(accounts, connect, report);
   addUsageCommands(accounts, connect, report);
   addRefundCommand(program, connect, report);
+  addMonthCommands(program, connect, report);
   addReconciliationCommands(program, connect, report);
 }
 
@@ -73,11 +74,13 @@ function addStatementCommands(accounts: Command, connect: Connect, report: Repor
       report.showList(await admin.call('GET', path), LEDGER_COLUMNS);
     });
   exportOptions(accounts.command('statement <account>'))
-    .description('show the opening balance, activity and closing balance of a day')
+    .description('show the opening balance, activity and closing balance of a day or month')
     .option('--date <day>', 'the day in UTC, such as 2026-11-30 (default: today)')
+    .option('--month <month>', 'the month in UTC, such as 2026-11, instead of a day')
     .action(async (account: string, options: Options) => {
       const day = new Date().toISOString().slice(0, 10);
-      const path = `/accounts/${account}/statements${query({ date: day, ...options }, { date: 'date' })}`;
+      const period = options['month'] === undefined ? { date: day, ...options } : options;
+      const path = `/accounts/${account}/statements${query(period, { date: 'date', month: 'month' })}`;
       const admin = await connect();
       if (await report.exportAll(admin, path, options)) return;
       const answer = await admin.call('GET', path);
@@ -120,6 +123,32 @@ const REQUEST_COLUMNS = [
   'estimated',
   'latency_ms',
 ];
+
+function addMonthCommands(program: Command, connect: Connect, report: Report): void {
+  const months = program.command('months').description('months of all accounts: exporting and closing them');
+  months
+    .command('export <month>')
+    .description('print everything that is booked in a month, such as 2026-10: JSON lines, or CSV with --csv')
+    .option('--csv', 'print CSV, for a spreadsheet')
+    .action(async (month: string, { csv }: Options) => {
+      const format = csv === true ? { csv } : { ndjson: true };
+      await report.exportAll(await connect(), `/months/${encodeURIComponent(month)}/export`, format);
+    });
+  months
+    .command('close <month>')
+    .description('close a month: corrections are booked in the open month from then on')
+    .option('--author <name>', 'who; by default whose admin token it is')
+    .action(async (month: string, { author }: Options) => {
+      const path = `/months/${encodeURIComponent(month)}/close`;
+      report.show(await (await connect()).call('POST', path, given({ author })));
+    });
+  months
+    .command('list')
+    .description('list the closed months')
+    .action(async () => report.showList(await (await connect()).call('GET', '/months'), MONTH_COLUMNS));
+}
+
+const MONTH_COLUMNS = ['month', 'closed_at', 'author', 'transfers', 'revenue_usd', 'checksum'];
 
 function addUsageCommands(accounts: Command, connect: Connect, report: Report): void {
   exportOptions(periodOptions(accounts.command('usage <account>')))

@@ -179,4 +179,20 @@ export const LEDGER_CHECKS = [
       SELECT id AS subject, format('still %s, its deadline was %s', status, to_json(deadline_at) #>> '{}') AS detail
       FROM tasks WHERE status IN ('queued', 'processing') AND deadline_at + ${TASK_GRACE} < now() ORDER BY 1`,
   }),
+  sqlCheck({
+    name: 'closed_months',
+    question: 'Are the books of every closed month what they were when it was closed?',
+    remedy:
+      'Somebody wrote past the rules of the database. Compare the month with the export that was made when it was closed.',
+    sql: /* sql */ `
+      SELECT to_char(closed.month, 'YYYY-MM') AS subject,
+        format('closed with %s transfers (%s), now %s (%s)', closed.transfers, closed.amounts, books.transfers,
+          CASE WHEN books.amounts = closed.amounts THEN 'the same amounts' ELSE books.amounts::text END) AS detail
+      FROM closed_months AS closed, books_of_month(closed.month) AS books
+      WHERE (closed.transfers, closed.amounts, closed.checksum) <> (books.transfers, books.amounts, books.checksum)
+        -- Of a month that was detached, or whose chains began in one that was, nothing can be compared any more.
+        AND NOT EXISTS (SELECT FROM carried_balances AS carried
+          WHERE carried.month BETWEEN closed.month - interval '1 month' AND closed.month)
+      ORDER BY 1`,
+  }),
 ];

@@ -948,6 +948,38 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
+  describe('closed months', () => {
+    const closedMonth = { month: '2001-01-01', author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
+    const afterClosing = (attempt: (transaction: Database) => PromiseLike<unknown>): PromiseLike<unknown> =>
+      database.transaction(async (transaction) => {
+        await transaction('closed_months').insert(closedMonth);
+        await attempt(transaction);
+      });
+    refuses('a month that begins within one', 'closed_months_month_check', () =>
+      insert('closed_months', { ...closedMonth, month: '2001-01-02' }),
+    );
+    refuses('a month that nobody closed', 'closed_months_author_check', () =>
+      insert('closed_months', { ...closedMonth, author: '' }),
+    );
+    refuses('to close a month twice', 'closed_months_pkey', () =>
+      afterClosing((transaction) => transaction('closed_months').insert(closedMonth)),
+    );
+    refuses(
+      'to change or open one again',
+      'closed_months_are_kept',
+      () => afterClosing((transaction) => transaction('closed_months').update({ transfers: 1 })),
+      () => afterClosing((transaction) => transaction('closed_months').delete()),
+    );
+    refuses('to open all of them again', 'closed_months_not_truncated', () => statement('TRUNCATE closed_months'));
+    refuses('a transfer in a month that is closed', 'transfers_not_in_closed_months', () =>
+      database.transaction(async (transaction) => {
+        const month = transaction.raw(`date_trunc('month', now() AT TIME ZONE 'UTC')::date`);
+        await transaction('closed_months').insert({ ...closedMonth, month });
+        await transaction('transfers').insert(adjustmentOf(given.account, {}));
+      }),
+    );
+  });
+
   describe('what detached months left behind', () => {
     for (const { table, column, kept, amounts, ownerOf } of [
       {

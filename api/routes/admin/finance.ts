@@ -7,11 +7,13 @@ import {
 } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
 import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { badRequest } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
+import type { Month } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { page, pageById, pageOf, presentPage } from '../../endpoint/page.ts';
-import { aDay, anId, PERIOD } from '../../endpoint/query.ts';
+import { aDay, aMonth, anId, PERIOD } from '../../endpoint/query.ts';
 import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { presentDailyUsage } from '../usage/present.ts';
@@ -71,19 +73,30 @@ export const getStatement = endpoint({
   method: 'get',
   path: '/admin/v1/accounts/{account_id}/statements',
   access: 'admin-read',
-  summary: 'Get a daily statement',
+  summary: 'Get the statement of a day or month',
   description: EXPORTS,
-  query: { date: aDay('The day, in UTC') },
+  query: { date: aDay('The day, in UTC'), month: aMonth('The month, in UTC, instead of a day') },
   answers: { 200: orAllRows(dataOf(StatementSchema, 'The statement')) },
-  handle: async ({ params, query: { date }, context }, { reports }) => {
+  handle: async ({ params, query: { date, month }, context }, { reports }) => {
     const { id: accountId } = await existingAccount(reports, params.account_id);
-    const from = new Date(date);
-    const statement = await readStatement(reports, { accountId, from, to: new Date(from.getTime() + MS_PER_DAY) });
+    const { from, to } = statementPeriod(date, month);
+    const statement = await readStatement(reports, { accountId, from, to });
     const rows = () => linesOf(statement);
     if (sendAll(context, { rows, columns: STATEMENT_COLUMNS, present: presentStatementLine })) return undefined;
-    return { data: presentStatement(statement, { accountId, date }) };
+    return { data: presentStatement(statement, { accountId, date, month: month?.name }) };
   },
 });
+
+/** @throws ServiceError `bad_request` unless exactly one of the two is given */
+function statementPeriod(
+  date: string | undefined,
+  month: Month | undefined,
+): { readonly from: Date; readonly to: Date } {
+  if ((date === undefined) === (month === undefined)) throw badRequest('Give either "date" or "month"');
+  if (month) return month;
+  const from = new Date(date ?? '');
+  return { from, to: new Date(from.getTime() + MS_PER_DAY) };
+}
 
 export const sumUsageOfAccount = endpoint({
   id: 'sumUsageOfAccount',

@@ -18,6 +18,7 @@ import {
   namedObject,
   object,
   objectOf,
+  optional,
   text,
   usd,
 } from '../../openapi/json-schema.ts';
@@ -77,7 +78,8 @@ export const StatementSchema = namedObject<StatementObject>(
   {
     object: exactly('statement'),
     account_id: idOf('account'),
-    date: text('The day, in UTC', { format: 'date' }),
+    date: optional(text('The day, in UTC', { format: 'date' })),
+    month: optional(text('The month, in UTC, such as 2026-11')),
     opening: object(BOOKS),
     activity: arrayOf(
       objectOf<StatementObject['activity'][number]>({
@@ -93,11 +95,16 @@ export const StatementSchema = namedObject<StatementObject>(
 );
 
 /** Amounts are decimal strings, so that opening plus activity equals closing exactly. */
-export function presentStatement(statement: Statement, { accountId, date }: { accountId: string; date: string }) {
+export function presentStatement(
+  statement: Statement,
+  period: { readonly accountId: string; readonly date: string | undefined; readonly month: string | undefined },
+) {
+  const { accountId, date, month } = period;
   return {
     object: 'statement',
     account_id: accountId,
-    date,
+    ...(date !== undefined && { date }),
+    ...(month !== undefined && { month }),
     opening: presentBooks(statement.opening),
     activity: statement.activity.map(presentActivity),
     closing: presentBooks(statement.closing),

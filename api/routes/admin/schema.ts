@@ -121,6 +121,14 @@ export const reopenAccountSchema = Joi.object<ReopenAccountBody>({
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
+export interface CloseMonthBody {
+  readonly author?: string;
+}
+
+export const closeMonthSchema = Joi.object<CloseMonthBody>({
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+});
+
 export interface TopUpBody {
   readonly amount_usd: string | number;
   readonly reference: string;

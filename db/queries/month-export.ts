@@ -1,0 +1,109 @@
+/** Everything that finance books of a month: every transfer of every account, with what it was for. */
+import { firstIdAt } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import type { Month } from '../../domain/month.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { streamPages } from '../stream-pages.ts';
+
+/** A transfer, with its account and the task or text request that it was for. */
+export interface BookedTransfer {
+  readonly id: string;
+  readonly createdAt: Date;
+  readonly kind: string;
+  readonly debit: string;
+  readonly credit: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly externalId: string | null;
+  readonly apiKeyId: string | null;
+  readonly amount: PicoUsd;
+  /** The part of it that is signup credit. */
+  readonly signupAmount: PicoUsd;
+  readonly released: PicoUsd;
+  readonly pendingId: string | null;
+  readonly taskId: string | null;
+  readonly textRequestId: string | null;
+  /** `image`, `video` or `text`; null for what was for no request. */
+  readonly requestKind: string | null;
+  readonly model: string | null;
+  readonly upstream: string | null;
+  readonly upstreamModel: string | null;
+  readonly billableSeconds: number | null;
+  readonly inputTokens: string | null;
+  readonly cacheReadTokens: string | null;
+  readonly cacheWriteTokens: string | null;
+  readonly outputTokens: string | null;
+  readonly catalogueVersion: string | null;
+  /** Of a settlement or refund: what the vendor charged, as far as it is known. */
+  readonly cost: PicoUsd | null;
+  /** Of a refund: the code of the failure. */
+  readonly cause: string | null;
+  readonly message: string | null;
+  readonly reference: string | null;
+  readonly author: string | null;
+  readonly reason: string | null;
+}
+
+type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'released' | 'cost'> & {
+  readonly amount: string;
+  readonly signupAmount: string;
+  readonly released: string;
+  readonly cost: string | null;
+};
+
+const MS_PER_DAY = 24 * 60 * 60 * 1000;
+/** Nothing that a chain of transfers pays for takes as long. */
+const LONGEST_CHAIN_MS = 31 * MS_PER_DAY;
+
+/** The transfers of a month, in the order of their ids; read as they are taken. */
+export function streamMonth(database: Database, month: Month): AsyncIterable<BookedTransfer> {
+  return streamPages(async (after: BookedTransfer | undefined, limit) => {
+    const { rows } = await database.raw<{ rows: Row[] }>(PAGE, {
+      from: month.from,
+      to: month.to,
+      opened: new Date(month.from.getTime() - LONGEST_CHAIN_MS),
+      // An id is made before its row, but not by a day.
+      after: after?.id ?? firstIdAt('transfer', month.from.getTime() - MS_PER_DAY),
+      limit,
+    });
+    return rows.map(({ amount, signupAmount, released, cost, ...row }) => ({
+      ...row,
+      amount: picoUsd(amount),
+      signupAmount: picoUsd(signupAmount),
+      released: picoUsd(released),
+      cost: cost === null ? null : picoUsd(cost),
+    }));
+  });
+}
+
+const PAGE = /* sql */ `
+  WITH page AS MATERIALIZED (
+    SELECT * FROM transfers
+    WHERE id > :after AND created_at >= :from AND created_at < :to AND opened_at >= :opened AND opened_at < :to
+    ORDER BY id LIMIT :limit
+  )
+  SELECT page.id, page.created_at AS "createdAt", page.kind, page.debit, page.credit, page.account_id AS "accountId",
+    account.name AS "accountName", account.external_id AS "externalId", page.api_key_id AS "apiKeyId", page.amount,
+    page.signup_amount AS "signupAmount", page.released, page.pending_id AS "pendingId", page.task_id AS "taskId",
+    page.text_request_id AS "textRequestId",
+    coalesce(task.kind, CASE WHEN page.text_request_id IS NOT NULL THEN 'text' END) AS "requestKind",
+    coalesce(task.model, request.model) AS model, coalesce(task.provider, request.upstream) AS upstream,
+    coalesce(spent.model, request.upstream_model) AS "upstreamModel",
+    CASE page.kind WHEN 'settlement' THEN task.billable_duration_seconds END AS "billableSeconds",
+    request.input_tokens AS "inputTokens", request.cache_read_tokens AS "cacheReadTokens",
+    request.cache_write_tokens AS "cacheWriteTokens", request.output_tokens AS "outputTokens",
+    request.catalogue_version AS "catalogueVersion", spent.cost,
+    CASE page.kind WHEN 'refund'
+      THEN coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) END AS cause,
+    CASE page.kind WHEN 'refund' THEN task.error_message END AS message,
+    page.reference, page.author, page.reason
+  FROM page
+  JOIN accounts AS account ON account.id = page.account_id
+  LEFT JOIN tasks AS task ON task.id = page.task_id AND task.created_at = page.opened_at
+  -- The usage of a request stands beside the one transfer that ended it, so that sums count it once.
+  LEFT JOIN text_requests AS request ON request.id = page.text_request_id AND page.kind IN ('settlement', 'refund')
+  LEFT JOIN LATERAL (
+    SELECT sum(cost) AS cost, max(model) FILTER (WHERE outcome = 'accepted') AS model FROM submissions
+    WHERE task_id = page.task_id AND task_created_at = page.opened_at
+  ) AS spent ON page.kind IN ('settlement', 'refund') AND page.task_id IS NOT NULL
+  ORDER BY page.id`;

@@ -1,0 +1,25 @@
+/** Calendar months in UTC, as finance names them: `2026-10`. */
+
+/** A month, and its first moment and that of the next one. */
+export interface Month {
+  readonly name: string;
+  readonly from: Date;
+  /** Exclusive. */
+  readonly to: Date;
+}
+
+/** @returns null for what does not name a month of the years 2000 to 9998 */
+export function parseMonth(name: string): Month | null {
+  const [, year = '', month = ''] = /^([2-9]\d{3})-(0[1-9]|1[0-2])$/.exec(name) ?? [];
+  if (year === '' || year === '9999') return null;
+  return {
+    name,
+    from: new Date(Date.UTC(Number(year), Number(month) - 1, 1)),
+    to: new Date(Date.UTC(Number(year), Number(month), 1)),
+  };
+}
+
+/** The month after. */
+export function nextMonth({ to }: Month): string {
+  return to.toISOString().slice(0, 7);
+}
