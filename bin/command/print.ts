@@ -55,7 +55,7 @@ function at(row: Fields, path: string): Json | undefined {
 
 /** A field as people read it: moments, which answers give in seconds since 1970, as times. */
 function shown(name: string, value: Json | undefined): string {
-  const isMoment = name.endsWith('_at') && typeof value === 'number';
+  const isMoment = /_(at|since)$/.test(name) && typeof value === 'number';
   return isMoment ? new Date(value * 1000).toISOString().replace('.000Z', 'Z') : textOf(value);
 }
 

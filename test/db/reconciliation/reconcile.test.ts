@@ -29,6 +29,8 @@ import {
 
 /** The rows that damage is done to, by the names under which SQL finds them. */
 interface Given {
+  /** This one, as `2026-11`. */
+  readonly month: string;
   readonly account: string;
   readonly key: string;
   readonly poorAccount: string;
@@ -57,6 +59,15 @@ interface Damage {
 }
 
 const DAMAGES: readonly Damage[] = [
+  {
+    what: 'a closed month that has lost a transfer',
+    check: 'closed_months',
+    subject: 'month',
+    sql: `INSERT INTO closed_months (month, author, transfers, amounts, checksum)
+      SELECT month, 'ada', transfers + 1, amounts, checksum
+      FROM to_date(:month, 'YYYY-MM') AS month, books_of_month(month)`,
+    says: /^closed with \d+ transfers .*, now \d+ \(the same amounts\)$/,
+  },
   {
     what: 'a balance that was changed by hand',
     check: 'account_balances',
@@ -500,6 +511,7 @@ async function prepare({ database, url }: TestDatabase): Promise<Given> {
   await finishAsSucceeded(database, succeeded);
   await finishAsFailed(database, failed);
   return {
+    month: new Date().toISOString().slice(0, 7),
     account: key.accountId,
     key: key.id,
     topUp: topUp?.transfer_id ?? '',
