@@ -258,7 +258,7 @@ describe('handing a task over', function () {
         expect(rendersOf(task)).to.deep.equal([name]);
       });
 
-      it(`is submitted again once it is sure, by ${recovery}, that there is no job`, async () => {
+      it(`is submitted again once a search by ${recovery} shows that there is no job`, async () => {
         const name = upstreamWith({ recovery }, ['loses it']);
         const task = await run(await taskOn(name));
         expect(task.status).to.equal('succeeded');
@@ -328,7 +328,7 @@ describe('handing a task over', function () {
       ['unknown', { learntFrom: 'nothing' }, 'processing_unavailable'],
       ['refused', { learntFrom: 'the answer', detail: 'bad_request: too: long' }, 'bad_request'],
     ] as const) {
-      it(`is not submitted again when the worker died after it had written down that it is ${outcome}`, async () => {
+      it(`is not submitted again if the worker died after recording that it is ${outcome}`, async () => {
         const name = upstreamWith({ recovery: 'none' });
         const task = await taskOn(name, name);
         const submission = await openTaskSubmission(database, task, { provider: name });
@@ -379,7 +379,7 @@ describe('handing a task over', function () {
       expect(await run(await taskOn(poor, jobs))).to.include({ status: 'succeeded', provider: jobs });
     });
 
-    it('fails when nothing is to be had on any', async () => {
+    it('fails if none of them can take it', async () => {
       const poor: Deed[] = ['has no money'];
       const task = await run(await taskOn(upstreamWith({}, poor), upstreamWith({}, poor)));
       expect(task.failure).to.include({ code: 'processing_unavailable' });
@@ -417,7 +417,7 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('fails with result_transfer_failed when they are not what was asked for, and asks for no others', async () => {
+    it('fails with result_transfer_failed when they do not match the request, and requests no others', async () => {
       const name = files(['makes a small one']);
       const task = await run(await taskOn(name));
       expect(task.failure).to.include({ code: 'result_transfer_failed' });

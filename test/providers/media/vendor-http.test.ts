@@ -66,7 +66,7 @@ describe('HTTP with an upstream of media', () => {
     });
 
     for (const status of [401, 402, 403, 404]) {
-      it(`when our account or the model is at fault: ${status}; nothing is to be had there`, async () => {
+      it(`when our account or the model is at fault: ${status}; the route is left`, async () => {
         expect(await outcomeOf(status, '{}'))
           .to.be.instanceOf(NotTakenError)
           .with.property('leavesRoute', true);
