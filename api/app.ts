@@ -1,6 +1,7 @@
 /** The Koa applications behind `{base_url}` and `{text_base_url}`. */
 import { Router } from '@koa/router';
 import Koa from 'koa';
+import type { Catalogue } from '../catalogue/types.ts';
 import { createDatabaseClock, type DatabaseClock } from '../db/database-clock.ts';
 import { findTypicalSeconds } from '../db/queries/typical-seconds.ts';
 import type { Moderator } from '../providers/moderation.ts';
@@ -29,6 +30,7 @@ import { createFindAdministrator } from './services/administrator.ts';
 import { createAffordabilityCheck, createTaskCreator, type TaskLimits } from './services/create-task.ts';
 import { createCachedFindCaller, createFindCaller } from './services/find-caller.ts';
 import { createImageLinkCheck } from './services/image-links.ts';
+import { madeOfCatalogue } from './services/made-of-catalogue.ts';
 import { createModeration } from './services/moderate.ts';
 import { createAddressCheck, isPublicHttpsUrl } from './services/public-address.ts';
 import type { ApiServices, GivenServices } from './services/services.ts';
@@ -36,6 +38,8 @@ import { createUploads, type UploadLimits } from './services/uploads.ts';
 import type { RequestState } from './state.ts';
 
 export interface AppDependencies extends GivenServices {
+  /** That in force. */
+  readonly catalogue: () => Catalogue;
   /** The database's clock; the process uses the machine's own clock without it. */
   readonly clock?: DatabaseClock;
   /** Each checks one more connection pool for readiness. */
@@ -79,7 +83,7 @@ export function createApp(dependencies: AppDependencies): Koa<RequestState> {
   const router = new Router<RequestState>({ sensitive: true });
   mount(router, endpointsWith(dependencies.settings), services);
   const { filesFolder } = dependencies.settings;
-  docsPages(router, services.descriptions);
+  docsPages(router, () => services.descriptions);
   dependencies.mountPages?.(router, services);
   return createFrame(router, dependencies, filesFolder === null ? [] : [serveFiles(filesFolder)]);
 }
@@ -121,8 +125,15 @@ function serveFiles(directory: string): Koa.Middleware {
   return serveLocalFiles({ directory, prefix: '/files/' });
 }
 
-function createServices({ pings = [], moderator, guardedClient, settings, ...given }: AppDependencies): ApiServices {
-  const { database, catalogue, starter, workflows, metrics, storage } = given;
+function createServices({
+  catalogue,
+  pings = [],
+  moderator,
+  guardedClient,
+  settings,
+  ...given
+}: AppDependencies): ApiServices {
+  const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
   const { keyPeppers, paymentWebhookSecret, temporal, adminTokens, metricsToken, requestLimits } = settings;
   const gates = createGates({
@@ -135,9 +146,21 @@ function createServices({ pings = [], moderator, guardedClient, settings, ...giv
   });
   const isInputLink = (text: string) => storage.keyOf(text) !== null || isPublicHttpsUrl(text, settings);
   const typicalSeconds = cached((model) => findTypicalSeconds(database, model), TYPICAL_SECONDS_CACHE);
+  const descriptions = madeOfCatalogue(catalogue, (inForce) =>
+    createDescriptions(() => createOpenApiDocument(endpointsWith(settings), inForce)),
+  );
+  const videoRequestParser = madeOfCatalogue(catalogue, (inForce) =>
+    createVideoRequestParser(inForce, { isInputLink }),
+  );
+  const imageRequestParser = madeOfCatalogue(catalogue, (inForce) =>
+    createImageRequestParser(inForce, { isInputLink }),
+  );
   return {
     ...given,
     publicUrl: settings.publicUrl,
+    get catalogue() {
+      return catalogue();
+    },
     clock,
     uploads: createUploads(database, storage, settings.uploads),
     uploadExpiryMs: settings.uploads.expiryMs,
@@ -146,9 +169,11 @@ function createServices({ pings = [], moderator, guardedClient, settings, ...giv
     temporal,
     gates,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
-    descriptions: createDescriptions(() => createOpenApiDocument(endpointsWith(settings), catalogue)),
-    parseVideoRequest: createVideoRequestParser(catalogue, { isInputLink }),
-    parseImageRequest: createImageRequestParser(catalogue, { isInputLink }),
+    get descriptions() {
+      return descriptions();
+    },
+    parseVideoRequest: (body) => videoRequestParser()(body),
+    parseImageRequest: (body) => imageRequestParser()(body),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({
       database,

@@ -23,6 +23,7 @@ import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admi
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
 import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import { applyConfiguration, getConfiguration, listConfigurationRecords } from './routes/admin/configuration.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
 import { createUser, createUserLink } from './routes/admin/users.ts';
@@ -108,6 +109,9 @@ const ADMINISTRATION = [
   listUpstreams,
   restUpstream,
   resumeUpstream,
+  getConfiguration,
+  listConfigurationRecords,
+  applyConfiguration,
   listSoldModels,
   disableModel,
   enableModel,

@@ -61,17 +61,19 @@ async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: numb
   const callers = await createCallers();
   const { database, databaseUrl } = stack;
   const log = pino({ enabled: false });
+  const catalogue = loadCatalogue();
   const billing = createTextBilling({
     database,
     databaseUrl,
-    catalogue: loadCatalogue(),
+    catalogue,
     log,
     metrics: createMetrics(),
   });
-  const model = loadCatalogue().textModels.get(MODEL);
+  const model = catalogue.textModels.get(MODEL);
   if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
   const charge = {
     model,
+    catalogueVersion: catalogue.version,
     format: 'chat-completions',
     streamed: false,
     estimateInputTokens: () => 150,

@@ -17,8 +17,8 @@ explainEnd();
 const config = loadConfig();
 const log = createLog('api', config);
 const tracing = await openTracing('api', config.tracing);
-const web = openWeb(config, log, tracing);
-const text = openText(config, web.dependencies, config.text.cutoffMs);
+const web = openWeb('api', config, log, tracing);
+const text = openText(config, web, config.text.cutoffMs);
 watchDatabaseState(web.dependencies.metrics.registry, web.dependencies.database);
 const begun = begin(log, async () => {
   await web.ready();

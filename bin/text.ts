@@ -13,8 +13,8 @@ explainEnd();
 const config = loadConfig();
 const log = createLog('text', config);
 const tracing = await openTracing('text', config.tracing);
-const web = openWeb(config, log, tracing);
-const text = openText(config, web.dependencies, null);
+const web = openWeb('text', config, log, tracing);
+const text = openText(config, web, null);
 const begun = begin(log, async () => {
   await web.ready();
   await text.ready();

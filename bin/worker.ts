@@ -21,7 +21,8 @@ import { openTracing } from '../telemetry/open-tracing.ts';
 import { createGuardedClient } from '../net/address-guard.ts';
 import { listen, type RunningServer } from '../net/http-server.ts';
 import { begin } from './parts/begin.ts';
-import { loadFiles } from './parts/operator-files.ts';
+import { keepFiles } from './parts/keep-files.ts';
+import type { OperatorFiles } from './parts/operator-files.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { createInputReader } from '../activities/media-task/read-inputs.ts';
 import { fileRenderers, limitedProviders, openMediaUpstreams, providerLimits } from './parts/providers.ts';
@@ -32,7 +33,8 @@ import { connectionOptions } from '../temporal/connection.ts';
 import { installTemporalRuntime, temporalLogger } from './parts/temporal-runtime.ts';
 import { watchDatabase } from './parts/watch-database.ts';
 import { bundleWorkflows } from './parts/workflow-bundle.ts';
-import { versioned, workerSettings } from './parts/workers.ts';
+import { createWorkerPool } from './parts/worker-pool.ts';
+import { providerWorkerSettings, versioned, workerSettings } from './parts/workers.ts';
 
 /** A reconciliation keeps one connection while it queries over another. */
 const BACKGROUND_CONNECTIONS = 4;
@@ -40,7 +42,6 @@ const BACKGROUND_CONNECTIONS = 4;
 explainEnd();
 const config = loadConfig();
 const log = createLog('worker', config);
-loadFiles(config, log);
 const metrics = createMetrics();
 metrics.addSource(await installTemporalRuntime(log));
 
@@ -55,16 +56,22 @@ const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, R
 const client = createGuardedClient(config.edge);
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
-const limits = providerLimits(config);
+const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
-const upstreams = openMediaUpstreams(config, tracing, clock);
+const media = openMediaUpstreams(config, tracing, clock);
+media.renew(files.current().upstreams.media);
+let limits = providerLimits(files.current().upstreams);
+let limited = limitedProviders(limits);
 const sealer = createSealer(...config.secrets.encryptionKeys);
-const begun = begin(log, () => checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers }));
+const begun = begin(log, async () => {
+  await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
+  await files.recordStart();
+});
 const activities = {
   media: createMediaTaskActivities({
     database,
-    upstreams,
-    limitedProviders: limitedProviders(limits),
+    upstreams: media.upstreams,
+    isLimited: (provider) => limited.has(provider),
     storage,
     readInputs: createInputReader({ client, storage }),
     providerPatienceMs: config.tasks.providerPatienceMs,
@@ -88,28 +95,31 @@ const activities = {
 };
 /** Waiting longer gains nothing: waiting for a provider takes minutes, and another worker takes over immediately. */
 const graceMs = Math.min(config.shutdownGraceMs, 10_000);
-const grace = { usualMs: graceMs, renderMs: config.renderGraceMs, renderers: fileRenderers(upstreams) };
-const workers = await Promise.all(
-  workerSettings(activities, await workflows(), limits, grace).map((settings) =>
-    Worker.create({
-      connection,
-      namespace: config.temporal.namespace,
-      ...tracing.workerOptions,
-      ...versioned(config.worker, settings.taskQueue),
-      ...settings,
-    }),
-  ),
+const graceOf = () => ({
+  usualMs: graceMs,
+  renderMs: config.renderGraceMs,
+  renderers: fileRenderers(media.upstreams),
+});
+const workers = createWorkerPool((settings) =>
+  Worker.create({
+    connection,
+    namespace: config.temporal.namespace,
+    ...tracing.workerOptions,
+    ...versioned(config.worker, settings.taskQueue),
+    ...settings,
+  }),
 );
 const status = config.worker.port === undefined ? null : await openStatus(config.worker.port);
-const running = Promise.all(workers.map((worker) => worker.run()));
-log.info({ task_queues: workers.map(({ options }) => options.taskQueue), ...config.worker.version }, 'polling');
+await workers.run(workerSettings(activities, await workflows(), limits, graceOf()));
+log.info({ task_queues: workers.taskQueues(), ...config.worker.version }, 'polling');
+files.onChange(takeUpUpstreams);
 const schedules = keepSchedules(temporal, log);
 
 stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => {
   await schedules.stop();
   watch.stop();
-  for (const worker of workers) worker.shutdown();
-  await running;
+  files.stop();
+  await workers.stop();
   await status?.stop(0);
   await client.close();
   await connection.close();
@@ -117,7 +127,17 @@ stopOnSignal(log, Math.max(graceMs, config.renderGraceMs) + 10_000, async () => 
   await background.destroy();
   await tracing.close();
 });
-await running;
+
+/** Upstreams that are new, or have other limits, get workers before any step is sent there. */
+async function takeUpUpstreams({ upstreams }: OperatorFiles): Promise<void> {
+  media.renew(upstreams.media);
+  const next = providerLimits(upstreams);
+  const isOther = (name: string): boolean => JSON.stringify(next.get(name)) !== JSON.stringify(limits.get(name));
+  const others = new Map([...next].filter(([name]) => isOther(name)));
+  await workers.run(providerWorkerSettings(activities, others, graceOf()));
+  limits = next;
+  limited = limitedProviders(limits);
+}
 
 async function connectTemporal(temporal: TemporalConfig): Promise<NativeConnection> {
   return NativeConnection.connect(connectionOptions(temporal)).catch((error: Error) => {

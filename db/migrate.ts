@@ -24,6 +24,7 @@ import * as customers from './migrations/0022-customers.ts';
 import * as closedMonths from './migrations/0023-closed-months.ts';
 import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import * as modelOrders from './migrations/0026-model-orders.ts';
+import * as configurations from './migrations/0027-configurations.ts';
 import * as consolePeople from './migrations/0028-console.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -52,6 +53,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0023-closed-months': closedMonths,
   '0025-admin-tokens': adminTokens,
   '0026-model-orders': modelOrders,
+  '0027-configurations': configurations,
   '0028-console': consolePeople,
 };
 

@@ -13,8 +13,8 @@ export interface MediaTaskDependencies {
   readonly database: Database;
   /** By the name that routes use. */
   readonly upstreams: ReadonlyMap<string, MediaUpstream>;
-  /** Providers whose steps run on a task queue of their own. */
-  readonly limitedProviders: ReadonlySet<string>;
+  /** Whether the steps of a provider run on a task queue of its own. */
+  readonly isLimited: (provider: string) => boolean;
   readonly storage: WatchedStorage;
   /** Fetches the inputs of a request, for upstreams that need them as bytes. */
   readonly readInputs: InputReader;

@@ -53,10 +53,10 @@ export function nextTurn(
 }
 
 export function stepsOf(
-  { limitedProviders }: Pick<MediaTaskDependencies, 'limitedProviders'>,
+  { isLimited }: Pick<MediaTaskDependencies, 'isLimited'>,
   { route: { provider }, traits: { answers } }: Turn,
 ): RouteSteps {
-  if (limitedProviders.has(provider)) return { answers, taskQueue: providerQueue(provider) };
+  if (isLimited(provider)) return { answers, taskQueue: providerQueue(provider) };
   return answers === 'files' ? { answers, taskQueue: TASK_QUEUES.renders } : { answers };
 }
 

@@ -16,6 +16,7 @@ import type { Descriptions } from '../openapi/descriptions.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
 import type { ValidatedVideoRequest } from '../routes/videos/schema.ts';
 import type { TextService } from '../text/text-service.ts';
+import type { ConfigurationControl } from './configuration-control.ts';
 import type { AssertAffordable, CreateTask } from './create-task.ts';
 import type { ModelControl } from './model-control.ts';
 import type { UpstreamControl } from './upstream-control.ts';
@@ -31,7 +32,7 @@ export interface GivenServices {
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;
-  readonly catalogue: Catalogue;
+  readonly configuration: ConfigurationControl;
   readonly sealer: Sealer;
   /** The store for uploads. */
   readonly storage: Storage;
@@ -50,6 +51,8 @@ export interface GivenServices {
 export interface ApiServices extends GivenServices {
   /** Where clients and people reach the api process, without a trailing slash. */
   readonly publicUrl: string;
+  /** That in force, which may be another each time. */
+  readonly catalogue: Catalogue;
   readonly uploads: Uploads;
   /** How long an upload is kept if no task uses it. */
   readonly uploadExpiryMs: number;

@@ -18,7 +18,7 @@ export interface UpstreamControl {
 
 interface UpstreamControlOptions {
   readonly database: Database;
-  readonly catalogue: Catalogue;
+  readonly catalogue: () => Catalogue;
   readonly upstreams: TextUpstreams;
   readonly log: Logger;
   readonly pauseMs?: number;
@@ -29,11 +29,11 @@ const PAUSE_MS = 2_000;
 /** Starts polling for orders. While the database is unavailable, the last ones stay in force. */
 export function startUpstreamControl(options: UpstreamControlOptions): UpstreamControl {
   const { database, catalogue, upstreams, log, pauseMs = PAUSE_MS } = options;
-  const routes = [...catalogue.textModels.values()].flatMap((model) => model.routes);
+  const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
   const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOrders(database));
   const { stop } = repeat(obey, { pauseMs, what: 'read orders for upstreams', log });
   return {
-    list: () => upstreams.list(routes),
+    list: () => upstreams.list(routes()),
     obey,
     stop,
   };

@@ -52,11 +52,14 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   );
   const body = readObject(value, '');
   const request = format.client.parseRequest(body, parseContext);
-  const model = chooseModel(format.name, body, request, caller.key, services.catalogue);
+  // Whatever becomes of the catalogue from here on, the request keeps this one.
+  const { catalogue } = services;
+  const model = chooseModel(format.name, body, request, caller.key, catalogue);
   services.assertEnabled(model.id);
   const hold = await services.billing.hold({
     caller,
     model,
+    catalogueVersion: catalogue.version,
     format: format.name,
     streamed: request.stream,
     requestId,

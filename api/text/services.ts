@@ -6,6 +6,7 @@ import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { TextBilling } from '../../db/text-money/billing.ts';
 
 export interface TextServices {
+  /** That in force, which may be another each time. */
   readonly catalogue: Catalogue;
   readonly upstreams: TextUpstreams;
   /** Throws ServiceError `processing_unavailable` for a model that operators have disabled. */

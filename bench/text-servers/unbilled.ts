@@ -17,8 +17,8 @@ const free: TextBillingService = {
 
 const config = loadConfig();
 const log = createLog('text', config);
-const web = openWeb(config, log, NO_TRACING);
-const text = openText(config, web.dependencies, null, free);
+const web = openWeb('text', config, log, NO_TRACING);
+const text = openText(config, web, null, free);
 const app = createTextApp({ ...web.dependencies, text: text.service, upstreams: text.upstreams });
 const server = await listen(app.callback(), config.host, config.text.port);
 

@@ -3,6 +3,7 @@ import type { Command } from 'commander';
 import { addAccountCommands } from './accounts.ts';
 import type { AdminClient } from './admin-client.ts';
 import { addAdminTokenCommands } from './admin-tokens.ts';
+import { addConfigurationCommands } from './configuration.ts';
 import { addFinanceCommands } from './finance.ts';
 import { addKeyCommands } from './keys.ts';
 import { addModelCommands } from './models.ts';
@@ -22,6 +23,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   const accounts = addAccountCommands(program, connect, report);
   addFinanceCommands(program, accounts, connect, report);
   addUpstreamCommands(program, connect, report);
+  addConfigurationCommands(program, connect, report);
   addModelCommands(program, connect, report);
   addMarginCommands(program, connect, report);
   addAdminTokenCommands(program, connect, report);

@@ -7,7 +7,7 @@ import { knownUpstreams } from '../../providers/check-routes.ts';
 import { type Probe, probeUpstreams } from '../../providers/probe.ts';
 import type { Upstreams } from '../../providers/upstreams.ts';
 import { checkFiles, configuredPaths, type FilePaths, sortPaths } from '../parts/operator-files.ts';
-import { upstreamsOf } from '../parts/providers.ts';
+import { simulatedUpstreams } from '../parts/providers.ts';
 import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
 
 const PROBE_TIMEOUT_MS = 10_000;
@@ -24,7 +24,7 @@ export async function checkConfig(
   { online, terminal }: CheckOptions & { readonly terminal: ConfigTerminal },
 ): Promise<number> {
   const paths = pathsFor(config, files);
-  const simulated = files.length === 0 && paths.upstreams === null ? upstreamsOf(config) : null;
+  const simulated = files.length === 0 && paths.upstreams === null ? simulatedUpstreams(config) : null;
   const { catalogue, upstreams, findings } = checkFiles(paths, simulated && knownUpstreams(simulated));
   const areCompared = paths.catalogue !== null && (paths.upstreams !== null || simulated !== null);
   const reachable = upstreams ?? simulated;

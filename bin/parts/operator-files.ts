@@ -8,7 +8,7 @@ import { isObject } from '../../domain/json.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { checkRoutes, type KnownUpstreams, knownUpstreams, writtenUpstreams } from '../../providers/check-routes.ts';
 import { checkUpstreams, type Upstreams } from '../../providers/upstreams.ts';
-import { upstreamsOf } from './providers.ts';
+import { simulatedUpstreams } from './providers.ts';
 
 /** Where the files are; null for one that is left out. */
 export interface FilePaths {
@@ -71,21 +71,29 @@ export function configuredPaths({ catalogueFile, providers }: FilesConfig): File
   return { catalogue: catalogueFile ?? DEFAULT_CATALOGUE, upstreams: providers.routesFile ?? null };
 }
 
+/** What a process goes by. */
+export interface OperatorFiles {
+  readonly catalogue: Catalogue;
+  readonly upstreams: Upstreams;
+}
+
 /** Reads the files of a process. @throws OperatorError with everything that is wrong in them */
-export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): Catalogue {
+export function loadFiles(config: FilesConfig, log: Pick<Logger, 'warn'>): OperatorFiles {
   const paths = configuredPaths(config);
-  const standIn = paths.upstreams === null ? knownUpstreams(upstreamsOf(config)) : null;
-  const { catalogue, findings } = checkFiles(paths, standIn);
+  const standIn = paths.upstreams === null ? simulatedUpstreams(config) : null;
+  const { findings, ...files } = checkFiles(paths, standIn && knownUpstreams(standIn));
+  const { catalogue } = files;
+  const upstreams = files.upstreams ?? standIn;
   const errors = findings.filter(({ severity }) => severity === 'error');
-  if (catalogue === null || errors.length > 0) {
+  if (catalogue === null || upstreams === null || errors.length > 0) {
     const hint = config.providers.routesFile
       ? ''
       : ' (the upstreams are the simulator’s, as GENWAY_PROVIDERS is not set)';
     throw new OperatorError([`The configuration files are wrong${hint}:`, ...writeFindings(errors)].join('\n  '));
   }
   for (const finding of findings) log.warn(writeFindings([finding])[0]);
-  const { media, text } = upstreamsOf(config);
+  const { media, text } = upstreams;
   if (media.length === 0) log.warn('there are no upstreams of media: tasks will fail');
   if (text.length === 0) log.warn('there are no upstreams of text: text will be answered 503');
-  return catalogue;
+  return { catalogue, upstreams };
 }

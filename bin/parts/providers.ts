@@ -1,15 +1,9 @@
-import { resolve } from 'node:path';
-import { type Config, type FilesConfig, readVariable } from '../../config.ts';
+import type { Config, FilesConfig } from '../../config.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
-import {
-  type CallbackReader,
-  createMediaUpstream,
-  type MediaUpstream,
-  type MediaUpstreamOptions,
-} from '../../providers/media/upstream.ts';
-import { baseUrlsAt, type TextUpstreamSettings } from '../../providers/text/settings.ts';
+import { createMediaUpstream, type MediaUpstream, type MediaUpstreamOptions } from '../../providers/media/upstream.ts';
+import { baseUrlsAt } from '../../providers/text/settings.ts';
 import {
   createTextUpstreams,
   type TextUpstreamObserver,
@@ -17,15 +11,25 @@ import {
 } from '../../providers/text/text-upstreams.ts';
 import {
   type LimitedMediaUpstream,
-  loadUpstreams,
   NO_LIMITS,
   type ProviderLimits,
   type Upstreams,
 } from '../../providers/upstreams.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 
-/** The upstreams that render media, by name; the simulator's if no routes file names others. */
-export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Clock): ReadonlyMap<string, MediaUpstream> {
+/** Media upstreams that are open, by name. */
+export interface OpenMediaUpstreams {
+  readonly upstreams: ReadonlyMap<string, MediaUpstream>;
+  /**
+   * Opens those that are new or not what they were. One that is taken away stays open, for the tasks that are at it.
+   *
+   * @param media all of them
+   */
+  renew(media: readonly LimitedMediaUpstream[]): void;
+}
+
+/** The upstreams as the steps of tasks need them. */
+export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Clock): OpenMediaUpstreams {
   const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   return openEach(config, (name) => ({
     externalDispatcher,
@@ -34,14 +38,15 @@ export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Cloc
   }));
 }
 
-/** Readers of upstreams' callbacks, by name of the upstream; none if callbacks are off. */
-export function openCallbackReaders(config: Config, clock: Clock): ReadonlyMap<string, CallbackReader> {
-  return config.providers.callbacks ? openEach(config, () => ({ nowMs: () => clock.nowMs() })) : new Map();
+/** The upstreams as readers of their callbacks; none if callbacks are off. */
+export function openCallbackReaders(config: Config, clock: Clock): OpenMediaUpstreams {
+  if (!config.providers.callbacks) return { upstreams: new Map(), renew: () => {} };
+  return openEach(config, () => ({ nowMs: () => clock.nowMs() }));
 }
 
 /** The limits of each media upstream, by name. */
-export function providerLimits(config: Config): ReadonlyMap<string, ProviderLimits> {
-  return new Map(mediaUpstreams(config).map(({ name, limits }) => [name, limits]));
+export function providerLimits({ media }: Upstreams): ReadonlyMap<string, ProviderLimits> {
+  return new Map(media.map(({ name, limits }) => [name, limits]));
 }
 
 /** The upstreams with limits, whose steps wait for their turn in a separate task queue. */
@@ -61,37 +66,40 @@ export function fileRenderers(upstreams: ReadonlyMap<string, MediaUpstream>): Re
   return new Set(renderers.map(([name]) => name));
 }
 
-/** The upstreams of text models; the simulator, in all formats, if no routes file names others. */
-export function openTextUpstreams(config: Config, observer: TextUpstreamObserver): TextUpstreams {
-  return createTextUpstreams(textUpstreams(config), config.text.silenceMs, observer);
+/** The upstreams of text models. */
+export function openTextUpstreams(config: Config, { text }: Upstreams, observer: TextUpstreamObserver): TextUpstreams {
+  return createTextUpstreams(text, config.text.silenceMs, observer);
 }
 
-/** All upstreams, as the operator wrote them; those of the simulator where no file names others. */
-export function upstreamsOf(config: FilesConfig): Upstreams {
-  return { media: mediaUpstreams(config), text: textUpstreams(config) };
+/** The upstreams where no file names any: the simulator, which plays every protocol and every format. */
+export function simulatedUpstreams({ simulator }: FilesConfig): Upstreams {
+  return {
+    media: simulatedMedia(simulator),
+    text: [{ name: 'simulator', apiKeys: [simulator.key], baseUrls: baseUrlsAt(simulator.url) }],
+  };
 }
 
-function textUpstreams({ providers, simulator }: FilesConfig): readonly TextUpstreamSettings[] {
-  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).text;
-  return [{ name: 'simulator', apiKeys: [simulator.key], baseUrls: baseUrlsAt(simulator.url) }];
-}
-
-function openEach(
-  config: Config,
-  optionsOf: (name: string) => MediaUpstreamOptions,
-): ReadonlyMap<string, MediaUpstream> {
+function openEach(config: Config, optionsOf: (name: string) => MediaUpstreamOptions): OpenMediaUpstreams {
   const callbackBase = config.providers.callbacks ? `${config.api.publicUrl}/v1/provider-callbacks` : null;
   const { pollIntervalMs } = config.tasks;
-  return new Map(
-    mediaUpstreams(config).map((settings) => {
-      const poll = pollIntervalMs === null ? settings.poll : { firstMs: pollIntervalMs, everyMs: pollIntervalMs };
-      return [settings.name, createMediaUpstream({ ...settings, poll }, { ...optionsOf(settings.name), callbackBase })];
-    }),
-  );
+  const upstreams = new Map<string, MediaUpstream>();
+  const written = new Map<string, string>();
+  return {
+    upstreams,
+    renew: (media) => {
+      for (const settings of media) {
+        const { name } = settings;
+        const text = JSON.stringify(settings);
+        if (written.get(name) === text) continue;
+        written.set(name, text);
+        const poll = pollIntervalMs === null ? settings.poll : { firstMs: pollIntervalMs, everyMs: pollIntervalMs };
+        upstreams.set(name, createMediaUpstream({ ...settings, poll }, { ...optionsOf(name), callbackBase }));
+      }
+    },
+  };
 }
 
-function mediaUpstreams({ providers, simulator }: FilesConfig): readonly LimitedMediaUpstream[] {
-  if (providers.routesFile) return loadUpstreams(resolve(providers.routesFile), readVariable).media;
+function simulatedMedia(simulator: FilesConfig['simulator']): readonly LimitedMediaUpstream[] {
   const common = {
     credential: { apiKey: simulator.key },
     callbackSecret: simulator.key,

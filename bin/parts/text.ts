@@ -1,5 +1,5 @@
 /** The text service, which runs in the api process and in the text process. */
-import type { WebDependencies } from './web.ts';
+import type { Web, WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
@@ -31,16 +31,19 @@ const STALL_MS = 60_000;
 /** @param cutoffMs when a request without streaming is cut off; null for never */
 export function openText(
   config: Config,
-  dependencies: WebDependencies,
+  { files, dependencies }: Pick<Web, 'files' | 'dependencies'>,
   cutoffMs: number | null,
   billing: TextBillingService = openBilling(config, dependencies),
 ): Text {
   const { database, clock, catalogue, models, log, metrics, tracing } = dependencies;
-  const upstreams = openTextUpstreams(config, observeUpstreams({ log, metrics, tracing }));
+  const upstreams = openTextUpstreams(config, files.current().upstreams, observeUpstreams({ log, metrics, tracing }));
+  files.onChange(({ upstreams: { text } }) => upstreams.replace(text));
   const control = startUpstreamControl({ database, catalogue, upstreams, log });
   watchRests(metrics.registry, () => restsOf(control));
   const service = createTextService({
-    catalogue,
+    get catalogue() {
+      return catalogue();
+    },
     upstreams,
     assertEnabled: (model) => models.assertEnabled(model),
     billing,
@@ -70,5 +73,5 @@ function restsOf(control: UpstreamControl): { upstream: string; model: string; c
 }
 
 function openBilling(config: Config, { database, catalogue, log, metrics }: WebDependencies): TextBillingService {
-  return createTextBilling({ database, databaseUrl: config.database.url, catalogue, log, metrics });
+  return createTextBilling({ database, databaseUrl: config.database.url, catalogue: catalogue(), log, metrics });
 }

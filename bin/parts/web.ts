@@ -14,6 +14,7 @@ import { createDatabase } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
+import { rateCardsOf } from '../../db/text-money/create-billing.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
 import { createHttpModerator } from '../../providers/moderation.ts';
@@ -21,7 +22,7 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
-import { loadFiles } from './operator-files.ts';
+import { keepFiles, type KeptFiles } from './keep-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
 import { connectionOptions } from '../../temporal/connection.ts';
@@ -32,6 +33,7 @@ export interface WebDependencies extends Omit<AppDependencies, 'text' | 'upstrea
 }
 
 export interface Web {
+  readonly files: KeptFiles;
   readonly dependencies: WebDependencies;
   readonly deliveryStarter: DeliveryStarter;
   /**
@@ -48,7 +50,7 @@ export interface Web {
 const REPORT_CONNECTIONS = 3;
 
 /** Opens what the applications need. The connection to Temporal is made on first use, so Temporal may be down. */
-export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
+export function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Web {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);
   const connection = Connection.lazy(connectionOptions(config.temporal));
@@ -64,20 +66,31 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
   const clock = createDatabaseClock(database);
   const sealer = createSealer(...config.secrets.encryptionKeys);
   const starter = createTaskStarter({ client, database, metrics, log, clock });
-  const catalogue = loadFiles(config, log);
+  const files = keepFiles({
+    config,
+    database,
+    log,
+    registry: metrics.registry,
+    kind,
+    prepare: (catalogue) => recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]),
+  });
+  const callbackReaders = openCallbackReaders(config, clock);
+  callbackReaders.renew(files.current().upstreams.media);
+  files.onChange(({ upstreams }) => callbackReaders.renew(upstreams.media));
   const models = startModelControl({ database, log });
   const dependencies = {
     database,
     reports,
     clock,
-    catalogue,
+    catalogue: () => files.current().catalogue,
+    configuration: files,
     models,
     sealer,
     starter,
     workflows: createWorkflowAccess(client),
     storage: openStorage(config, log),
     moderator,
-    providerCallbacks: { readers: openCallbackReaders(config, clock), announce: createJobAnnouncer(client) },
+    providerCallbacks: { readers: callbackReaders.upstreams, announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
     guardedClient,
     log,
@@ -100,14 +113,17 @@ export function openWeb(config: Config, log: Logger, tracing: Tracing): Web {
     },
   } satisfies WebDependencies;
   return {
+    files,
     dependencies,
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
-      await recordRateCards(database, mediaRateCardsOf(catalogue));
+      await recordRateCards(database, mediaRateCardsOf(files.current().catalogue));
       await models.obey();
+      await files.recordStart();
     },
     close: async () => {
+      files.stop();
       models.stop();
       await starter.stop();
       await guardedClient.close();

@@ -60,13 +60,7 @@ export function workerSettings(
       activities: activities.media,
       maxConcurrentActivityTaskExecutions: RENDER_SLOTS,
     },
-    ...[...limits].map(([provider, { stepsPerSecond, concurrentSteps }]) => ({
-      ...(grace.renderers.has(provider) ? afterRenders : quickly),
-      taskQueue: providerQueue(provider),
-      activities: activities.media,
-      maxConcurrentActivityTaskExecutions: concurrentSteps ?? MEDIA_SLOTS,
-      ...(stepsPerSecond !== null && { maxTaskQueueActivitiesPerSecond: stepsPerSecond }),
-    })),
+    ...providerWorkerSettings(activities, limits, grace),
     {
       ...quickly,
       ...workflows,
@@ -91,6 +85,21 @@ export function workerSettings(
       maxConcurrentActivityTaskExecutions: 2,
     },
   ];
+}
+
+/** The workers of the task queues that single providers have. @param limits the limits of each provider, by name */
+export function providerWorkerSettings(
+  activities: Pick<WorkerActivities, 'media'>,
+  limits: ReadonlyMap<string, ProviderLimits>,
+  { usualMs, renderMs, renderers }: ShutdownGrace,
+): readonly WorkerSettings[] {
+  return [...limits].map(([provider, { stepsPerSecond, concurrentSteps }]) => ({
+    shutdownGraceTime: renderers.has(provider) ? renderMs : usualMs,
+    taskQueue: providerQueue(provider),
+    activities: activities.media,
+    maxConcurrentActivityTaskExecutions: concurrentSteps ?? MEDIA_SLOTS,
+    ...(stepsPerSecond !== null && { maxTaskQueueActivitiesPerSecond: stepsPerSecond }),
+  }));
 }
 
 /**

@@ -24,6 +24,7 @@ interface HoldRow {
   model: string;
   format: string;
   streamed: boolean;
+  catalogue_version: string;
 }
 
 /**
@@ -88,6 +89,7 @@ function abandonment(row: HoldRow): TextSettlement {
       model: row.model,
       format: row.format,
       streamed: row.streamed,
+      catalogueVersion: row.catalogue_version,
     },
     resolutionId: newId('transfer'),
     excessId: newId('transfer'),

@@ -21,6 +21,8 @@ export interface BilledModel extends TextTerms {
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
   readonly model: BilledModel;
+  /** Of the catalogue that the model is of, and its prices. */
+  readonly catalogueVersion: string;
   readonly format: WireFormatName;
   readonly streamed: boolean;
   readonly requestId: string;

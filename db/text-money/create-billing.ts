@@ -82,12 +82,11 @@ export function createTextBilling(dependencies: TextBillingDependencies): TextBi
   };
 }
 
-function openLedger({ database, databaseUrl, catalogue }: TextBillingDependencies, processId: string): TextLedger {
+function openLedger({ database, databaseUrl }: TextBillingDependencies, processId: string): TextLedger {
   const ledger = createTextLedger({
     url: databaseUrl,
     poolSize: CONNECTIONS,
     processId,
-    catalogueVersion: catalogue.version,
     freeRequestsPerMinute: FREE_REQUESTS_PER_MINUTE,
   });
   return {
@@ -97,7 +96,8 @@ function openLedger({ database, databaseUrl, catalogue }: TextBillingDependencie
   };
 }
 
-function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly TextRateCard[] {
+/** What a catalogue charges for text. */
+export function rateCardsOf({ version, textModels }: TextBillingDependencies['catalogue']): readonly TextRateCard[] {
   return [...textModels.values()].map(({ id, pricing }) => ({ version, model: id, kind: 'text', pricing }));
 }
 

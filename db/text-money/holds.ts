@@ -104,6 +104,7 @@ function newHold(charge: TextCharge): NewTextHold {
     model: model.id,
     format: charge.format,
     streamed: charge.streamed,
+    catalogueVersion: charge.catalogueVersion,
   };
 }
 

@@ -23,6 +23,8 @@ export interface TextRequestRow {
   readonly model: string;
   readonly format: string;
   readonly streamed: boolean;
+  /** Names the prices, and is kept with the request. */
+  readonly catalogueVersion: string;
 }
 
 /** A hold to be made before a model is called. */
@@ -94,8 +96,6 @@ export interface TextLedgerOptions {
   readonly poolSize: number;
   /** The id of this process: see `db/text-money/processes.ts`. */
   readonly processId: string;
-  /** Identifies the prices; stored with every request. */
-  readonly catalogueVersion: string;
   /** An account's requests to free models per minute, before and after its first top-up. */
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
@@ -165,7 +165,7 @@ interface WrittenRow {
 
 /** Connects on demand. */
 export function createTextLedger(options: TextLedgerOptions): TextLedger {
-  const { url, poolSize, processId, catalogueVersion, freeRequestsPerMinute } = options;
+  const { url, poolSize, processId, freeRequestsPerMinute } = options;
   // The name shows other processes that this one is alive, even while it cannot say so itself.
   const pool = new Pool({
     ...connectionConfig(url, connectionName(processId), SERVING_LIMITS),
@@ -177,12 +177,12 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
-  async function write({ holds, settlements }: TextTurn): Promise<WrittenTurn> {
+  async function writeAt(version: string, { holds, settlements }: TextTurn): Promise<WrittenTurn> {
     const { rows } = await pool.query<WrittenRow>({
       ...WRITE,
       values: [
         processId,
-        catalogueVersion,
+        version,
         neverToppedUp,
         toppedUp,
         ...columns(HOLD_COLUMNS, holds),
@@ -196,13 +196,29 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
     };
   }
 
+  async function write(turn: TextTurn): Promise<WrittenTurn> {
+    const [version = '', ...others] = new Set(turn.holds.map(({ catalogueVersion }) => catalogueVersion));
+    if (others.length === 0) return writeAt(version, turn);
+    // The catalogue has just changed: requests admitted under the previous version keep its prices.
+    const first = turn.holds.filter(({ catalogueVersion }) => catalogueVersion === version);
+    const rest = turn.holds.filter(({ catalogueVersion }) => catalogueVersion !== version);
+    const written = await writeAt(version, { holds: first, settlements: turn.settlements });
+    const { decisions } = await write({ holds: rest, settlements: [] });
+    const [ofFirst, ofRest] = [written.decisions.values(), decisions.values()];
+    const inOrder = turn.holds.flatMap(({ catalogueVersion }) => {
+      const { value, done } = (catalogueVersion === version ? ofFirst : ofRest).next();
+      return done ? [] : [value];
+    });
+    return { decisions: inOrder, withoutHold: written.withoutHold };
+  }
+
   return {
     write,
     hold: async (holds) => (await write({ holds, settlements: [] })).decisions,
     settle: async (settlements) => (await write({ holds: [], settlements })).withoutHold,
 
     async settleWithoutHold(settlement) {
-      await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement, catalogueVersion)]);
+      await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement)]);
     },
 
     ping: () => pool.query('SELECT 1'),
@@ -222,7 +238,7 @@ function decisionOf({ refusal, amount, retry_after_seconds }: WrittenRow): HeldT
 }
 
 /** The future row of the request, with the further input of `charge_beyond_hold`. */
-function withoutHold(settlement: TextSettlement, catalogueVersion: string): string {
+function withoutHold(settlement: TextSettlement): string {
   const { hold } = settlement;
   return JSON.stringify({
     id: hold.id,
@@ -238,7 +254,7 @@ function withoutHold(settlement: TextSettlement, catalogueVersion: string): stri
     upstream_model: settlement.upstream?.model,
     outcome: settlement.outcome,
     error_code: settlement.errorCode,
-    catalogue_version: catalogueVersion,
+    catalogue_version: hold.catalogueVersion,
     modifiers: settlement.modifiers.length === 0 ? null : settlement.modifiers,
     input_tokens: settlement.inputTokens,
     cache_read_tokens: settlement.cacheReadTokens,

@@ -2,13 +2,13 @@
 import type { Dispatcher } from 'undici';
 import { ServiceError } from '../../domain/errors.ts';
 import { FORMATS } from '../../text/formats.ts';
-import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import { attempt, type AnswerReader, type PreparedRequest } from './attempt.ts';
 import { decisionOn, describeAttempt, errorForClient, type AttemptReport } from './attempt-report.ts';
 import { Closures, type UpstreamOrder } from './closures.ts';
 import { HealthBoard } from './health-board.ts';
 import type { TextUpstreamSettings } from './settings.ts';
-import { createUpstreamEndpoint, type UpstreamEndpoint } from './upstream-endpoint.ts';
+import { createUpstreamEndpoint } from './upstream-endpoint.ts';
+import { type OpenEndpoint, UpstreamSet, type UpstreamsInUse } from './upstream-set.ts';
 import { Walk } from './walk.ts';
 import { stateOf, type WayState } from './way-state.ts';
 import { orderWays, type UpstreamRoute, type Way } from './ways.ts';
@@ -46,6 +46,8 @@ export interface TextUpstreams {
   list(routes: readonly UpstreamRoute[]): readonly WayState[];
   /** Applies operators' orders, each once. @param orders the latest for each upstream */
   obey(orders: readonly UpstreamOrder[]): void;
+  /** Replaces the upstreams for requests that begin from now on; those under way keep theirs. */
+  replace(settings: readonly TextUpstreamSettings[]): void;
   close(): Promise<void>;
 }
 
@@ -69,54 +71,51 @@ export function createTextUpstreams(
 ): TextUpstreams {
   const board = new HealthBoard();
   const closures = new Closures();
-  const upstreams = new Map(settings.map((upstream) => [upstream.name, upstream]));
-  const endpoints = openEndpoints(settings, silenceTimeoutMs, observer);
+  const set = new UpstreamSet(settings, opener(silenceTimeoutMs, observer));
 
-  const endpointOf = (route: Pick<UpstreamRoute, 'provider' | 'format'>): UpstreamEndpoint | undefined =>
-    endpoints.get(endpointName(route.provider, route.format));
-  const keysOf = (route: UpstreamRoute): readonly string[] =>
-    endpointOf(route) === undefined ? [] : (upstreams.get(route.provider)?.apiKeys ?? []);
-
-  /** How long a streamed answer may take to begin, if limited. */
-  const limitOf = ({ route }: Way): number | undefined =>
-    route.firstByteTimeoutMs ?? upstreams.get(route.provider)?.firstByteTimeoutMs;
+  async function serve<Route extends UpstreamRoute, Prepared extends PreparedRequest>(
+    call: TextCall<Route, Prepared>,
+    upstreams: UpstreamsInUse,
+  ): Promise<void> {
+    const startedAtMs = nowMs();
+    const keysOf = (route: Route): readonly string[] => upstreams.keysOf(route);
+    const ways = closures.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
+    const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
+    for (;;) {
+      const step = nextStep(call, walk, nowMs);
+      const endpoint = step && upstreams.endpointOf(step.way.route);
+      if (!step || !endpoint) throw walk.refusal(nowMs());
+      const { way, prepared } = step;
+      const attemptedAtMs = nowMs();
+      const leftMs = walk.leftMs(attemptedAtMs);
+      // How long a streamed answer may take to begin, if limited.
+      const limit = way.route.firstByteTimeoutMs ?? upstreams.settingsOf(way.route.provider)?.firstByteTimeoutMs;
+      // A whole answer says nothing until it is complete, so it has all the time.
+      const limitMs = call.streamed ? Math.min(limit ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
+      const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
+      const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
+      observer.attempted({
+        requestId: call.requestId,
+        ...describeAttempt(way, failure, keysOf(way.route)),
+        decision: decisionOn(failure, goesOn && walk.hasNext(nowMs()), call),
+        seconds: (nowMs() - attemptedAtMs) / 1000,
+      });
+      if (failure === null) return;
+      if (!goesOn) throw errorForClient(failure.error, way, keysOf(way.route));
+    }
+  }
 
   return {
-    serves: (route) => endpointOf(route) !== undefined,
+    serves: (route) => set.current.endpointOf(route) !== undefined,
 
-    call: async (call) => {
-      const startedAtMs = nowMs();
-      const ways = closures.open(orderWays(call.routes, keysOf, call.affinity), startedAtMs);
-      const walk = new Walk(ways, (way) => board.of(way), startedAtMs + silenceTimeoutMs);
-      for (;;) {
-        const step = nextStep(call, walk, nowMs);
-        const endpoint = step && endpointOf(step.way.route);
-        if (!step || !endpoint) throw walk.refusal(nowMs());
-        const { way, prepared } = step;
-        const attemptedAtMs = nowMs();
-        const leftMs = walk.leftMs(attemptedAtMs);
-        // A whole answer says nothing until it is complete, so it has all the time.
-        const limitMs = call.streamed ? Math.min(limitOf(way) ?? leftMs, leftMs) : walk.isFirst ? null : leftMs;
-        const failure = await attempt(endpoint, board.of(way), prepared, call, limitMs, nowMs);
-        const goesOn = failure !== null && !call.signal.aborted && walk.failed(way, failure);
-        observer.attempted({
-          requestId: call.requestId,
-          ...describeAttempt(way, failure, keysOf(way.route)),
-          decision: decisionOn(failure, goesOn && walk.hasNext(nowMs()), call),
-          seconds: (nowMs() - attemptedAtMs) / 1000,
-        });
-        if (failure === null) return;
-        if (!goesOn) throw errorForClient(failure.error, way, keysOf(way.route));
-      }
-    },
+    call: (call) => set.during((upstreams) => serve(call, upstreams)),
 
     list: (routes) => {
       const ways = new Map(
         routes.flatMap((route) =>
-          keysOf(route).map((key) => [
-            JSON.stringify([route.provider, route.format, route.model, key]),
-            { route, key },
-          ]),
+          set.current
+            .keysOf(route)
+            .map((key) => [JSON.stringify([route.provider, route.format, route.model, key]), { route, key }]),
         ),
       );
       return [...ways.values()].map((way) =>
@@ -128,37 +127,24 @@ export function createTextUpstreams(
       for (const upstream of closures.obey(orders)) board.reset(upstream);
     },
 
-    close: async () => {
-      await Promise.all([...endpoints.values()].map((endpoint) => endpoint.close()));
+    replace: (upstreams) => {
+      // What was wrong with an upstream may be mended by what was written now.
+      for (const name of set.replace(upstreams)) board.reset(name);
     },
+
+    close: () => set.close(),
   };
 }
 
-function endpointName(name: string, format: WireFormatName): string {
-  return `${format} ${name}`;
-}
-
-function openEndpoints(
-  settings: readonly TextUpstreamSettings[],
-  silenceTimeoutMs: number,
-  { traced, answered }: TextUpstreamObserver,
-): ReadonlyMap<string, UpstreamEndpoint> {
-  const endpoints = new Map<string, UpstreamEndpoint>();
-  for (const { name, baseUrls, headers = {} } of settings) {
-    for (const { name: format, upstream } of Object.values(FORMATS)) {
-      const baseUrl = baseUrls[format];
-      if (baseUrl === undefined) continue;
-      const endpoint = createUpstreamEndpoint(upstream, {
-        baseUrl,
-        headers,
-        silenceTimeoutMs,
-        traced: (dispatcher) => traced(name, dispatcher),
-        answered: (outcome, seconds) => answered(name, outcome, seconds),
-      });
-      endpoints.set(endpointName(name, format), endpoint);
-    }
-  }
-  return endpoints;
+function opener(silenceTimeoutMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {
+  return ({ name, baseUrls, headers = {} }, format) =>
+    createUpstreamEndpoint(FORMATS[format].upstream, {
+      baseUrl: baseUrls[format] ?? '',
+      headers,
+      silenceTimeoutMs,
+      traced: (dispatcher) => traced(name, dispatcher),
+      answered: (outcome, seconds) => answered(name, outcome, seconds),
+    });
 }
 
 /** The next way whose route can express the request, with the prepared request; null if none is left. */

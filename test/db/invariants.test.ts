@@ -1144,6 +1144,30 @@ describe('the rules of the database', () => {
     refuses('to forget all orders', 'upstream_orders_not_truncated', () => statement('TRUNCATE upstream_orders'));
   });
 
+  describe('configurations of processes', () => {
+    const record = { process: 'api here:1', digest: 'd', catalogue_version: '1' };
+
+    refuses('one of nobody', 'configurations_process_check', () =>
+      database('configurations').insert({ ...record, process: '' }),
+    );
+    refuses('one without a version that is not refused', 'configurations_have_a_version', () =>
+      database('configurations').insert({ ...record, catalogue_version: null }),
+    );
+    refuses('one twice', 'configurations_pkey', () =>
+      statement(
+        `INSERT INTO configurations (id, process, digest, catalogue_version) OVERRIDING SYSTEM VALUE
+         SELECT 1, 'api', 'd', '1' FROM generate_series(1, 2)`,
+      ),
+    );
+    refuses('to change one', 'configurations_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('configurations').insert(record);
+        await transaction('configurations').update({ digest: 'e' });
+      }),
+    );
+    refuses('to forget all of them', 'configurations_not_truncated', () => statement('TRUNCATE configurations'));
+  });
+
   describe('orders to models', () => {
     const order = { model: 'vidone-3.0', kind: 'enable', author: 'Ada', reason: 'a test' };
     const insertOrder = (changes: Row): PromiseLike<unknown> => insert('model_orders', { ...order, ...changes });

@@ -99,7 +99,7 @@ export async function startTestApp(options: TestAppOptions = {}): Promise<TestAp
     1_000,
     observeUpstreams({ log: logger, metrics, tracing: NO_TRACING }),
   );
-  const control = startUpstreamControl({ database, catalogue, upstreams, log: logger });
+  const control = startUpstreamControl({ database, catalogue: () => catalogue, upstreams, log: logger });
   const models = startModelControl({ database, log: logger, pauseMs: 50 });
   const dependencies = testDependencies({
     database,

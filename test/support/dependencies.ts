@@ -4,6 +4,7 @@ import type { AppDependencies, AppSettings } from '../../api/app.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { TextServices, TextSettings } from '../../api/text/services.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
 import { MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { hasCredit } from '../../db/queries/accounts.ts';
 import type { Database } from '../../db/database.ts';
@@ -26,6 +27,11 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
 };
 /** No model of a text has an upstream that operators could see to. */
 const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async () => {}, stop: () => {} };
+/** Nobody changes the files. */
+const NO_FILES: AppDependencies['configuration'] = {
+  show: () => ({ process: 'test', catalogueVersion: 'test', digest: '', since: new Date(0), refusal: null }),
+  apply: async () => {},
+};
 /** Every model is sold. */
 const ALL_MODELS: AppDependencies['models'] = {
   assertEnabled: () => {},
@@ -54,15 +60,22 @@ const SETTINGS: AppSettings = {
 type Needed = 'database' | 'storage' | 'guardedClient' | 'log' | 'text';
 
 export interface GivenDependencies
-  extends Partial<Omit<AppDependencies, Needed | 'settings'>>, Pick<AppDependencies, Needed> {
+  extends Partial<Omit<AppDependencies, Needed | 'settings' | 'catalogue'>>, Pick<AppDependencies, Needed> {
+  readonly catalogue?: Catalogue;
   readonly settings?: Partial<AppSettings>;
 }
 
-export function testDependencies({ database, settings = {}, ...given }: GivenDependencies): AppDependencies {
+export function testDependencies({
+  database,
+  catalogue = loadCatalogue(),
+  settings = {},
+  ...given
+}: GivenDependencies): AppDependencies {
   return {
     database,
     reports: database,
-    catalogue: loadCatalogue(),
+    catalogue: () => catalogue,
+    configuration: NO_FILES,
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: NO_STARTER,
     workflows: NO_WORKFLOWS,

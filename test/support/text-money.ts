@@ -18,7 +18,6 @@ export function openTextLedger(url: string, { processId = randomUUID(), poolSize
     url,
     poolSize,
     processId,
-    catalogueVersion: CATALOGUE_VERSION,
     freeRequestsPerMinute: { neverToppedUp: 1, toppedUp: 10 },
   });
 }
@@ -50,6 +49,7 @@ export function newHold(
     model: 'textc-M3',
     format: 'chat-completions',
     streamed: false,
+    catalogueVersion: CATALOGUE_VERSION,
     ...settings,
   };
 }

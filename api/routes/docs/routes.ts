@@ -42,14 +42,14 @@ export const getDescription = endpoint({
 });
 
 /** The pages for people and their assets, which are not part of the API that they describe. */
-export function docsPages(router: Router<RequestState>, { parts }: Descriptions): void {
+export function docsPages(router: Router<RequestState>, descriptions: () => Descriptions): void {
   router.get(DOCS_PATH, showPage('client'));
   router.get(`${DOCS_PATH}/administration`, showPage('administration'));
 
   for (const part of ['client', 'administration'] as const) {
     router.get(`${DOCS_PATH}/${part}.json`, (context) => {
       context.type = 'application/json';
-      context.body = parts[part]();
+      context.body = descriptions().parts[part]();
     });
   }
 

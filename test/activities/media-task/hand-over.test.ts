@@ -154,7 +154,7 @@ describe('handing a task over', function () {
     const activities = createMediaTaskActivities({
       database,
       upstreams,
-      limitedProviders: new Set(),
+      isLimited: () => false,
       storage,
       readInputs: async () => new Map(),
       providerPatienceMs: PATIENCE_MS,

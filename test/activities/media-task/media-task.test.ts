@@ -22,7 +22,7 @@ describe('the steps of a media task', () => {
     const steps = createMediaTaskActivities({
       database: testDatabase.database,
       upstreams: new Map(),
-      limitedProviders: new Set(),
+      isLimited: () => false,
       storage: watchStorage(createLocalStorage({ directory: tmpdir(), publicUrl: 'http://127.0.0.1/files' }), {
         onChange: () => {},
       }),

@@ -73,6 +73,7 @@ describe('billing of text', () => {
     return {
       caller,
       model: modelOf(settings.modelId ?? 'texte-3'),
+      catalogueVersion: catalogue.version,
       format: 'chat-completions',
       streamed: true,
       requestId: newId('request'),

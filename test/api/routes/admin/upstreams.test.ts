@@ -122,7 +122,13 @@ describe('api/routes/admin/upstreams', () => {
     );
     const log = pino({ level: 'silent' });
     await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
-    const other = startUpstreamControl({ database: app.database, catalogue, upstreams, log, pauseMs: 5 });
+    const other = startUpstreamControl({
+      database: app.database,
+      catalogue: () => catalogue,
+      upstreams,
+      log,
+      pauseMs: 5,
+    });
     await eventually(() => other.list().every(({ cause }) => cause === 'operator'));
     await order('simulator', 'resume', {});
     await eventually(() => other.list().every(({ state }) => state === 'ok'));

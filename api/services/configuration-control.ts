@@ -1,0 +1,22 @@
+/** The operator's files, the catalogue and the upstreams, as the answering process goes by them. */
+export interface ConfigurationControl {
+  show(): ConfigurationState;
+  /**
+   * Takes up the files as they are now, rather than in a while.
+   *
+   * @throws OperatorError with everything that is wrong in them; the version in force stays
+   */
+  apply(): Promise<void>;
+}
+
+export interface ConfigurationState {
+  /** Kind, host and process id. */
+  readonly process: string;
+  readonly catalogueVersion: string;
+  /** SHA-256 over both files. */
+  readonly digest: string;
+  /** When this process took them up. */
+  readonly since: Date;
+  /** Why the files as they are now are not in force; null where they are. */
+  readonly refusal: string | null;
+}

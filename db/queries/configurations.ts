@@ -1,0 +1,37 @@
+/** Versions of the operator's files that processes took up or refused: see migration 0027. */
+import type { Database } from '../database.ts';
+
+export interface NewConfigurationRecord {
+  /** Its kind, host and process id. */
+  readonly process: string;
+  /** Tells versions of the files apart. */
+  readonly digest: string;
+  readonly catalogueVersion: string | null;
+  /** Why it was refused; null where it was taken up. */
+  readonly refusal: string | null;
+}
+
+export interface ConfigurationRecord extends NewConfigurationRecord {
+  readonly createdAt: Date;
+}
+
+interface ConfigurationRow {
+  process: string;
+  digest: string;
+  catalogue_version: string | null;
+  refusal: string | null;
+  created_at: Date;
+}
+
+export async function recordConfiguration(database: Database, record: NewConfigurationRecord): Promise<void> {
+  const { process, digest, catalogueVersion, refusal } = record;
+  await database('configurations').insert({ process, digest, catalogue_version: catalogueVersion, refusal });
+}
+
+/** Newest first. */
+export async function listConfigurations(database: Database, limit: number): Promise<readonly ConfigurationRecord[]> {
+  const rows = await database<ConfigurationRow>('configurations').orderBy('id', 'desc').limit(limit);
+  return rows.map(({ process, digest, catalogue_version: catalogueVersion, refusal, created_at: createdAt }) => {
+    return { process, digest, catalogueVersion, refusal, createdAt };
+  });
+}

@@ -1,0 +1,123 @@
+/** The upstreams of text models as the operator last wrote them, and the connections to them. */
+import type { WireFormatName } from '../../domain/wire-format-name.ts';
+import { FORMATS } from '../../text/formats.ts';
+import type { TextUpstreamSettings } from './settings.ts';
+import type { UpstreamEndpoint } from './upstream-endpoint.ts';
+import type { UpstreamRoute } from './ways.ts';
+
+type Target = Pick<UpstreamRoute, 'provider' | 'format'>;
+
+/** Opens an address of an upstream. */
+export type OpenEndpoint = (settings: TextUpstreamSettings, format: WireFormatName) => UpstreamEndpoint;
+
+/** What a request goes by from its beginning to its end, also when the operator changes the upstreams meanwhile. */
+export interface UpstreamsInUse {
+  /** Undefined where nobody serves it. */
+  endpointOf(route: Target): UpstreamEndpoint | undefined;
+  /** None where nobody serves it. */
+  keysOf(route: Target): readonly string[];
+  settingsOf(provider: string): TextUpstreamSettings | undefined;
+}
+
+/** An address with its connections, for as long as anything uses it. */
+interface Shared {
+  readonly endpoint: UpstreamEndpoint;
+  users: number;
+}
+
+/** The upstreams between two changes. */
+class Edition implements UpstreamsInUse {
+  readonly endpoints: ReadonlyMap<string, Shared>;
+  /** The set itself while they are in force, and each request. */
+  users = 1;
+  readonly #settings: ReadonlyMap<string, TextUpstreamSettings>;
+
+  constructor(settings: readonly TextUpstreamSettings[], endpoints: ReadonlyMap<string, Shared>) {
+    this.#settings = new Map(settings.map((upstream) => [upstream.name, upstream]));
+    this.endpoints = endpoints;
+  }
+
+  endpointOf({ provider, format }: Target): UpstreamEndpoint | undefined {
+    const upstream = this.#settings.get(provider);
+    return upstream && this.endpoints.get(addressOf(upstream, format))?.endpoint;
+  }
+
+  keysOf(route: Target): readonly string[] {
+    return this.endpointOf(route) === undefined ? [] : (this.settingsOf(route.provider)?.apiKeys ?? []);
+  }
+
+  settingsOf(provider: string): TextUpstreamSettings | undefined {
+    return this.#settings.get(provider);
+  }
+}
+
+export class UpstreamSet {
+  readonly #open: OpenEndpoint;
+  #current: Edition;
+
+  constructor(settings: readonly TextUpstreamSettings[], open: OpenEndpoint) {
+    this.#open = open;
+    this.#current = this.#editionOf(settings, new Map());
+  }
+
+  get current(): UpstreamsInUse {
+    return this.#current;
+  }
+
+  /** Lets a request go by the upstreams in force, and keeps their connections until it has ended. */
+  async during(request: (upstreams: UpstreamsInUse) => Promise<void>): Promise<void> {
+    const edition = this.#current;
+    edition.users += 1;
+    try {
+      await request(edition);
+    } finally {
+      this.#leave(edition);
+    }
+  }
+
+  /**
+   * Replaces the upstreams for requests that begin from now on. Addresses that stay keep their connections.
+   *
+   * @returns the names of those that are not what they were
+   */
+  replace(settings: readonly TextUpstreamSettings[]): readonly string[] {
+    const before = this.#current;
+    this.#current = this.#editionOf(settings, before.endpoints);
+    this.#leave(before);
+    const isOther = (upstream: TextUpstreamSettings): boolean =>
+      JSON.stringify(upstream) !== JSON.stringify(before.settingsOf(upstream.name));
+    return settings.filter(isOther).map(({ name }) => name);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#current.endpoints.values()].map(({ endpoint }) => endpoint.close()));
+  }
+
+  #editionOf(settings: readonly TextUpstreamSettings[], open: ReadonlyMap<string, Shared>): Edition {
+    const endpoints = new Map<string, Shared>();
+    for (const upstream of settings) {
+      for (const { name: format } of Object.values(FORMATS)) {
+        if (upstream.baseUrls[format] === undefined) continue;
+        const address = addressOf(upstream, format);
+        const shared = open.get(address) ?? { endpoint: this.#open(upstream, format), users: 0 };
+        shared.users += 1;
+        endpoints.set(address, shared);
+      }
+    }
+    return new Edition(settings, endpoints);
+  }
+
+  #leave(edition: Edition): void {
+    edition.users -= 1;
+    if (edition.users > 0) return;
+    for (const shared of edition.endpoints.values()) {
+      shared.users -= 1;
+      if (shared.users === 0) void shared.endpoint.close();
+    }
+  }
+}
+
+/** What connections depend on. */
+function addressOf({ name, baseUrls, headers = {} }: TextUpstreamSettings, format: WireFormatName): string {
+  return JSON.stringify([name, format, baseUrls[format], headers]);
+}

@@ -1,0 +1,30 @@
+import { Gauge, type Registry } from 'prom-client';
+
+interface Configuration {
+  readonly catalogue: string;
+  readonly digest: string;
+  readonly isRefused: boolean;
+}
+
+/** Tells Prometheus which version of the operator's files is in force. @param read as it is at the moment */
+export function watchConfiguration(registry: Registry, read: () => Configuration): void {
+  const inForce = new Gauge({
+    name: 'genway_configuration_info',
+    help: 'The version of the catalogue and of both files that the process goes by; always 1',
+    labelNames: ['catalogue', 'digest'],
+    registers: [registry],
+    collect() {
+      const { catalogue, digest } = read();
+      inForce.reset();
+      inForce.set({ catalogue, digest: digest.slice(0, 12) }, 1);
+    },
+  });
+  const refused = new Gauge({
+    name: 'genway_configuration_refused',
+    help: 'Whether the files as they are now are wrong, so that the process goes by an earlier version of them',
+    registers: [registry],
+    collect() {
+      refused.set(read().isRefused ? 1 : 0);
+    },
+  });
+}

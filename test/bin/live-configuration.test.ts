@@ -1,0 +1,173 @@
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { connectGenway, type Genway } from '../support/genway.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
+
+const MODEL = 'textd-v2.6-flash';
+const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
+const DOUBLED = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196', cache_write: '0.196' }";
+/** 1,000 input and 50 output tokens. */
+const CHARGE = { first: 107_800_000n, doubled: 215_600_000n };
+const CLIENTS = 4;
+const WAIT = { timeoutMs: 20_000, pauseMs: 50 };
+
+interface Usage {
+  readonly catalogue_version: string;
+  readonly charges: string[];
+}
+
+describe('a new version of the operator’s files, while everything runs', function () {
+  this.timeout(180_000);
+  let folder: string;
+  let catalogue: string;
+  let stack: TestStack;
+  let genway: Genway;
+  let apiKey: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-files-'));
+    catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
+    await write('catalogue.yaml', (text) => text);
+    const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
+    await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS);
+    stack = await startTestStack({ env: { ...env, UPSTREAM: 'placeholder' } });
+    await writeFile(env.GENWAY_PROVIDERS, UPSTREAMS.replaceAll('http://127.0.0.1:9', stack.simulatorUrl));
+    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    genway = await connectGenway(stack);
+    ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
+  });
+  after(async () => {
+    await stack?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  const UPSTREAMS = `media:
+  - { name: simulator, protocol: http-jobs, base_url: http://127.0.0.1:9, api_key: simulator, callback_secret: simulator-secret-0 }
+text:
+  - { name: simulator, base_url: http://127.0.0.1:9, api_key: simulator }
+`;
+
+  /** As a deployment does it: whole, in one step. */
+  async function write(name: string, change: (text: string) => string): Promise<void> {
+    catalogue = change(catalogue);
+    await writeFile(join(folder, `${name}.new`), catalogue);
+    await rename(join(folder, `${name}.new`), join(folder, name));
+  }
+
+  const versioned = (version: string) => (text: string) => text.replace(/^version: .*$/m, `version: '${version}'`);
+
+  /** Requests one after another by several clients over both addresses. @returns ends them, and gives their statuses */
+  function load(): () => Promise<ReadonlySet<number>> {
+    const statuses = new Set<number>();
+    const over = new AbortController();
+    const clients = Array.from({ length: CLIENTS }, async (_, index) => {
+      const base = index % 2 === 0 ? stack.baseUrl : stack.textBaseUrl;
+      while (!over.signal.aborted) {
+        const { status } = await call(`${base}/v1/chat/completions`, {
+          key: apiKey,
+          body: {
+            model: MODEL,
+            max_tokens: 100,
+            messages: [{ role: 'user', content: '[sim:prompt=1000,tokens=50,delay_ms=40]' }],
+          },
+        });
+        statuses.add(status);
+      }
+    });
+    return async () => {
+      over.abort();
+      await Promise.all(clients);
+      return statuses;
+    };
+  }
+
+  /** The charges by version of the catalogue. */
+  async function usage(): Promise<readonly Usage[]> {
+    const { rows } = await stack.database.raw<{ rows: Usage[] }>(
+      `SELECT catalogue_version, array_agg(DISTINCT charge::text ORDER BY charge::text) AS charges
+       FROM text_requests WHERE outcome = 'succeeded' GROUP BY 1 ORDER BY min(created_at)`,
+    );
+    return rows;
+  }
+
+  /** Until the api, the text and the worker process have all taken up that version. */
+  async function everywhere(version: string): Promise<void> {
+    await waitUntil(async () => {
+      const kinds = await stack
+        .database('configurations')
+        .whereNull('refusal')
+        .where({ catalogue_version: version })
+        .select('process');
+      expect(new Set(kinds.map((row: { process: string }) => row.process.split(' ')[0]))).to.have.all.keys(
+        'api',
+        'text',
+        'worker',
+      );
+    }, WAIT);
+  }
+
+  const until = (version: string) =>
+    waitUntil(async () => expect((await usage()).at(-1)?.catalogue_version).to.equal(version), WAIT);
+
+  it('changes prices under load: no request fails, and each is charged what it was admitted at', async () => {
+    const end = load();
+    await until('2026-10-01');
+    await write('catalogue.yaml', (text) => versioned('doubled')(text.replace(PRICES, DOUBLED)));
+    await everywhere('doubled');
+    await until('doubled');
+    expect([...(await end())]).to.deep.equal([200]);
+    expect(await usage()).to.deep.equal([
+      { catalogue_version: '2026-10-01', charges: [String(CHARGE.first)] },
+      { catalogue_version: 'doubled', charges: [String(CHARGE.doubled)] },
+    ]);
+  });
+
+  it('leaves the version before in force under load when it is wrong, and says everywhere why', async () => {
+    const end = load();
+    const right = catalogue;
+    await write('catalogue.yaml', (text) => versioned('broken')(text).replace(`id: ${MODEL}`, 'idd: lost'));
+    expect(await genway('config', 'apply')).to.match(/"text\.families\[\d+\]\.models\[\d+\]\.idd?".*bad_request/s);
+    await waitUntil(async () => expect(await genway('config', 'show')).to.match(/refusal +\S.*idd/s), WAIT);
+    const metrics = await fetch(`${stack.baseUrl}/metrics`, {
+      headers: { authorization: `Bearer ${stack.adminToken}` },
+    });
+    expect(await metrics.text()).to.match(/^genway_configuration_refused 1$/m);
+    expect(await genway('config', 'show')).to.match(/catalogue_version +doubled/);
+    await write('catalogue.yaml', () => right);
+    await waitUntil(async () => expect(await genway('config', 'show')).to.match(/refusal +-$/m), WAIT);
+    expect([...(await end())]).to.deep.equal([200]);
+  });
+
+  it('refuses other prices under a version that has charged', async () => {
+    const right = catalogue;
+    await write('catalogue.yaml', (text) => text.replace(DOUBLED, PRICES));
+    expect(await genway('config', 'apply')).to.match(
+      /catalogue doubled was already used with different prices for textd-v2.6-flash/,
+    );
+    await write('catalogue.yaml', () => right);
+  });
+
+  it('renders over an upstream that was not there when the processes started', async () => {
+    const upstreams = await readFile(join(folder, 'upstreams.yaml'), 'utf8');
+    const [studio = ''] = upstreams.match(/^ {2}- \{ name: simulator, protocol.*$/m) ?? [];
+    const added = studio.replace('name: simulator', 'name: studio, concurrent_steps: 5');
+    await writeFile(join(folder, 'upstreams.yaml'), upstreams.replace('text:', `${added}\ntext:`));
+    await write('catalogue.yaml', (text) =>
+      versioned('with studio')(
+        text.replace('provider: simulator, model: vidtwo-1.1 }', 'provider: studio, model: vidtwo-1.1 }'),
+      ),
+    );
+    await everywhere('with studio');
+    const { body } = await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, {
+      key: apiKey,
+      body: { model: 'vidtwo-1.1', prompt: 'x', images: ['https://example.com/x.png'] },
+    });
+    await waitUntil(async () => {
+      const task = await stack.database('tasks').where({ id: body.data.id }).first('status', 'provider');
+      expect(task).to.deep.equal({ status: 'succeeded', provider: 'studio' });
+    }, WAIT);
+  });
+});
