@@ -108,6 +108,7 @@ function callModel(
   return upstreams.call<TextRoute, Exchange>({
     requestId,
     routes: model.routes,
+    account: caller.account.id,
     affinity: affinityOf(caller.account.id, read.body),
     streamed: read.request.stream,
     signal: watch.signal,

@@ -15,6 +15,8 @@ export interface PreparedRequest {
 
 /** How an answer is read. */
 export interface AnswerReader<Prepared extends PreparedRequest> {
+  /** Whose request it is. */
+  readonly account: string;
   readonly streamed: boolean;
   /** Aborted when the answer should not be read further. */
   readonly signal: AbortSignal;
@@ -55,7 +57,7 @@ export async function attempt<Prepared extends PreparedRequest>(
 ): Promise<FailedAttempt | null> {
   const { signal, left } = reader;
   const startedAtMs = nowMs();
-  const trial = health.start(startedAtMs);
+  const trial = health.start(startedAtMs, reader.account);
   const answer = new Answer(signal);
   const isSilent = (): boolean =>
     !prepared.hasHeard() && nowMs() - startedAtMs >= SILENCE_MS[reader.streamed ? 'streamed' : 'whole'];

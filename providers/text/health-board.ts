@@ -79,11 +79,19 @@ export class HealthBoard {
   }
 }
 
+/**
+ * Faults that one account may provoke by what it sends, such as a file that is not there. They count once another account has met
+ * the same, with no answer in between.
+ */
+const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model_unknown']);
+
 /** The health of one way, which rests while any part of it does. */
 export class WayHealth {
   readonly #parts: readonly (readonly [Part, Health])[];
   #requests = 0;
   #failures = 0;
+  /** The account that was refused last since an answer began; null if none was. */
+  #refusedAccount: string | null = null;
 
   constructor(parts: readonly (readonly [Part, Health])[]) {
     this.#parts = parts;
@@ -106,14 +114,24 @@ export class WayHealth {
   }
 
   /** Begins a request. */
-  start(nowMs: number): WayTrial {
+  start(nowMs: number, account: string): WayTrial {
     this.#requests += 1;
     const trials = this.#parts.map(([part, health]) => ({ part, health, trial: health.start(nowMs) }));
-    return new WayTrial(trials, () => (this.#failures += 1));
+    return new WayTrial(trials, {
+      begun: () => (this.#refusedAccount = null),
+      failed: (fault) => {
+        this.#failures += 1;
+        if (!PROVOCABLE.has(fault)) return true;
+        const isConfirmed = this.#refusedAccount !== null && this.#refusedAccount !== account;
+        this.#refusedAccount = account;
+        return isConfirmed;
+      },
+    });
   }
 
   /** Clears the record of failures. */
   reset(): void {
+    this.#refusedAccount = null;
     for (const [, health] of this.#parts) health.reset();
   }
 
@@ -138,22 +156,30 @@ export class WayHealth {
   }
 }
 
+/** What a way learns of a request over it. */
+interface TrialObserver {
+  readonly begun: () => void;
+  /** @returns whether the fault is the upstream's for certain */
+  readonly failed: (fault: UpstreamFault) => boolean;
+}
+
 /** A request over one way whose outcome will be reported. */
 export class WayTrial {
   readonly #trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[];
-  readonly #countFailure: () => void;
+  readonly #observer: TrialObserver;
   #hasFailed = false;
 
   constructor(
     trials: readonly { readonly part: Part; readonly health: Health; readonly trial: Trial }[],
-    countFailure: () => void,
+    observer: TrialObserver,
   ) {
     this.#trials = trials;
-    this.#countFailure = countFailure;
+    this.#observer = observer;
   }
 
   /** The answer has begun. */
   begun(): void {
+    this.#observer.begun();
     for (const { health, trial } of this.#trials) health.begun(trial);
   }
 
@@ -170,9 +196,9 @@ export class WayTrial {
   failed(fault: UpstreamFault, nowMs: number, askedRestMs: number | null): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;
-    this.#countFailure();
+    const isCertain = this.#observer.failed(fault);
     for (const { part, health, trial } of this.#trials) {
-      if (part === PART_OF_FAULT[fault]) health.failed(trial, fault, nowMs, askedRestMs);
+      if (isCertain && part === PART_OF_FAULT[fault]) health.failed(trial, fault, nowMs, askedRestMs);
       else if (part === 'address') health.begun(trial);
       else health.released(trial);
     }

@@ -6,6 +6,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { expect } from 'chai';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../../../domain/wire-format-name.ts';
 import { baseUrlsAt } from '../../../providers/text/settings.ts';
+import { createAccount } from '../../support/factories.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { eventually, startTestText, textModel, type AskOptions, type TestText } from '../../support/text.ts';
 
@@ -108,6 +109,8 @@ describe('an upstream that fails before its answer begins', () => {
   /** What the first upstream does, and what it was asked: with which key, for which model. */
   let script: Script;
   let calls: { readonly key: string; readonly model: string }[] = [];
+  /** A key of another account. */
+  let stranger: string | undefined;
   /** The clock of the upstreams' health. */
   let nowMs = 1_800_000_000_000;
 
@@ -183,6 +186,14 @@ describe('an upstream that fails before its answer begins', () => {
     const body = await response.text();
     await text.idle();
     return { status: response.status, body, retryAfter: response.headers.get('retry-after') };
+  }
+
+  /** Asks as another account. */
+  async function askAsStranger(model: string, user = 'stranger'): Promise<void> {
+    stranger ??= await text.createKey({}, (await createAccount(text.database, { fundedUsd: 100 })).id);
+    const body = { model, user, messages: [{ role: 'user', content: PROMPT }] };
+    await (await text.post('/v1/chat/completions', body, { apiKey: stranger })).text();
+    await text.idle();
   }
 
   async function lastCharge(): Promise<{
@@ -415,6 +426,26 @@ describe('an upstream that fails before its answer begins', () => {
       await text.idle();
     });
 
+    for (const status of [403, 404]) {
+      it(`for ${status} only when two accounts got it: one may have asked for a file that is not there`, async () => {
+        script = (_request, response) => response.writeHead(status).end('{}');
+        expect(await askedFor('over-chat-completions', 8)).to.have.length(8);
+        await askAsStranger('over-chat-completions');
+        expect(await askedFor('over-chat-completions', 2)).to.have.length(0);
+      });
+
+      it(`for ${status} not when anybody was answered between two accounts that got it`, async () => {
+        const refused: Script = (_request, response) => response.writeHead(status).end('{}');
+        script = refused;
+        await askedFor('over-chat-completions', 1);
+        script = healthy;
+        await askedFor('over-chat-completions', 1);
+        script = refused;
+        await askAsStranger('over-chat-completions');
+        expect(await askedFor('over-chat-completions', 1)).to.have.length(1);
+      });
+    }
+
     it('for as long as it asked to be left alone, but is called anyway if it is the only one', async () => {
       script = (_request, response) => response.writeHead(503, { 'retry-after': '30' }).end();
       expect(await askedFor('over-chat-completions', 3)).to.have.length(1);
@@ -433,6 +464,15 @@ describe('an upstream that fails before its answer begins', () => {
       calls = [];
       await ask(model);
       return calls.map(({ key }) => key);
+    };
+    /** Has a request of another account refused over that key. */
+    const refuseStranger = async (model: string, key: string): Promise<void> => {
+      for (let user = 0; user < 50; user += 1) {
+        calls = [];
+        await askAsStranger(model, `user ${user}`);
+        if (calls[0]?.key === key) return;
+      }
+      throw new Error('no user of the other account goes to that key first');
     };
     const answerByKey = (refused: string, status: number): void => {
       script = (_request, response) => {
@@ -460,6 +500,7 @@ describe('an upstream that fails before its answer begins', () => {
         const [other = ''] = ['k-1', 'k-2'].filter((key) => key !== preferred);
         answerByKey(preferred, status);
         expect(await keysUsed('two-keys')).to.deep.equal([preferred, other]);
+        if (status === 403) await refuseStranger('two-keys', preferred);
         expect(await keysUsed('two-keys')).to.deep.equal([other]);
         answerByKey('', 200);
         expect(await keysUsed('two-keys-too')).to.deep.equal([preferred]);
