@@ -16,7 +16,7 @@ import { childEnvironment, loadStackConfig } from '../config.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
 import type { Load } from './load/wrk.ts';
 import { mean, rounded } from './statistics.ts';
-import { load, MODEL, startTextStack, type Target } from './text-stack.ts';
+import { load, loadAtAnyRate, MODEL, startTextStack, type Target } from './text-stack.ts';
 
 const run = promisify(execFile);
 
@@ -93,7 +93,7 @@ async function measure({ name, target, pids }: Peer, clients: number, streamed: 
   const cpuUs = (): number => pids.reduce((sum, pid) => sum + cpuTimeUs(pid), 0);
   await sleep(PAUSE_MS);
   const beforeUs = cpuUs();
-  const done = await load(target, clients, seconds, streamed ? STREAM_PAUSE_MS : undefined);
+  const done = await loadAtAnyRate(target, clients, seconds, streamed ? STREAM_PAUSE_MS : undefined);
   return { peer: name, streamed, clients, ...done, cpuUs: (cpuUs() - beforeUs) / Math.max(done.requests, 1) };
 }
 
@@ -174,8 +174,8 @@ function chatUrl(port: number): string {
 
 /** A line for each kind of answer, number of clients and peer, with the means over the rounds. */
 function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
-  console.log('| answers | clients | gateway | requests/s | p50 ms | p99 ms | CPU µs a request |');
-  console.log('|---|---|---|---|---|---|---|');
+  console.log('| answers | clients | gateway | requests/s | failed | p50 ms | p99 ms | CPU µs a request |');
+  console.log('|---|---|---|---|---|---|---|---|');
   for (const streamed of [false, true]) {
     for (const clients of CLIENTS) {
       for (const { name } of peers) {
@@ -188,6 +188,7 @@ function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
           clients,
           name,
           meanOf(({ requestsPerSecond }) => requestsPerSecond),
+          own.reduce((sum, { failed }) => sum + failed, 0),
           meanOf(({ p50Ms }) => p50Ms),
           meanOf(({ p99Ms }) => p99Ms),
           meanOf(({ cpuUs }) => cpuUs, 0),

@@ -156,7 +156,14 @@ function bodyOf(pauseMs?: number): string {
   });
 }
 
-/** Loads a server with chat requests, whole or streamed with that pause. @throws Error when one is refused */
-export function load(target: Target, clients: number, seconds: number, pauseMs?: number): Promise<Load> {
+/** Loads a server with chat requests, whole or streamed with that pause. */
+export function loadAtAnyRate(target: Target, clients: number, seconds: number, pauseMs?: number): Promise<Load> {
   return putLoad({ ...target, body: bodyOf(pauseMs) }, clients, seconds);
+}
+
+/** Loads a server with chat requests. @throws Error when one fails */
+export async function load(target: Target, clients: number, seconds: number): Promise<Load> {
+  const done = await loadAtAnyRate(target, clients, seconds);
+  if (done.failed > 0) throw new Error(`${target.url}: ${done.failed} of ${done.requests} requests failed`);
+  return done;
 }
