@@ -14,6 +14,7 @@ import { findMissingResults, findMissingUploads, tasksWithFiles } from '../db/re
 import { connectionOptions } from '../temporal/connection.ts';
 import { DELIVERY_FATES, recoverDeliveries } from '../temporal/recovery/recover-deliveries.ts';
 import { recoverTasks, TASK_FATES } from '../temporal/recovery/recover-tasks.ts';
+import { cancelLeftJobs } from '../temporal/recovery/left-jobs.ts';
 import {
   findUnknownWorkflows,
   terminateUnknown,
@@ -100,6 +101,7 @@ export async function recover(
   // Read before anything is restarted.
   const since = options.since ?? (await findNewestTaskTime(dependencies.database)) ?? new Date(0);
   await handleTasks(dependencies, options, print);
+  await handleLeftJobs(dependencies, options, print);
   await handleDeliveries(dependencies, options, print);
   await handleUnknown(dependencies, { ...options, since }, print);
   if (options.filesSince !== null) await checkFiles(dependencies, options.filesSince, print);
@@ -114,6 +116,15 @@ async function handleTasks({ database, client }: RecoveryDependencies, { isDryRu
     if (tally.total() % PROGRESS_EVERY === 0) print(`… ${tally.total()} tasks checked`);
   }
   tally.summary('unfinished tasks', print);
+}
+
+async function handleLeftJobs({ database, client }: RecoveryDependencies, { isDryRun }: RecoveryOptions, print: Print) {
+  let count = 0;
+  for await (const taskId of cancelLeftJobs({ database, client, workflows: createWorkflowAccess(client) }, isDryRun)) {
+    count += 1;
+    print(`${taskId}  its job is cancelled at the provider: the task failed, and no workflow says that it was`);
+  }
+  print(`jobs cancelled of tasks that failed: ${count}`);
 }
 
 async function handleDeliveries(

@@ -119,7 +119,8 @@ function createLine() {
   };
 }
 
-async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
+/** Starts the workflow of a task, unless one runs or has completed. */
+export async function startWorkflow(client: Client, task: TaskToStart): Promise<void> {
   try {
     await client.workflow.start<typeof mediaTask>('mediaTask', {
       workflowId: task.id,

@@ -1,6 +1,6 @@
 /** The queries of `genway recover`: unfinished work, page by page, and restarting it. */
 import type { Database } from '../database.ts';
-import { createdAtOf, MAY_STILL_RENDER_SQL } from './tasks.ts';
+import { createdAtOf, MAY_STILL_RENDER_SQL, type TaskToStart, type TaskToStartRow, toTaskToStart } from './tasks.ts';
 
 /** A page starts after the last id of the previous one. */
 export interface Page {
@@ -59,6 +59,26 @@ async function restart(database: Database, taskId: string, condition = 'true'): 
     .whereRaw(condition)
     .update({ workflow_started_at: null, taken_up_at: null, next_start_at: database.fn.now() });
   return restarted === 1;
+}
+
+/**
+ * Tasks that failed in the last seconds and that an upstream had, oldest first. Whether their jobs were cancelled is known to
+ * their workflows alone.
+ */
+export async function listFailedWithJob(
+  database: Database,
+  { after = '', limit, lastSeconds }: Page & { readonly lastSeconds: number },
+): Promise<readonly TaskToStart[]> {
+  const { rows } = await database.raw<{ rows: TaskToStartRow[] }>(
+    /* sql */ `
+    SELECT id, account_id, model, kind, deadline_at, request_id FROM tasks
+    WHERE status = 'failed' AND id > :after AND completed_at > now() - make_interval(secs => :lastSeconds)
+      -- For the months alone: no task takes so long.
+      AND created_at > now() - make_interval(secs => :lastSeconds) - interval '2 days' AND ${MAY_STILL_RENDER_SQL}
+    ORDER BY id LIMIT :limit`,
+    { after, limit, lastSeconds },
+  );
+  return rows.map(toTaskToStart);
 }
 
 /** The ids of pending deliveries whose workflow was started, oldest first. */

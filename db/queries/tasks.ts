@@ -223,9 +223,7 @@ export async function claimTasksToStart(
   database: Database,
   { limit, retryAfterSeconds, served = [] }: { limit: number; retryAfterSeconds: number; served?: readonly string[] },
 ): Promise<readonly TaskToStart[]> {
-  const { rows } = await database.raw<{
-    rows: { id: string; account_id: string; model: string; kind: TaskKind; deadline_at: Date; request_id: string }[];
-  }>(
+  const { rows } = await database.raw<{ rows: TaskToStartRow[] }>(
     /* sql */ `
     WITH served AS (SELECT account_id, count(*) AS times FROM unnest(:served::text[]) AS one(account_id) GROUP BY account_id),
     unstarted AS (
@@ -245,14 +243,20 @@ export async function claimTasksToStart(
     RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
     { limit, retryAfterSeconds, served },
   );
-  return rows.map((row) => ({
+  return rows.map(toTaskToStart);
+}
+
+export type TaskToStartRow = Pick<TaskRow, 'id' | 'account_id' | 'model' | 'kind' | 'deadline_at' | 'request_id'>;
+
+export function toTaskToStart(row: TaskToStartRow): TaskToStart {
+  return {
     id: row.id,
     accountId: row.account_id,
     model: row.model,
     kind: row.kind,
     deadlineAt: row.deadline_at,
     requestId: row.request_id,
-  }));
+  };
 }
 
 /** Tasks past their deadline whose workflow nobody has started, and that no upstream renders. */

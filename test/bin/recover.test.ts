@@ -12,6 +12,7 @@ import { recover, type RecoveryOptions, withRecovery } from '../../bin/recover.t
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
+import { finishAsFailed } from '../support/factories.ts';
 import { claimTestNamespace } from '../support/services.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
@@ -205,11 +206,13 @@ describe('recovery', function () {
   it('of an empty Temporal starts again what is or may be rendered, and gives back the rest', async () => {
     const stuck = await createTask(stack, told.apiKey, 'Has time left [sim:stuck]');
     const rendering = await createTask(stack, told.apiKey, 'Is rendered, and has none left [sim:stuck]');
-    await Promise.all([stuck, rendering].map(({ id }) => processing(id)));
+    const given = await createTask(stack, told.apiKey, 'Failed, and nobody says whether it was cancelled [sim:stuck]');
+    await Promise.all([stuck, rendering, given].map(({ id }) => processing(id)));
     await stack.worker.kill();
     const late = await createTask(stack, told.apiKey, 'Was not begun, and has none left');
     await started(late.id);
     await killAll();
+    await finishAsFailed(stack.database, given);
     await stack.temporal.workflow.getHandle(rendering.id).terminate();
     await stack.database.transaction(async (transaction) => {
       await transaction.raw('SET LOCAL session_replication_role = replica');
@@ -224,6 +227,8 @@ describe('recovery', function () {
     expect(await transfersOf(stack, late.id)).to.deep.equal(['reservation', 'refund']);
     expect(await stack.database('tasks').where({ id: stuck.id }).pluck('workflow_started_at')).to.deep.equal([null]);
     expect(lines).to.include('workflows unknown to the database: 0');
+    expect(saidOf(lines, given.id).join()).to.match(/^its job is cancelled at the provider/);
+    expect(await empty.workflow.getHandle(given.id).describe()).to.include({ type: 'mediaTask' });
     await startAll();
     const timedOut = await taskWhenFinal(stack, told.apiKey, rendering.id);
     expect(timedOut.error_code).to.equal('processing_timeout');
