@@ -175,7 +175,8 @@ async function check(
   const database = createDatabase(stack.databaseUrl, 4);
   const connection = await Connection.connect({ address: stack.temporalAddress });
   try {
-    const unfinished = await waitForQuiet(database, quietMs);
+    const temporal = new Client({ connection });
+    const unfinished = await waitForQuiet(database, temporal, quietMs);
     for (const line of describeDeeds({ plan, media, text, receiver })) print(line);
     const evidence: Evidence = {
       stack,
@@ -189,7 +190,7 @@ async function check(
       textAnswers: text.answers,
       receiver,
       database,
-      temporal: new Client({ connection }),
+      temporal,
     };
     print(describeWaits(measureWaits(evidence), evidence.load));
     print(`everything took ${slowness.toFixed(1)} times as long as on a machine that is idle otherwise`);

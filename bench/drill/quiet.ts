@@ -1,5 +1,6 @@
 /** Waits until nothing that was begun is under way any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';
 
 /** How much of what is under way, by its name. */
@@ -7,22 +8,27 @@ export type Unfinished = Readonly<Record<string, number>>;
 
 const PAUSE_MS = 1_000;
 
+/** In Temporal's words: what works on tasks and deliveries. One may be open for a while after its task has ended. */
+export const OPEN_WORKFLOWS = `ExecutionStatus = 'Running' AND WorkflowType IN ('mediaTask', 'webhookDelivery')`;
+
 /** @returns what is still under way after `timeoutMs`; nothing when it became quiet */
-export async function waitForQuiet(database: Database, timeoutMs: number): Promise<Unfinished> {
+export async function waitForQuiet(database: Database, temporal: Client, timeoutMs: number): Promise<Unfinished> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const unfinished = await countUnfinished(database);
+    const unfinished = await countUnfinished(database, temporal);
     if (Object.keys(unfinished).length === 0 || performance.now() > deadline) return unfinished;
     await sleep(PAUSE_MS);
   }
 }
 
-async function countUnfinished(database: Database): Promise<Unfinished> {
+async function countUnfinished(database: Database, temporal: Client): Promise<Unfinished> {
   const { rows } = await database.raw<{ rows: { what: string; count: string }[] }>(/* sql */ `
     SELECT 'tasks' AS what, count(*) FROM tasks WHERE status IN ('queued', 'processing')
     UNION ALL SELECT 'deliveries', count(*) FROM deliveries WHERE status = 'pending'
     UNION ALL SELECT 'text requests', count(*) FROM text_holds`);
+  const { count: workflows } = await temporal.workflow.count(OPEN_WORKFLOWS);
+  const counts = [...rows, { what: 'workflows', count: workflows }];
   return Object.fromEntries(
-    rows.filter(({ count }) => Number(count) > 0).map(({ what, count }) => [what, Number(count)]),
+    counts.filter(({ count }) => Number(count) > 0).map(({ what, count }) => [what, Number(count)]),
   );
 }

@@ -1,5 +1,6 @@
 /** Did the processes and workflows do what they should, and no more? */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { OPEN_WORKFLOWS } from '../quiet.ts';
 import type { Check, CheckResult, Evidence } from './check.ts';
 
 /** Temporal's lists follow what happens with some delay. */
@@ -16,12 +17,11 @@ async function checkProcesses({ stack }: Evidence): Promise<CheckResult> {
 }
 
 async function checkOpenWorkflows({ temporal }: Evidence): Promise<CheckResult> {
-  const query = `ExecutionStatus = 'Running' AND WorkflowType IN ('mediaTask', 'webhookDelivery')`;
   const deadline = performance.now() + VISIBLE_AFTER_MS;
-  let open = await listWorkflows(temporal, query);
+  let open = await listWorkflows(temporal, OPEN_WORKFLOWS);
   while (open.length > 0 && performance.now() < deadline) {
     await sleep(1_000);
-    open = await listWorkflows(temporal, query);
+    open = await listWorkflows(temporal, OPEN_WORKFLOWS);
   }
   return { promise: 'no workflow is open', failures: open.map(({ words }) => words) };
 }
