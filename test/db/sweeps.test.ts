@@ -12,6 +12,7 @@ const LONG_AGO = new Date(Date.now() - (WEBHOOKS.keptDays + 1) * DAY_MS);
 
 /** Why each table that is not partitioned by month does not grow for ever: the sweep that bounds it, or what lives with it. */
 const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly because: string }>> = {
+  account_members: { because: 'people are made members by people' },
   accounts: { because: 'one for each customer; operators make them' },
   admin_actions: { because: 'people make changes, and audits read them for ever' },
   admin_tokens: { because: 'one for each person or program that operates, and audits refer to them for ever' },
@@ -32,12 +33,16 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   reconciliations: { sweep: 'reconciliations' },
   result_files: { because: 'their own sweep removes them once their task has ended: activities/sweep.ts' },
   request_windows: { sweep: 'request windows' },
+  sessions: { sweep: 'sessions' },
+  sign_in_attempts: { sweep: 'attempts to sign in' },
   secret_marks: { because: 'one row for each kind of secret' },
   text_free_slots: { sweep: 'slots of free text' },
   text_holds: { because: 'those of requests under way; what is abandoned is released' },
   top_ups: { because: 'one for each payment, which books keep for ever' },
   uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
   upstream_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
+  user_links: { sweep: 'links of users' },
+  users: { because: 'people are invited by people' },
   webhook_endpoints: { sweep: 'webhook endpoints' },
 };
 
