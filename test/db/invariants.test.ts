@@ -1084,6 +1084,9 @@ describe('the rules of the database', () => {
     refuses('two rate cards of a model in one version', 'rate_cards_pkey', () =>
       database('rate_cards').insert([rateCard, rateCard]),
     );
+    refuses('a rate card of something else', 'rate_cards_kind_check', () =>
+      database('rate_cards').insert({ ...rateCard, kind: 'audio' }),
+    );
     refuses('to change a rate card', 'rate_cards_are_kept', () =>
       database.transaction(async (transaction) => {
         await transaction('rate_cards').insert(rateCard);

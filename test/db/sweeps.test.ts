@@ -19,6 +19,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   api_keys: { because: 'operators make them, and charges refer to them for ever' },
   carried_balances: { because: 'one for each account and detached month, which stand for all its rows' },
   carried_usage: { because: 'one for each key and detached month, which stand for all its rows' },
+  closed_months: { because: 'one for each month, which books keep for ever' },
   configurations: { because: 'one for each start of a process, and for each change of the files and process' },
   deliveries: { sweep: 'events' },
   delivery_attempts: { sweep: 'events' },
