@@ -54,9 +54,10 @@ const watch = watchDatabase({ url: config.database.url, clock, pings: [], log })
 // For work that reads or deletes a lot and that nobody waits for.
 const background = createDatabase(config.database.url, BACKGROUND_CONNECTIONS, REPORT_LIMITS);
 const client = createGuardedClient(config.edge);
+// What is wrong with them is said even if Temporal is away.
+const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
-const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
 const media = openMediaUpstreams(config, tracing, clock);
 media.renew(files.current().upstreams.media);

@@ -147,7 +147,9 @@ describe('a process', function () {
       await stack.text.start();
       const { status } = await call(`${stack.textBaseUrl}/readyz`);
       expect(status).to.equal(200);
-      expect(await stack.database('rate_cards')).to.have.length(loadCatalogue().textModels.size);
+      const { textModels, videoModels, imageModels } = loadCatalogue();
+      const models = textModels.size + videoModels.size + imageModels.size;
+      expect(await stack.database('rate_cards')).to.have.length(models);
     } finally {
       await stack.stop();
     }

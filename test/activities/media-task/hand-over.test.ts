@@ -46,8 +46,6 @@ import { claimTestNamespace, testTemporalAddress, testWorkflowBundle } from '../
 
 const PATIENCE_MS = 600;
 const SIZE = { width: 1024, height: 640 };
-const PNG = await renderPng({ ...SIZE, transparent: false });
-const SMALL_PNG = await renderPng({ width: 16, height: 16, transparent: false });
 
 /** What the vendor does with a submission; it takes the job unless it says otherwise. */
 type Deed =
@@ -62,6 +60,8 @@ interface Rendered {
 
 describe('handing a task over', function () {
   this.timeout(60_000);
+  let png: Buffer;
+  let smallPng: Buffer;
   let folder: string;
   let testDatabase: TestDatabase;
   let database: Database;
@@ -82,6 +82,8 @@ describe('handing a task over', function () {
   const deeds = new Map<string, Deed[]>();
 
   before(async () => {
+    png = await renderPng({ ...SIZE, transparent: false });
+    smallPng = await renderPng({ width: 16, height: 16, transparent: false });
     folder = await mkdtemp(join(tmpdir(), 'genway-hand-over-'));
     testDatabase = await createTestDatabase();
     database = testDatabase.database;
@@ -106,7 +108,7 @@ describe('handing a task over', function () {
       const [, upstream = '', action, id] = (request.url ?? '').split('/');
       const answer = (status: number, body: unknown): void => void response.writeHead(status).end(JSON.stringify(body));
       const mine = rendered.filter((one) => one.upstream === upstream);
-      if (action === 'file') return void response.end(PNG);
+      if (action === 'file') return void response.end(png);
       if (action === 'list') {
         listed.add(upstream);
         return answer(200, { jobs: mine });
@@ -127,7 +129,7 @@ describe('handing a task over', function () {
         const job = { id: randomUUID(), upstream, taskId: String(request.headers['x-task']), sent };
         rendered.push(job);
         if (deed === 'takes it, and the answer is lost') return request.socket.destroy();
-        const file = deed === 'makes a small one' ? SMALL_PNG : PNG;
+        const file = deed === 'makes a small one' ? smallPng : png;
         answer(200, { id: job.id, b64: file.toString('base64') });
       });
     });

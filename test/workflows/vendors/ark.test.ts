@@ -17,7 +17,8 @@ describeTasksAt(
       watermark: false,
     }),
     learntFrom: 'exclusion',
-    outcomeTold: /^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; it cost 0\.2177434 USD$/,
+    outcomeTold:
+      /^Attempt 1: accepted, learnt from exclusion; job cgt-[\w-]+; the upstream charged \d+ tokens; it cost 0\.2177434 USD$/,
   },
   (tools) => {
     describeImagesAt(

@@ -13,5 +13,6 @@ describeTasksAt('Kling', {
     external_task_id: id,
   }),
   learntFrom: 'a look-up of our id',
-  outcomeTold: /^Attempt 1: accepted, learnt from a look-up of our id; job text2video\|[\w-]+; it cost 0\.49 USD$/,
+  outcomeTold:
+    /^Attempt 1: accepted, learnt from a look-up of our id; job text2video\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.49 USD$/,
 });

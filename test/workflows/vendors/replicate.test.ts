@@ -12,7 +12,8 @@ describeTasksAt(
     order: { duration: 6, aspect_ratio: '9:16', resolution: '1080p' },
     sent: () => ({ duration: 6, resolution: '1080p', aspect_ratio: '9:16', generate_audio: false }),
     learntFrom: 'a look-up of what was sent',
-    outcomeTold: /^Attempt 1: accepted, learnt from a look-up of what was sent; job [\w-]+; it cost 0\.4 USD$/,
+    outcomeTold:
+      /^Attempt 1: accepted, learnt from a look-up of what was sent; job [\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.4 USD$/,
     env: { GENWAY_PROVIDER_CALLBACKS: 'true' },
     untilKilled: (stack, task) =>
       waitUntil(async () => expect(await rendersOf(stack, task)).to.have.length(1), { timeoutMs: 30_000 }),
