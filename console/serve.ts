@@ -46,9 +46,10 @@ const NOTHING_HERE: Page = {
 async function serve(context: Context, page: Page, services: ConsoleServices): Promise<void> {
   context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
   protect(context, services);
-  const visit = await visitOf(context, services);
+  let visit = strangerOf(context);
   try {
     refuseOtherSites(context);
+    visit = await withSession(context, visit, services);
     const answer = await open(page, await withForm(context, page, visit), services);
     await send(context, visit, answer);
   } catch (error) {
@@ -56,24 +57,29 @@ async function serve(context: Context, page: Page, services: ConsoleServices): P
   }
 }
 
-async function visitOf(context: Context, services: ConsoleServices): Promise<Visit> {
-  const token = context.cookies.get(SESSION_COOKIE);
-  const session = await againIfLost(() => findSession(services.database, token)).catch(() => null);
-  const memberships = session ? await listMemberships(services.database, session.user.id).catch(() => []) : [];
-  const language = session?.user.language ?? preferredLanguage(context.get('accept-language'));
+/** Whoever asks, before anything is known of them. */
+function strangerOf(context: Context): Visit {
   return {
     params: context.params,
     query: new URLSearchParams(context.querystring),
     path: context.path,
-    texts: textsIn(language),
+    texts: textsIn(preferredLanguage(context.get('accept-language'))),
     requestId: context.state.requestId,
     ip: context.ip,
     userAgent: context.get('user-agent'),
     wantsPart: context.get('hx-request') === 'true',
     form: new Form(),
-    session,
-    memberships,
+    session: null,
+    memberships: [],
   };
+}
+
+async function withSession(context: Context, visit: Visit, { database }: ConsoleServices): Promise<Visit> {
+  const token = context.cookies.get(SESSION_COOKIE);
+  const session = await againIfLost(() => findSession(database, token));
+  if (!session) return visit;
+  const memberships = await againIfLost(() => listMemberships(database, session.user.id));
+  return { ...visit, session, memberships, texts: textsIn(session.user.language) };
 }
 
 /** A form is taken from the page that this session was shown, and from nowhere else. */

@@ -133,6 +133,7 @@ export const en = {
     delete: 'Programs that use this key stop working at once. This cannot be undone.',
     ofLimit: (usd: string) => `of ${usd}`,
     unnamed: 'Unnamed key',
+    tooMany: (most: number) => `An account has at most ${most} keys. Delete one that nobody uses.`,
   },
   profile: {
     language: 'Language',

@@ -101,14 +101,6 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
-/** The most keys of an account that one page shows. */
-const MAX_LISTED_KEYS = 500;
-
-/** The keys of an account that have not been deleted, newest first. */
-export async function listAccountKeys(database: Database, accountId: string): Promise<readonly ApiKey[]> {
-  return listApiKeys(database, { accountId, limit: MAX_LISTED_KEYS });
-}
-
 /** A page of the account's keys, newest first. @param before the id of the last key of the previous page */
 export async function listApiKeys(
   database: Database,

@@ -112,26 +112,31 @@ export async function takeUserLink(database: Database, digest: Buffer): Promise<
 }
 
 /**
- * Counts an attempt to sign in.
+ * Notes an attempt to sign in, unless there were too many lately. Attempts on one subject wait for each other, so that many
+ * at once are counted, too; what is refused is not noted, so that nothing grows with it.
  *
  * @param subjects what is limited: an address, a user
- * @returns the most attempts that any of them made in the last `windowSeconds`, this one included
+ * @returns whether the attempt may be made
  */
-export async function countSignInAttempt(
+export async function takeSignInAttempt(
   database: Database,
-  subjects: readonly string[],
-  windowSeconds: number,
-): Promise<number> {
-  await database('sign_in_attempts').insert(subjects.map((subject) => ({ subject })));
-  const { rows } = await database.raw<{ rows: { attempts: string }[] }>(
-    /* sql */ `
-    SELECT coalesce(max(attempts), 0) AS attempts FROM (
+  limit: { readonly subjects: readonly string[]; readonly most: number; readonly windowSeconds: number },
+): Promise<boolean> {
+  const { subjects, most, windowSeconds } = limit;
+  return database.transaction(async (transaction) => {
+    for (const subject of subjects.toSorted()) {
+      await transaction.raw('SELECT pg_advisory_xact_lock(hashtextextended(?, 0))', [`sign-in ${subject}`]);
+    }
+    const { rows } = await transaction.raw<{ rows: { attempts: string }[] }>(
+      /* sql */ `
       SELECT count(*) AS attempts FROM sign_in_attempts
-      WHERE subject = ANY (?) AND attempted_at > now() - ? * interval '1 second' GROUP BY subject
-    ) AS counted`,
-    [[...subjects], windowSeconds],
-  );
-  return Number(rows[0]?.attempts);
+      WHERE subject = ANY (?) AND attempted_at > now() - ? * interval '1 second' GROUP BY subject`,
+      [[...subjects], windowSeconds],
+    );
+    if (rows.some(({ attempts }) => Number(attempts) >= most)) return false;
+    await transaction('sign_in_attempts').insert(subjects.map((subject) => ({ subject })));
+    return true;
+  });
 }
 
 /** After a successful attempt, those before it count no longer. */

@@ -61,6 +61,17 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
+    it('counts guesses that come at once, too, and notes no more than are allowed', async () => {
+      await Visitor.invited(app, { email: 'at-once@example.com' });
+      const guesses = Array.from({ length: 30 }, () =>
+        new Visitor(app).send('/console/sign-in', { email: 'at-once@example.com', password: 'guess' }),
+      );
+      const shown = await Promise.all(guesses);
+      expect(shown.filter(({ text }) => text.includes('Too many attempts'))).to.have.length(20);
+      expect(await app.database('sign_in_attempts').where({ subject: 'user at-once@example.com' })).to.have.length(10);
+      await app.database('sign_in_attempts').delete();
+    });
+
     it('asks for a code where there is a second factor, and takes each code once', async () => {
       const user = await Visitor.invited(app, { email: 'second@example.com', account_id: customer.accountId });
       const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec((await user.get('/console/profile')).text)?.[1] ?? '';
@@ -212,6 +223,12 @@ describe('the console', () => {
       expect(balance.status).to.equal(200);
       const listed = await owner.get(path);
       expect(listed.text).to.include('from the console').and.include('$2.50').and.not.include(apiKey);
+    });
+
+    it('make no key for a model that is not sold', async () => {
+      const path = `/console/accounts/${customer.accountId}/keys`;
+      await owner.get(path);
+      expect((await owner.send(path, { models: 'no-such-model' })).text).to.include('no-such-model');
     });
 
     it('say what is wrong with a form, and keep what was right elsewhere', async () => {

@@ -24,9 +24,8 @@ export const createKey = endpoint({
   body: optionalJsonBody('CreateKey', createKeySchema),
   answers: { 201: dataOf(ApiKeySchema, 'The key') },
   handle: async ({ params, body }, { database, catalogue, keyPeppers }) => {
-    assertModelsExist(body, catalogue);
     const { id: accountId } = await existingAccount(database, params.account_id);
-    const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body));
+    const { key, secret } = await createApiKey(database, keyPeppers, accountId, toKeySettings(body, catalogue));
     return { data: presentKey(key, secret) };
   },
 });
@@ -73,8 +72,7 @@ export const updateKey = endpoint({
   body: optionalJsonBody('UpdateKey', updateKeySchema),
   answers: { 200: dataOf(ApiKeySchema, 'The changed key') },
   handle: async ({ params, body }, { database, catalogue }) => {
-    assertModelsExist(body, catalogue);
-    const key = await updateApiKey(database, params.key_id, toKeySettings(body));
+    const key = await updateApiKey(database, params.key_id, toKeySettings(body, catalogue));
     if (!key) throw noSuch('apiKey');
     return { data: presentKey(key) };
   },
@@ -104,8 +102,9 @@ function assertModelsExist({ models }: UpdateKeyBody, catalogue: Catalogue): voi
   }
 }
 
-/** The settings that a checked body asks for. */
-export function toKeySettings(body: UpdateKeyBody): KeySettings {
+/** The settings that a checked body asks for. @throws ServiceError `bad_request` for a model that is not sold */
+export function toKeySettings(body: UpdateKeyBody, catalogue: Catalogue): KeySettings {
+  assertModelsExist(body, catalogue);
   const { usage_limit_usd: usageLimit, expires_at: expiresAt } = body;
   return {
     name: body.name,

@@ -3,7 +3,7 @@ import type { Database } from '../../../db/database.ts';
 import type { Sealer } from '../../../db/sealing.ts';
 import {
   forgetSignInAttempts,
-  countSignInAttempt,
+  takeSignInAttempt,
   deleteSessionsOf,
   findUserLink,
   insertUserLink,
@@ -55,7 +55,8 @@ export async function checkSecondFactor(
 }
 
 async function isTooMany(database: Database, subjects: readonly string[]): Promise<boolean> {
-  return (await countSignInAttempt(database, subjects, ATTEMPTS_WINDOW_SECONDS)) > MAX_ATTEMPTS;
+  const limit = { most: MAX_ATTEMPTS, windowSeconds: ATTEMPTS_WINDOW_SECONDS };
+  return !(await takeSignInAttempt(database, { subjects, ...limit }));
 }
 
 /** Makes a link that lets a user choose a password, once. @returns its path */

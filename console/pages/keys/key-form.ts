@@ -1,6 +1,7 @@
 import { createKeySchema } from '../../../api/routes/admin/schema.ts';
 import { toKeySettings } from '../../../api/routes/admin/keys.ts';
 import { createValidator } from '../../../api/validation.ts';
+import type { Catalogue } from '../../../catalogue/types.ts';
 import type { KeySettings } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import type { Form } from '../../form.ts';
@@ -8,7 +9,7 @@ import type { Form } from '../../form.ts';
 const validate = createValidator(createKeySchema);
 
 /** The settings that the form asks for, checked by the rules of the API; what is wrong with it otherwise. */
-export function readSettings(form: Form): KeySettings | ServiceError {
+export function readSettings(form: Form, catalogue: Catalogue): KeySettings | ServiceError {
   const lines = (name: string): string[] =>
     form
       .text(name)
@@ -25,7 +26,7 @@ export function readSettings(form: Form): KeySettings | ServiceError {
       ...(models.length === 0 ? {} : { models }),
       ...(addresses.length === 0 ? {} : { ip_allowlist: addresses }),
     });
-    return toKeySettings(body);
+    return toKeySettings(body, catalogue);
   } catch (error) {
     if (error instanceof ServiceError) return error;
     throw error;

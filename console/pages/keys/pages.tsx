@@ -5,13 +5,16 @@ import {
   deleteApiKey,
   findApiKey,
   type KeySettings,
-  listAccountKeys,
+  listApiKeys,
   updateApiKey,
 } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Badge, Card, Copyable, Empty, Field, Form, Money, Problem, Time, usd } from '../../html/components.tsx';
 import { type Answer, type ConsoleServices, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 import { readSettings } from './key-form.ts';
+
+/** As many as one page shows; more would be a leak of somebody's program rather than a need. */
+const MAX_KEYS = 200;
 
 export const keyPages = [
   memberPage({
@@ -25,8 +28,10 @@ export const keyPages = [
     path: '/accounts/{account_id}/keys',
     roles: DEVELOPERS,
     handle: async (visit, services) => {
-      const settings = readSettings(visit.form);
+      const settings = readSettings(visit.form, services.catalogue);
       if (settings instanceof ServiceError) return keys(visit, services, settings.message);
+      if ((await listKeys(visit, services)).length >= MAX_KEYS)
+        return keys(visit, services, visit.texts.keys.tooMany(MAX_KEYS));
       const { secret } = await createApiKey(services.database, services.keyPeppers, visit.account.accountId, settings);
       return made(visit, secret);
     },
@@ -68,15 +73,19 @@ function pathOf({ account: { accountId } }: MemberVisit): string {
   return `/accounts/${accountId}/keys`;
 }
 
+async function listKeys({ account: { accountId } }: MemberVisit, { database }: ConsoleServices) {
+  return listApiKeys(database, { accountId, limit: MAX_KEYS });
+}
+
 async function ownKey({ account, params }: MemberVisit, { database }: ConsoleServices): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
   if (key?.accountId !== account.accountId) throw new ServiceError('not_found', 'There is no such key.');
   return key;
 }
 
-async function keys(visit: MemberVisit, { database }: ConsoleServices, problem: string | null): Promise<Answer> {
-  const { texts, account, session } = visit;
-  const found = await listAccountKeys(database, account.accountId);
+async function keys(visit: MemberVisit, services: ConsoleServices, problem: string | null): Promise<Answer> {
+  const { texts, session } = visit;
+  const found = await listKeys(visit, services);
   const { keys: words, common } = texts;
   return {
     kind: 'page',
