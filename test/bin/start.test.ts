@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadCatalogue } from '../../catalogue/load.ts';
 import { childEnvironment } from '../../config.ts';
 import { noteSecrets } from '../../db/queries/secrets.ts';
@@ -145,8 +146,9 @@ describe('a process', function () {
     const stack = await startTestStack();
     try {
       await stack.text.start();
-      const { status } = await call(`${stack.textBaseUrl}/readyz`);
-      expect(status).to.equal(200);
+      await waitUntil(async () => expect((await call(`${stack.textBaseUrl}/readyz`)).status).to.equal(200), {
+        timeoutMs: 30_000,
+      });
       const { textModels, videoModels, imageModels } = loadCatalogue();
       const models = textModels.size + videoModels.size + imageModels.size;
       expect(await stack.database('rate_cards')).to.have.length(models);
