@@ -2,8 +2,16 @@
 import type { Page } from './page.ts';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
+import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 
-export const PAGES: readonly Page[] = [...signInPages, ...profilePages, ...homePages, ...taskPages, ...keyPages];
+export const PAGES: readonly Page[] = [
+  ...signInPages,
+  ...profilePages,
+  ...homePages,
+  ...playgroundPages,
+  ...taskPages,
+  ...keyPages,
+];

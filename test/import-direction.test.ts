@@ -35,7 +35,7 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   workflows: { imports: ['domain'], types: ['activities'] },
   temporal: { imports: ['config.ts', 'domain', 'db', 'telemetry'], types: ['workflows'] },
   api: { imports: ['domain', 'text', 'catalogue', 'telemetry', 'temporal', ...adapters] },
-  console: { imports: ['api', 'domain', 'db'] },
+  console: { imports: ['api', 'domain', 'db'], types: ['catalogue'] },
   'providers/simulator': { imports: ['domain', 'text'] },
   'bench/stack': { imports: ['bin', 'config.ts', 'providers/simulator'] },
   'bench/drill': {

@@ -135,6 +135,17 @@ export const en = {
     unnamed: 'Unnamed key',
     tooMany: (most: number) => `An account has at most ${most} keys. Delete one that nobody uses.`,
   },
+  playground: {
+    title: 'Playground',
+    choose: 'Choose',
+    create: 'Create',
+    duration: (min: number, max: number) => `Seconds (${min} to ${max})`,
+    aspectRatio: 'Width to height',
+    resolution: 'Resolution',
+    images: (max: number) => `Pictures (at most ${max})`,
+    imagesHint: 'Public HTTPS links, one a line.',
+    sameCall: 'The same call for programs',
+  },
   profile: {
     language: 'Language',
     password: 'Password',

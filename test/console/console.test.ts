@@ -214,6 +214,38 @@ describe('the console', () => {
       expect(text).to.include('&lt;script&gt;alert(1)&lt;/script&gt;').and.not.include('<script>alert');
     });
 
+    it('show what a video costs before it is made, and the same call for programs', async () => {
+      const path = `/console/accounts/${customer.accountId}/playground`;
+      await owner.get(path);
+      const fields = { model: 'vidone-3.0', prompt: "A kite's shadow", duration: '5', resolution: '720p' };
+      const { text } = await owner.send(`${path}/price`, fields);
+      expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;:5');
+    });
+
+    it('make a task, which is held for and belongs to the account', async () => {
+      const path = `/console/accounts/${customer.accountId}/playground`;
+      await owner.get(path);
+      const made = await owner.send(path, { model: 'vidone-3.0', prompt: 'A red kite over the sea', duration: '5' });
+      expect([made.status, made.headers['location']]).to.satisfy(
+        ([status, to]: unknown[]) => status === 303 && /\/tasks\/task_\w+$/.test(String(to)),
+      );
+      const shown = await owner.get(String(made.headers['location']));
+      expect(shown.text).to.include('A red kite over the sea').and.include('Queued');
+    });
+
+    it('make no task that the account cannot pay, or that no model takes, and say why', async () => {
+      const poor = await app.createAccount({ fundedUsd: 0.1 });
+      const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
+      const path = `/console/accounts/${poor.accountId}/playground`;
+      for (const fields of [{ duration: '5' }, { duration: '1000' }, { duration: 'x' }, { model: 'none' }]) {
+        await visitor.get(path);
+        const shown = await visitor.send(path, { model: 'vidone-3.0', prompt: 'A kite', ...fields });
+        expect(shown.status, JSON.stringify(fields)).to.equal(400);
+        expect(shown.text).to.include('role="alert"');
+      }
+      expect(await app.database('tasks').where({ account_id: poor.accountId })).to.deep.equal([]);
+    });
+
     it('show a key once, and the key works', async () => {
       const path = `/console/accounts/${customer.accountId}/keys`;
       await owner.get(path);
