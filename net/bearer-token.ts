@@ -1,6 +1,7 @@
 /** Bearer tokens: RFC 6750, section 2.1. */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isSameSecret } from './same-secret.ts';
 
 /** The token in the `Authorization` header; undefined without one. */
 export function bearerTokenOf({ authorization }: IncomingHttpHeaders): string | undefined {
@@ -9,10 +10,11 @@ export function bearerTokenOf({ authorization }: IncomingHttpHeaders): string | 
 
 /** Compares tokens with a secret one in constant time. */
 export function createTokenCheck(token: string): (given: string) => boolean {
-  const expected = digest(token);
-  return (given) => timingSafeEqual(digest(given), expected);
+  const expected = digestToken(token);
+  return (given) => isSameSecret(expected, digestToken(given));
 }
 
-function digest(token: string): Buffer {
+/** The SHA-256 by which a random token is stored and looked up: nobody can guess it, so the digest needs no secret of its own. */
+export function digestToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -2,8 +2,9 @@
  * Signatures of webhook deliveries: the service's own (contract 6), and that of Standard Webhooks
  * (https://www.standardwebhooks.com). Receivers may check either.
  */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import { WEBHOOKS } from '../domain/policy.ts';
+import { isSameSecret } from './same-secret.ts';
 
 const SECRET_PREFIX = 'whsec_';
 const SECRET_BYTES = 32;
@@ -44,8 +45,7 @@ export function verifySignature(delivery: {
   const timestampSeconds = Number(timestamp);
   if (Math.abs(nowSeconds - timestampSeconds) > WEBHOOKS.timestampToleranceSeconds) return false;
   const expected = Buffer.from(signDelivery({ secret, timestampSeconds, body }));
-  const received = Buffer.from(signature);
-  return received.length === expected.length && timingSafeEqual(received, expected);
+  return isSameSecret(expected, Buffer.from(signature));
 }
 
 /** One delivery of an event to an endpoint, at the moment it is sent. */

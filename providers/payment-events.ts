@@ -2,9 +2,10 @@
  * A payment provider's events, signed and shaped like Stripe's: https://docs.stripe.com/webhooks and
  * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import Joi from 'joi';
 import type { PicoUsd } from '../domain/money.ts';
+import { isSameSecret } from '../net/same-secret.ts';
 
 const MAX_AGE_SECONDS = 300;
 const PICO_USD_PER_CENT = 10n ** 10n;
@@ -45,10 +46,7 @@ export function verifyPaymentEvent(
   const valuesOf = (scheme: string) => parts.flatMap(([name, value = '']) => (name === scheme ? [value] : []));
   const [timestamp = ''] = valuesOf('t');
   const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
-  const isSigned = valuesOf('v1').some((signature) => {
-    const given = Buffer.from(signature, 'hex');
-    return given.length === expected.length && timingSafeEqual(given, expected);
-  });
+  const isSigned = valuesOf('v1').some((signature) => isSameSecret(expected, Buffer.from(signature, 'hex')));
   if (!isSigned) throw new UnsignedPaymentEventError('the signature does not match the body');
   if (!/^\d{1,12}$/.test(timestamp) || Math.abs(nowMs / 1000 - Number(timestamp)) > MAX_AGE_SECONDS) {
     throw new UnsignedPaymentEventError(`the timestamp is more than ${MAX_AGE_SECONDS} seconds away`);

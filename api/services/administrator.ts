@@ -1,12 +1,11 @@
 /** Who calls the administration endpoints: the holder of a named admin token, or of the one in the environment. */
-import { createHash } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
 import { recordAdminAction, useAdminToken } from '../../db/queries/admin-tokens.ts';
 import type { AdminRole } from '../../domain/admin-role.ts';
 import { badRequest } from '../../domain/errors.ts';
 import { randomLetters } from '../../domain/ids.ts';
 import { isObject } from '../../domain/json.ts';
-import { createTokenCheck } from '../../net/bearer-token.ts';
+import { createTokenCheck, digestToken } from '../../net/bearer-token.ts';
 
 export interface Administrator {
   /** The author of what is done. */
@@ -32,11 +31,6 @@ export function newAdminToken(): string {
   return PREFIX + randomLetters(SECRET_LENGTH);
 }
 
-/** The SHA-256 by which a token is looked up: it is random, so that the digest needs no secret of its own. */
-export function digestAdminToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
-}
-
 /** What of a token people may see again, to tell it from others. */
 export function hintOfAdminToken(token: string): string {
   return `${PREFIX}…${token.slice(-4)}`;
@@ -51,7 +45,7 @@ export function createFindAdministrator(database: Database, sharedTokens: readon
   const checks = sharedTokens.map(createTokenCheck);
   return async (token) => {
     if (checks.some((isShared) => isShared(token))) return SHARED;
-    const found = FORM.test(token) ? await useAdminToken(database, digestAdminToken(token)) : null;
+    const found = FORM.test(token) ? await useAdminToken(database, digestToken(token)) : null;
     return found && { name: found.name, role: found.role, tokenId: found.id };
   };
 }

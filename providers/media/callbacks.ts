@@ -3,8 +3,9 @@
  * fetched, as with a poll. It must prove that it comes from the upstream: by the vendor's signature or, if the vendor
  * signs nothing, by arriving at an address that only the upstream knows.
  */
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { isSameSecret } from '../../net/same-secret.ts';
 
 /** The announcement is not from the upstream, is too old, or cannot be understood. Answer 401 and do nothing. */
 export class InvalidCallbackError extends Error {
@@ -70,11 +71,6 @@ export function assertRecent(timestamp: string, nowMs: number): void {
   }
 }
 
-/** Compares signatures in constant time. */
-export function isSameSignature(expected: Buffer, given: Buffer): boolean {
-  return given.length === expected.length && timingSafeEqual(given, expected);
-}
-
 /** @throws InvalidCallbackError when the body is not JSON */
 export function parseCallbackBody(rawBody: Uint8Array): unknown {
   try {
@@ -91,7 +87,7 @@ export function addressMac(secret: string, taskId: string): string {
 
 /** @throws InvalidCallbackError unless the address contains the task's MAC */
 export function assertAddress(given: string | null, secret: string, taskId: string): void {
-  if (!isSameSignature(Buffer.from(addressMac(secret, taskId)), Buffer.from(given ?? ''))) {
+  if (!isSameSecret(Buffer.from(addressMac(secret, taskId)), Buffer.from(given ?? ''))) {
     throw new InvalidCallbackError('the callback address is wrong');
   }
 }

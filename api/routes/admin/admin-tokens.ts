@@ -10,6 +10,7 @@ import {
 import { ADMIN_ROLES } from '../../../domain/admin-role.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { nullable } from '../../../domain/json-schema.ts';
+import { digestToken } from '../../../net/bearer-token.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -28,7 +29,7 @@ import {
   optional,
   text,
 } from '../../openapi/json-schema.ts';
-import { digestAdminToken, hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
+import { hintOfAdminToken, newAdminToken, SHARED_NAME } from '../../services/administrator.ts';
 import { createAdminTokenSchema } from './schema.ts';
 
 const AdminTokenSchema = namedObject<ReturnType<typeof presentToken>>('AdminToken', {
@@ -74,7 +75,7 @@ export const createAdminToken = endpoint({
     const token = await insertAdminToken(database, {
       name,
       role,
-      digest: digestAdminToken(secret),
+      digest: digestToken(secret),
       hint: hintOfAdminToken(secret),
       createdBy: caller.name,
       expiresAt: typeof expires_at === 'string' ? new Date(expires_at) : null,

@@ -1,5 +1,6 @@
 /** Codes from an authenticator app: RFC 6238 (TOTP) with SHA-1, six digits and 30 seconds, which all apps understand. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
+import { isSameSecret } from '../../../net/same-secret.ts';
 
 const STEP_SECONDS = 30;
 const DIGITS = 6;
@@ -38,11 +39,7 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
   const given = Buffer.from(code.replaceAll(/\s/g, ''));
   const present = Math.floor(nowMs / 1000 / STEP_SECONDS);
   const steps = [present - 1, present, present + 1];
-  const found = steps.find((step) => {
-    const wanted = Buffer.from(codeAt(secret, step));
-    return wanted.byteLength === given.byteLength && timingSafeEqual(wanted, given);
-  });
-  return found ?? null;
+  return steps.find((step) => isSameSecret(Buffer.from(codeAt(secret, step)), given)) ?? null;
 }
 
 function fromBase32(text: string): Buffer {

@@ -2,9 +2,11 @@
  * Sessions of the console: a random token in a cookie that only this origin can set and read, and its digest in PostgreSQL.
  * OWASP Session Management and Cross-Site Request Forgery Prevention cheat sheets.
  */
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
 import { deleteSession, insertSession, type Session, useSession } from '../../../db/queries/sessions.ts';
+import { digestToken } from '../../../net/bearer-token.ts';
+import { isSameSecret } from '../../../net/same-secret.ts';
 
 /** The prefix has browsers refuse it from another host or over plain HTTP. */
 export const SESSION_COOKIE = '__Host-genway-session';
@@ -49,17 +51,12 @@ export async function closeSession(database: Database, session: Session): Promis
 
 /** Whether a form was made for this session. */
 export function isFormToken(session: OpenSession, given: string): boolean {
-  const [wanted, found] = [Buffer.from(session.formToken), Buffer.from(given)];
-  return wanted.byteLength === found.byteLength && timingSafeEqual(wanted, found);
+  return isSameSecret(Buffer.from(session.formToken), Buffer.from(given));
 }
 
 /** For cookies and links: it cannot be guessed. */
 export function newToken(): string {
   return randomBytes(TOKEN_BYTES).toString('base64url');
-}
-
-export function digestToken(token: string): Buffer {
-  return createHash('sha256').update(token).digest();
 }
 
 function formTokenOf(token: string): string {

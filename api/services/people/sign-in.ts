@@ -17,9 +17,10 @@ import {
   type User,
   useSecondFactorStep,
 } from '../../../db/queries/users.ts';
+import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, PASSWORD_LENGTH } from './passwords.ts';
 import { stepOfCode } from './second-factor.ts';
-import { digestToken, newToken } from './sessions.ts';
+import { newToken } from './sessions.ts';
 
 /** Within a quarter of an hour, for one user and from one address. */
 const MAX_ATTEMPTS = 10;

@@ -2,6 +2,7 @@
 import { createHmac } from 'node:crypto';
 import { isTaskErrorCode, type TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject } from '../../../domain/json.ts';
+import { isSameSecret } from '../../../net/same-secret.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import type { ResultFile } from '../result-file.ts';
 import {
@@ -10,7 +11,6 @@ import {
   type CallbackFormat,
   headerOf,
   InvalidCallbackError,
-  isSameSignature,
   parseCallbackBody,
 } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
@@ -40,7 +40,7 @@ const callbacks: CallbackFormat = {
     const timestamp = headerOf(headers, 'x-job-timestamp');
     const signature = Buffer.from(headerOf(headers, 'x-job-signature'), 'hex');
     const expected = createHmac('sha256', secret).update(`${timestamp}.`).update(rawBody).digest();
-    if (!isSameSignature(expected, signature)) throw new InvalidCallbackError('the signature does not match the body');
+    if (!isSameSecret(expected, signature)) throw new InvalidCallbackError('the signature does not match the body');
     assertRecent(timestamp, nowMs);
     const { id, key } = objectOf(parseCallbackBody(rawBody));
     if (typeof id !== 'string' || typeof key !== 'string') throw new InvalidCallbackError('the body names no job');

@@ -1,6 +1,7 @@
 /** Standard Webhooks signatures with a shared secret: https://www.standardwebhooks.com. */
 import { createHmac } from 'node:crypto';
-import { assertRecent, type CallbackRequest, headerOf, InvalidCallbackError, isSameSignature } from '../callbacks.ts';
+import { isSameSecret } from '../../../net/same-secret.ts';
+import { assertRecent, type CallbackRequest, headerOf, InvalidCallbackError } from '../callbacks.ts';
 
 const SECRET_PREFIX = /^whsec_/;
 const VERSION_PREFIX = 'v1,';
@@ -20,6 +21,6 @@ export function assertStandardWebhook({ headers, rawBody }: CallbackRequest, sec
   const isSigned = headerOf(headers, 'webhook-signature')
     .split(' ')
     .filter((one) => one.startsWith(VERSION_PREFIX))
-    .some((one) => isSameSignature(expected, Buffer.from(one.slice(VERSION_PREFIX.length), 'base64')));
+    .some((one) => isSameSecret(expected, Buffer.from(one.slice(VERSION_PREFIX.length), 'base64')));
   if (!isSigned) throw new InvalidCallbackError('the signature was not made with the secret');
 }
