@@ -2,84 +2,99 @@
 import type { Database } from './database.ts';
 import type { Sealer } from './sealing.ts';
 
-interface EndpointRow {
-  id: string;
-  sealed_secret: Buffer;
-  previous_sealed_secret: Buffer | null;
+interface SealedTable {
+  readonly table: string;
+  readonly key: readonly string[];
+  readonly columns: readonly string[];
+  /** The column with what sealed values belong to; null where they belong to nothing. */
+  readonly context: string | null;
 }
 
-interface ResponseRow {
-  account_id: string;
-  key: string;
-  sealed_body: Buffer | null;
-}
+/** Everything that is sealed. */
+const SEALED: readonly SealedTable[] = [
+  {
+    table: 'webhook_endpoints',
+    key: ['id'],
+    columns: ['sealed_secret', 'previous_sealed_secret'],
+    context: 'id',
+  },
+  { table: 'users', key: ['id'], columns: ['second_factor_secret'], context: 'id' },
+  // Stored answers for replays, which are kept for a day.
+  { table: 'idempotency_keys', key: ['account_id', 'key'], columns: ['sealed_body'], context: null },
+];
 
 /** Progress with a table. */
 export interface Resealed {
-  readonly table: 'webhook_endpoints' | 'idempotency_keys';
+  readonly table: string;
   readonly rows: number;
-  /** The number of values that had another key. */
+  /** The number of rows that had another key. */
   readonly changed: number;
+}
+
+interface SealedRow {
+  readonly key: readonly string[];
+  readonly context: string | null;
+  readonly sealed: readonly (Buffer | null)[];
 }
 
 const PAGE_SIZE = 500;
 
 /** Safe alongside running processes, and repeatable. @throws SealBrokenError when no key decrypts a value */
 export async function* reseal(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
-  yield* resealEndpoints(database, sealer);
-  yield* resealResponses(database, sealer);
+  for (const table of SEALED) yield* resealTable(database, sealer, table);
 }
 
-async function* resealEndpoints(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
+async function* resealTable(database: Database, sealer: Sealer, table: SealedTable): AsyncIterable<Resealed> {
   let rows = 0;
   let changed = 0;
-  let after = '';
+  let after: readonly string[] = table.key.map(() => '');
   for (;;) {
-    const page = await database<EndpointRow>('webhook_endpoints')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(PAGE_SIZE);
-    for (const { id, sealed_secret: sealed, previous_sealed_secret: previous } of page) {
-      const secret = sealer.reseal(sealed, id);
-      const previousSecret = previous && sealer.reseal(previous, id);
-      if (secret === null && previousSecret === null) continue;
-      // Unless its owner has replaced the secret in the meantime.
-      changed += await database<EndpointRow>('webhook_endpoints')
-        .where({ id, sealed_secret: sealed })
-        .update({
-          ...(secret && { sealed_secret: secret }),
-          ...(previousSecret && { previous_sealed_secret: previousSecret }),
-        });
+    const page = await readPage(database, table, after);
+    for (const row of page) {
+      const resealed = row.sealed.map((value) => value && sealer.reseal(value, row.context ?? undefined));
+      if (resealed.every((value) => value === null)) continue;
+      changed += await replace(database, table, row, resealed);
     }
     rows += page.length;
-    after = page.at(-1)?.id ?? after;
-    yield { table: 'webhook_endpoints', rows, changed };
+    after = page.at(-1)?.key ?? after;
+    yield { table: table.table, rows, changed };
     if (page.length < PAGE_SIZE) return;
   }
 }
 
-/** Stored answers for replays, which are kept for a day. */
-async function* resealResponses(database: Database, sealer: Sealer): AsyncIterable<Resealed> {
-  let rows = 0;
-  let changed = 0;
-  let after = { account_id: '', key: '' };
-  for (;;) {
-    const page = await database<ResponseRow>('idempotency_keys')
-      .whereNotNull('sealed_body')
-      .whereRaw('(account_id, key) > (?, ?)', [after.account_id, after.key])
-      .orderBy(['account_id', 'key'])
-      .limit(PAGE_SIZE)
-      .select('account_id', 'key', 'sealed_body');
-    for (const { account_id, key, sealed_body: sealed } of page) {
-      const body = sealed && sealer.reseal(sealed);
-      if (!sealed || !body) continue;
-      changed += await database<ResponseRow>('idempotency_keys')
-        .where({ account_id, key, sealed_body: sealed })
-        .update({ sealed_body: body });
-    }
-    rows += page.length;
-    after = page.at(-1) ?? after;
-    yield { table: 'idempotency_keys', rows, changed };
-    if (page.length < PAGE_SIZE) return;
-  }
+async function readPage(
+  database: Database,
+  { table, key, columns, context }: SealedTable,
+  after: readonly string[],
+): Promise<readonly SealedRow[]> {
+  const { rows } = await database.raw<{ rows: SealedRow[] }>(
+    /* sql */ `
+    SELECT ARRAY[${key.join(', ')}] AS key, ${context ?? 'NULL'} AS context, ARRAY[${columns.join(', ')}] AS sealed
+    FROM ${table}
+    WHERE (${key.join(', ')}) > (${placeholders(key)}) AND num_nonnulls(${columns.join(', ')}) > 0
+    ORDER BY ${key.join(', ')} LIMIT ?`,
+    [...after, PAGE_SIZE],
+  );
+  return rows;
+}
+
+/** Unless somebody has replaced a value in the meantime. @returns how many rows were changed */
+async function replace(
+  database: Database,
+  { table, key, columns }: SealedTable,
+  row: SealedRow,
+  resealed: readonly (Buffer | null)[],
+): Promise<number> {
+  const { rowCount } = await database.raw<{ rowCount: number }>(
+    /* sql */ `
+    UPDATE ${table} SET ${columns.map((column) => `${column} = coalesce(?, ${column})`).join(', ')}
+    WHERE (${key.join(', ')}) = (${placeholders(key)})
+      AND ${columns.map((column) => `${column} IS NOT DISTINCT FROM ?::bytea`).join(' AND ')}`,
+    [...resealed, ...row.key, ...row.sealed],
+  );
+  return rowCount;
+}
+
+function placeholders(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ');
 }

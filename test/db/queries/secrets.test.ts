@@ -3,6 +3,8 @@ import { expect } from 'chai';
 import { checkSecrets, countKeysUnderOtherPeppers, noteSecrets, pepperMark } from '../../../db/queries/secrets.ts';
 import { reseal, type Resealed } from '../../../db/reseal.ts';
 import { createSealer } from '../../../db/sealing.ts';
+import { findUserSecrets } from '../../../db/queries/users.ts';
+import { newId } from '../../../domain/ids.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
 import { createAccount, createEndpoint, createKey } from '../../support/factories.ts';
@@ -60,6 +62,16 @@ describe('the secrets of a database', () => {
         previous_sealed_secret: before.sealer.seal('whsec_old', id),
         previous_secret_until: new Date(Date.now() + 60_000),
       });
+    const userId = newId('user');
+    await database('users').insert([
+      {
+        id: userId,
+        email: 'two@example.com',
+        name: 'Two',
+        second_factor_secret: before.sealer.seal('GEZDGNBV', userId),
+      },
+      { id: newId('user'), email: 'one@example.com', name: 'One' },
+    ]);
     await database('idempotency_keys').insert({
       account_id: account.id,
       key: 'key',
@@ -76,8 +88,8 @@ describe('the secrets of a database', () => {
       for await (const step of reseal(database, during.sealer)) steps.push(step);
       return Object.fromEntries(steps.map(({ table, changed }) => [table, changed]));
     };
-    expect(await last()).to.deep.equal({ webhook_endpoints: 1, idempotency_keys: 1 });
-    expect(await last(), 'once').to.deep.equal({ webhook_endpoints: 0, idempotency_keys: 0 });
+    expect(await last()).to.deep.equal({ webhook_endpoints: 1, users: 1, idempotency_keys: 1 });
+    expect(await last(), 'once').to.deep.equal({ webhook_endpoints: 0, users: 0, idempotency_keys: 0 });
     await noteSecrets(database, during);
     await checkSecrets(database, after);
     expect(await refused(before)).to.match(/^GENWAY_ENCRYPTION_KEY does not decrypt/);
@@ -86,6 +98,8 @@ describe('the secrets of a database', () => {
     ).first();
     expect(endpoint && after.sealer.open(endpoint.sealed_secret, id)).to.equal('whsec_new');
     expect(endpoint && after.sealer.open(endpoint.previous_sealed_secret, id)).to.equal('whsec_old');
+    const secrets = await findUserSecrets(database, userId);
+    expect(secrets?.secondFactorSecret && after.sealer.open(secrets.secondFactorSecret, userId)).to.equal('GEZDGNBV');
   });
 
   it('reveal how many API keys are stored under an earlier pepper', async () => {
