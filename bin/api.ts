@@ -2,7 +2,6 @@
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
-import { consoleSettings } from '../console/settings.ts';
 import { mountConsole } from '../console/serve.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
@@ -38,7 +37,7 @@ const app = createApp({
   pings,
   text: text.service,
   upstreams: text.upstreams,
-  mountPages: (router, services) => mountConsole(router, { ...services, console: consoleSettings(services) }),
+  mountPages: mountConsole,
 });
 const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });

@@ -28,18 +28,6 @@ export class Form {
   optional(name: string): string | null {
     return this.text(name) || null;
   }
-
-  /** Each of several fields of one name, without empty ones. */
-  list(name: string): string[] {
-    return this.#fields
-      .getAll(name)
-      .map((value) => value.trim())
-      .filter((value) => value !== '');
-  }
-
-  isChecked(name: string): boolean {
-    return this.#fields.has(name);
-  }
 }
 
 /** @throws ServiceError `bad_request` for what is no form */

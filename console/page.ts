@@ -4,24 +4,11 @@
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
-import type { AdminRole } from '../domain/admin-role.ts';
 import type { MemberRole } from '../domain/member-role.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
 import type { OpenSession } from '../api/services/people/sessions.ts';
 import type { Texts } from './texts/texts.ts';
-
-/** What pages are made of: the services of the API, and what is the console's own. */
-export interface ConsoleServices extends ApiServices {
-  readonly console: ConsoleSettings;
-}
-
-export interface ConsoleSettings {
-  /** Origins other than the console's own from which results are shown. */
-  readonly fileOrigins: readonly string[];
-  /** Where customers pay, when they can: a link of the payment provider, in which `{account_id}` is filled in. */
-  readonly topUpUrl: string | null;
-}
 
 /** Somebody asking for a page. */
 export interface Visit {
@@ -72,12 +59,6 @@ export type Answer =
       readonly kind: 'redirect';
       readonly path: string;
       readonly session?: { readonly token: string } | 'end';
-    }
-  | {
-      readonly kind: 'stream';
-      readonly type: string;
-      readonly body: AsyncIterable<string | Uint8Array>;
-      readonly fileName?: string;
     };
 
 interface Definition {
@@ -86,33 +67,22 @@ interface Definition {
   readonly path: string;
 }
 
-/** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */
+/** Who may ask for a page: everybody, whoever has signed in, or members of the account in the path. */
 export type Page = Definition &
   (
-    | { readonly access: 'everybody'; handle(visit: Visit, services: ConsoleServices): Promise<Answer> }
-    | { readonly access: 'user'; handle(visit: UserVisit, services: ConsoleServices): Promise<Answer> }
+    | { readonly access: 'everybody'; handle(visit: Visit, services: ApiServices): Promise<Answer> }
+    | { readonly access: 'user'; handle(visit: UserVisit, services: ApiServices): Promise<Answer> }
     | MemberPage
-    | StaffPage
   );
 
 interface MemberPage {
   readonly access: 'member';
   readonly roles: readonly MemberRole[];
-  handle(visit: MemberVisit, services: ConsoleServices): Promise<Answer>;
-}
-
-interface StaffPage {
-  readonly access: 'staff';
-  readonly roles: readonly AdminRole[];
-  handle(visit: UserVisit, services: ConsoleServices): Promise<Answer>;
+  handle(visit: MemberVisit, services: ApiServices): Promise<Answer>;
 }
 
 export const ALL_MEMBERS: readonly MemberRole[] = ['owner', 'developer', 'finance'];
 export const DEVELOPERS: readonly MemberRole[] = ['owner', 'developer'];
-export const OWNERS: readonly MemberRole[] = ['owner'];
-export const ALL_STAFF: readonly AdminRole[] = ['operator', 'finance', 'readonly'];
-export const OPERATORS: readonly AdminRole[] = ['operator'];
-export const FINANCE: readonly AdminRole[] = ['operator', 'finance'];
 
 /** A page for everybody, or for whoever has signed in. */
 export function page(definition: Page): Page {
@@ -122,9 +92,4 @@ export function page(definition: Page): Page {
 /** A page of an account; its path begins with `/accounts/{account_id}`. */
 export function memberPage(definition: Definition & Omit<MemberPage, 'access'>): Page {
   return { access: 'member', ...definition };
-}
-
-/** A page of the gateway's own staff. */
-export function staffPage(definition: Definition & Omit<StaffPage, 'access'>): Page {
-  return { access: 'staff', ...definition };
 }

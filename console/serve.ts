@@ -1,15 +1,15 @@
 /** Puts the pages on Koa: finds out who is asking, keeps strangers and forged forms out, and turns answers and errors into HTTP. */
-import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
+import type { ApiServices } from '../api/services/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
 import { Form, readForm } from './form.ts';
 import { ErrorContent } from './html/error.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
-import type { Answer, ConsoleServices, Page, UserVisit, Visit } from './page.ts';
+import type { Answer, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
 import {
   findSession,
@@ -25,13 +25,18 @@ const PREFIX = '/console';
 const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 
 /** Puts what answers under `/console` on a router. */
-export function mountConsole(router: Router<RequestState>, services: ConsoleServices): void {
+export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
+  const headers = headersFor(services.storage);
+  const serving = (page: Page) => (context: Context) => {
+    context.set(headers);
+    return serve(context, page, services);
+  };
   assets(router);
   for (const page of PAGES) {
     const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router[page.method](`${PREFIX}${path}`, (context) => serve(context, page, services));
+    router[page.method](`${PREFIX}${path}`, serving(page));
   }
-  router.get(`${PREFIX}/{*rest}`, (context) => serve(context, NOTHING_HERE, services));
+  router.get(`${PREFIX}/{*rest}`, serving(NOTHING_HERE));
 }
 
 const NOTHING_HERE: Page = {
@@ -43,9 +48,8 @@ const NOTHING_HERE: Page = {
   },
 };
 
-async function serve(context: Context, page: Page, services: ConsoleServices): Promise<void> {
+async function serve(context: Context, page: Page, services: ApiServices): Promise<void> {
   context.state.endpoint = { path: `${PREFIX}${page.path}`, tag: 'Service' };
-  protect(context, services);
   let visit = strangerOf(context);
   try {
     refuseOtherSites(context);
@@ -74,7 +78,7 @@ function strangerOf(context: Context): Visit {
   };
 }
 
-async function withSession(context: Context, visit: Visit, { database }: ConsoleServices): Promise<Visit> {
+async function withSession(context: Context, visit: Visit, { database }: ApiServices): Promise<Visit> {
   const token = context.cookies.get(SESSION_COOKIE);
   const session = await againIfLost(() => findSession(database, token));
   if (!session) return visit;
@@ -97,18 +101,12 @@ function refuseOtherSites(context: Context): void {
   if (!OWN_SITES.includes(context.get('sec-fetch-site'))) throw forgedForm();
 }
 
-async function open(page: Page, visit: Visit, services: ConsoleServices): Promise<Answer> {
+async function open(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
   if (page.access === 'everybody') return page.handle(visit, services);
   const { session } = visit;
   if (!session || session.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
   const userVisit: UserVisit = { ...visit, session, user: session.user };
   if (page.access === 'user') return page.handle(userVisit, services);
-  if (page.access === 'staff') {
-    const { staffRole } = session.user;
-    if (staffRole === null) throw nothingHere();
-    if (!page.roles.includes(staffRole)) throw notForRole();
-    return page.handle(userVisit, services);
-  }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
   if (!page.roles.includes(account.role)) throw notForRole();
@@ -131,11 +129,6 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
       context.status = answer.status ?? 200;
       context.type = 'html';
       context.body = renderPart(answer.content);
-      return;
-    case 'stream':
-      context.type = answer.type;
-      if (answer.fileName !== undefined) context.attachment(answer.fileName);
-      context.body = Readable.from(answer.body);
       return;
     case 'redirect':
       if (answer.session !== undefined) setSession(context, answer.session === 'end' ? null : answer.session.token);
@@ -169,7 +162,7 @@ function setSession(context: Context, token: string | null): void {
   );
 }
 
-async function sendError(context: Context, visit: Visit, error: unknown, services: ConsoleServices): Promise<void> {
+async function sendError(context: Context, visit: Visit, error: unknown, services: ApiServices): Promise<void> {
   const shown = toServiceError(error);
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
   if (isOurs) services.log.error({ err: error, request_id: visit.requestId, path: context.path }, 'a page failed');
@@ -190,9 +183,9 @@ function titleOf({ texts: { errors } }: Visit, status: number): string {
   return status >= 500 ? errors.failedTitle : errors.formTitle;
 }
 
-/** OWASP HTTP headers; scripts and styles come from this origin's files only. */
-function protect(context: Context, { console: { fileOrigins } }: ConsoleServices): void {
-  const media = ["'self'", 'data:', 'blob:', ...fileOrigins].join(' ');
+/** OWASP HTTP headers; scripts and styles come from this origin's files only, results from wherever stored files are served. */
+function headersFor(storage: ApiServices['storage']): Readonly<Record<string, string>> {
+  const media = ["'self'", 'data:', 'blob:', new URL(storage.urlOf('results')).origin].join(' ');
   const policy = [
     "default-src 'none'",
     "script-src 'self'",
@@ -204,13 +197,13 @@ function protect(context: Context, { console: { fileOrigins } }: ConsoleServices
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ];
-  context.set({
+  return {
     'Content-Security-Policy': policy.join('; '),
     'X-Content-Type-Options': 'nosniff',
     'Referrer-Policy': 'same-origin',
     'Cross-Origin-Opener-Policy': 'same-origin',
     'Cache-Control': 'no-store',
-  });
+  };
 }
 
 function nothingHere(): ServiceError {

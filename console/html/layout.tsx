@@ -26,10 +26,7 @@ export interface SignedIn {
   readonly current: string | undefined;
 }
 
-type Entry = Exclude<
-  keyof Texts['navigation'],
-  'label' | 'skip' | 'accounts' | 'profile' | 'staff' | 'finance' | 'signOut' | 'menu'
->;
+type Entry = 'home' | 'playground' | 'tasks' | 'keys';
 
 /** What members of an account find, and who of them. */
 const ACCOUNT_ENTRIES: readonly {

@@ -104,9 +104,10 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
 /** A page of the account's keys, newest first. @param before the id of the last key of the previous page */
 export async function listApiKeys(
   database: Database,
-  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+  { accountId, name, before, limit }: { accountId: string; name?: string; before?: string | undefined; limit: number },
 ): Promise<readonly ApiKey[]> {
   const query = database<KeyRow>('api_keys').where({ account_id: accountId }).whereNull('deleted_at');
+  if (name !== undefined) void query.where({ name });
   if (before !== undefined) void query.where('id', '<', before);
   return (await query.orderBy('id', 'desc').limit(limit)).map(toApiKey);
 }

@@ -1,6 +1,6 @@
 /** Sessions of the console, the links that lead into it, and attempts to sign in: see migration 0028. */
 import type { Database } from '../database.ts';
-import { findUser, type User } from './users.ts';
+import { findUser, toUser, type User, type UserRow } from './users.ts';
 
 export interface Session {
   readonly digest: Buffer;
@@ -17,8 +17,7 @@ export interface NewSession {
   readonly lifetimeSeconds: number;
 }
 
-interface SessionRow {
-  user_id: string;
+interface SessionRow extends UserRow {
   second_factor_pending: boolean;
   is_noted: boolean;
 }
@@ -45,16 +44,15 @@ export async function insertSession(database: Database, session: NewSession): Pr
 export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
   const { rows } = await database.raw<{ rows: SessionRow[] }>(
     /* sql */ `
-    SELECT user_id, second_factor_pending, last_used_at > now() - interval '1 minute' AS is_noted FROM sessions
-    WHERE digest = ? AND expires_at > now() AND last_used_at > now() - ? * interval '1 second'`,
+    SELECT users.*, second_factor_pending, last_used_at > now() - interval '1 minute' AS is_noted
+    FROM sessions JOIN users ON users.id = user_id
+    WHERE digest = ? AND expires_at > now() AND last_used_at > now() - ? * interval '1 second' AND disabled_at IS NULL`,
     [digest, idleSeconds],
   );
   const [row] = rows;
   if (!row) return null;
-  const user = await findUser(database, row.user_id);
-  if (!user || user.disabledAt !== null) return null;
   if (!row.is_noted) await database('sessions').where({ digest }).update({ last_used_at: database.fn.now() });
-  return { digest, user, secondFactorPending: row.second_factor_pending };
+  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending };
 }
 
 export async function deleteSession(database: Database, digest: Buffer): Promise<void> {

@@ -34,7 +34,7 @@ export interface Member extends Pick<User, 'id' | 'email' | 'name' | 'hasPasswor
   readonly role: MemberRole;
 }
 
-interface UserRow {
+export interface UserRow {
   id: string;
   email: string;
   name: string;
@@ -142,7 +142,7 @@ export async function removeMember(database: Database, accountId: string, userId
   return (await database('account_members').where({ account_id: accountId, user_id: userId }).delete()) === 1;
 }
 
-function toUser(row: UserRow): User {
+export function toUser(row: UserRow): User {
   return {
     id: row.id,
     email: row.email,

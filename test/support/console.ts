@@ -1,7 +1,6 @@
 /** Somebody with a browser who uses the console: keeps its cookie, and sends the forms that pages show. */
 import { request } from 'undici';
 import { mountConsole } from '../../console/serve.ts';
-import { consoleSettings } from '../../console/settings.ts';
 import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
 import { startTestApp, type TestApp } from './app.ts';
@@ -16,9 +15,7 @@ export interface Shown {
 
 /** The api application with the console. */
 export function startTestConsole(): Promise<TestApp> {
-  return startTestApp({
-    mountPages: (router, services) => mountConsole(router, { ...services, console: consoleSettings(services) }),
-  });
+  return startTestApp({ mountPages: mountConsole });
 }
 
 /** Sends what the administration sends, to invite somebody. @returns the path of the invitation */

@@ -1,10 +1,9 @@
 /** Shared parts of creating videos and images: contract 4.1 to 4.3. */
-import { assertAllowedModel, assertNotExhausted } from '../../../domain/api-key.ts';
-import type { Caller } from '../../../db/queries/api-keys.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import type { CreateRequest } from '../../endpoint/idempotent.ts';
-import { assertToppedUp, type CreateTaskRequest } from '../../services/create-task.ts';
-import type { CreatedResponse, IdempotencyClaim } from '../../services/idempotency.ts';
+import type { CreateTaskRequest } from '../../services/create-task.ts';
+import type { CreatedResponse } from '../../services/idempotency.ts';
+import { type CheckLinks, placeTask } from '../../services/place-task.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { EXAMPLE_REQUEST_ID } from '../../openapi/shared.ts';
 import { TaskSchema } from './present.ts';
@@ -52,31 +51,4 @@ export async function createTask(
   const created = await placeTask({ caller, request, claim, requestId }, services, checkLinks);
   context.state.createdTaskId = created.taskId;
   return created;
-}
-
-type CheckLinks = (links: readonly string[]) => Promise<void>;
-
-interface TaskPlacement {
-  readonly caller: Caller;
-  readonly request: CreateTaskRequest;
-  readonly claim: IdempotencyClaim | null;
-  readonly requestId: string;
-}
-
-/** Creates a task, wherever it was asked for. @throws ServiceError that says why nothing was created */
-export async function placeTask(
-  { caller, request, claim, requestId }: TaskPlacement,
-  services: ApiServices,
-  checkLinks?: CheckLinks,
-): Promise<CreatedResponse & { readonly taskId: string }> {
-  assertNotExhausted(caller.key);
-  assertAllowedModel(caller.key, request.model.id);
-  assertToppedUp(caller, request.model.id);
-  services.models.assertEnabled(request.model.id);
-  const links = request.render.images ?? [];
-  // Without the money for it, no outside service learns of the request.
-  if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
-  await checkLinks?.(links);
-  await services.moderate?.(request.render);
-  return services.createTask(caller, request, requestId, claim);
 }

@@ -26,7 +26,7 @@ export const homePages = [
     method: 'get',
     path: '/accounts/{account_id}',
     roles: ALL_MEMBERS,
-    handle: async ({ account: { accountId }, texts }, { database, reports, clock, console: { topUpUrl } }) => {
+    handle: async ({ account: { accountId }, texts }, { database, reports, clock }) => {
       const to = new Date(clock.nowMs());
       const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
       const [account, days, tasks] = await Promise.all([
@@ -51,13 +51,6 @@ export const homePages = [
                 </p>
                 <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
                 {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
-                {topUpUrl === null ? null : (
-                  <p>
-                    <a class="button" href={topUpUrl.replace('{account_id}', accountId)}>
-                      {home.topUp}
-                    </a>
-                  </p>
-                )}
               </Card>
               <Card title={home.running}>
                 {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}

@@ -1,4 +1,5 @@
 /** The API keys of an account. */
+import type { ApiServices } from '../../../api/services/services.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
 import {
   type ApiKey,
@@ -10,7 +11,7 @@ import {
 } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Badge, Card, Copyable, Empty, Field, Form, Money, Problem, Time, usd } from '../../html/components.tsx';
-import { type Answer, type ConsoleServices, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 import { readSettings } from './key-form.ts';
 
 /** As many as one page shows; more would be a leak of somebody's program rather than a need. */
@@ -73,17 +74,17 @@ function pathOf({ account: { accountId } }: MemberVisit): string {
   return `/accounts/${accountId}/keys`;
 }
 
-async function listKeys({ account: { accountId } }: MemberVisit, { database }: ConsoleServices) {
+async function listKeys({ account: { accountId } }: MemberVisit, { database }: ApiServices) {
   return listApiKeys(database, { accountId, limit: MAX_KEYS });
 }
 
-async function ownKey({ account, params }: MemberVisit, { database }: ConsoleServices): Promise<ApiKey> {
+async function ownKey({ account, params }: MemberVisit, { database }: ApiServices): Promise<ApiKey> {
   const key = await findApiKey(database, params['key_id'] ?? '');
   if (key?.accountId !== account.accountId) throw new ServiceError('not_found', 'There is no such key.');
   return key;
 }
 
-async function keys(visit: MemberVisit, services: ConsoleServices, problem: string | null): Promise<Answer> {
+async function keys(visit: MemberVisit, services: ApiServices, problem: string | null): Promise<Answer> {
   const { texts, session } = visit;
   const found = await listKeys(visit, services);
   const { keys: words, common } = texts;

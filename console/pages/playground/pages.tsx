@@ -1,11 +1,12 @@
 /** Trying media models: choose one, see what it costs, and watch the task. */
-import { placeTask } from '../../../api/routes/tasks/create.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { placeTask } from '../../../api/services/place-task.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
 import type { MediaModel } from '../../../catalogue/types.ts';
 import { assertUsable } from '../../../domain/api-key.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, Choice, Copyable, Field, Form, Money, Problem } from '../../html/components.tsx';
-import { type Answer, type ConsoleServices, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 import { consoleCaller } from './caller.ts';
 import { bodyOf, type MediaBody, mediaModels } from './media-form.ts';
 
@@ -48,15 +49,12 @@ export const playgroundPages = [
 ];
 
 /** As the API reads it. @throws ServiceError `bad_request` */
-function parse(
-  { catalogue, parseVideoRequest, parseImageRequest }: ConsoleServices,
-  body: MediaBody,
-): CreateTaskRequest {
+function parse({ catalogue, parseVideoRequest, parseImageRequest }: ApiServices, body: MediaBody): CreateTaskRequest {
   return catalogue.imageModels.has(body.model) ? parseImageRequest(body) : parseVideoRequest(body);
 }
 
 /** @returns the id of the new task */
-async function place({ form, account, requestId }: MemberVisit, services: ConsoleServices): Promise<string> {
+async function place({ form, account, requestId }: MemberVisit, services: ApiServices): Promise<string> {
   const request = parse(services, bodyOf(form));
   const caller = await consoleCaller(services, account.accountId);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
@@ -70,7 +68,7 @@ interface Shown {
   readonly problem: string | null;
 }
 
-function playground(visit: MemberVisit, { catalogue }: ConsoleServices, { chosen, problem }: Shown): Answer {
+function playground(visit: MemberVisit, { catalogue }: ApiServices, { chosen, problem }: Shown): Answer {
   const { texts, account, session, form } = visit;
   const words = texts.playground;
   const models = mediaModels(catalogue);

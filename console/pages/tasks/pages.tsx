@@ -1,10 +1,11 @@
 /** The tasks of an account. */
+import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Choice, Copyable, Empty, Money, Pages, Time } from '../../html/components.tsx';
-import { ALL_MEMBERS, type ConsoleServices, type MemberVisit, memberPage } from '../../page.ts';
+import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
 import { Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
 
 const PAGE_SIZE = 24;
@@ -103,7 +104,7 @@ export const taskPages = [
   }),
 ];
 
-async function ownTask({ account, params }: MemberVisit, { database }: ConsoleServices): Promise<Task> {
+async function ownTask({ account, params }: MemberVisit, { database }: ApiServices): Promise<Task> {
   const { task_id: taskId = '' } = params;
   const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
   if (!task) throw new ServiceError('not_found', 'There is no such task.');

@@ -1,0 +1,33 @@
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { assertAllowedModel, assertNotExhausted } from '../../domain/api-key.ts';
+import { assertToppedUp, type CreateTaskRequest } from './create-task.ts';
+import type { CreatedResponse, IdempotencyClaim } from './idempotency.ts';
+import type { ApiServices } from './services.ts';
+
+/** Checks the content behind links. */
+export type CheckLinks = (links: readonly string[]) => Promise<void>;
+
+interface TaskPlacement {
+  readonly caller: Caller;
+  readonly request: CreateTaskRequest;
+  readonly claim: IdempotencyClaim | null;
+  readonly requestId: string;
+}
+
+/** Creates a task for a valid request, wherever it was asked for. @throws ServiceError that says why nothing was created */
+export async function placeTask(
+  { caller, request, claim, requestId }: TaskPlacement,
+  services: ApiServices,
+  checkLinks?: CheckLinks,
+): Promise<CreatedResponse & { readonly taskId: string }> {
+  assertNotExhausted(caller.key);
+  assertAllowedModel(caller.key, request.model.id);
+  assertToppedUp(caller, request.model.id);
+  services.models.assertEnabled(request.model.id);
+  const links = request.render.images ?? [];
+  // Without the money for it, no outside service learns of the request.
+  if (services.moderate || (checkLinks && links.length > 0)) await services.assertAffordable(caller, request);
+  await checkLinks?.(links);
+  await services.moderate?.(request.render);
+  return services.createTask(caller, request, requestId, claim);
+}
