@@ -4,6 +4,7 @@
  */
 import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
+import type { AdminRole } from '../domain/admin-role.ts';
 import type { MemberRole } from '../domain/member-role.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
@@ -59,6 +60,13 @@ export type Answer =
       readonly kind: 'redirect';
       readonly path: string;
       readonly session?: { readonly token: string } | 'end';
+    }
+  /** A file for the browser to save, sent as it is made. */
+  | {
+      readonly kind: 'file';
+      readonly name: string;
+      readonly type: string;
+      readonly body: AsyncIterable<string | Uint8Array>;
     };
 
 interface Definition {
@@ -67,12 +75,13 @@ interface Definition {
   readonly path: string;
 }
 
-/** Who may ask for a page: everybody, whoever has signed in, or members of the account in the path. */
+/** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */
 export type Page = Definition &
   (
     | { readonly access: 'everybody'; handle(visit: Visit, services: ApiServices): Promise<Answer> }
     | { readonly access: 'user'; handle(visit: UserVisit, services: ApiServices): Promise<Answer> }
     | MemberPage
+    | StaffPage
   );
 
 interface MemberPage {
@@ -81,8 +90,19 @@ interface MemberPage {
   handle(visit: MemberVisit, services: ApiServices): Promise<Answer>;
 }
 
+interface StaffPage {
+  readonly access: 'staff';
+  readonly roles: readonly AdminRole[];
+  handle(visit: UserVisit, services: ApiServices): Promise<Answer>;
+}
+
 export const ALL_MEMBERS: readonly MemberRole[] = ['owner', 'developer', 'finance'];
 export const DEVELOPERS: readonly MemberRole[] = ['owner', 'developer'];
+export const OWNERS: readonly MemberRole[] = ['owner'];
+export const ALL_STAFF: readonly AdminRole[] = ['operator', 'finance', 'readonly'];
+export const OPERATORS: readonly AdminRole[] = ['operator'];
+/** Who may move money by hand. */
+export const FINANCE: readonly AdminRole[] = ['operator', 'finance'];
 
 /** A page for everybody, or for whoever has signed in. */
 export function page(definition: Page): Page {
@@ -92,4 +112,9 @@ export function page(definition: Page): Page {
 /** A page of an account; its path begins with `/accounts/{account_id}`. */
 export function memberPage(definition: Definition & Omit<MemberPage, 'access'>): Page {
   return { access: 'member', ...definition };
+}
+
+/** A page of the gateway's own staff; its path begins with `/staff`. */
+export function staffPage(definition: Definition & Omit<StaffPage, 'access'>): Page {
+  return { access: 'staff', ...definition };
 }

@@ -1,4 +1,5 @@
 /** Puts the pages on Koa: finds out who is asking, keeps strangers and forged forms out, and turns answers and errors into HTTP. */
+import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
@@ -107,6 +108,12 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<An
   if (!session || session.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
   const userVisit: UserVisit = { ...visit, session, user: session.user };
   if (page.access === 'user') return page.handle(userVisit, services);
+  if (page.access === 'staff') {
+    const { staffRole } = session.user;
+    if (staffRole === null) throw nothingHere();
+    if (!page.roles.includes(staffRole)) throw notForRole();
+    return page.handle(userVisit, services);
+  }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
   if (!page.roles.includes(account.role)) throw notForRole();
@@ -129,6 +136,11 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
       context.status = answer.status ?? 200;
       context.type = 'html';
       context.body = renderPart(answer.content);
+      return;
+    case 'file':
+      context.attachment(answer.name);
+      context.type = answer.type;
+      context.body = Readable.from(answer.body);
       return;
     case 'redirect':
       if (answer.session !== undefined) setSession(context, answer.session === 'end' ? null : answer.session.token);

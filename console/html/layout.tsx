@@ -3,6 +3,7 @@
 import type { Child } from 'hono/jsx';
 import { renderToString } from 'hono/jsx/dom/server';
 import type { Membership, User } from '../../db/queries/users.ts';
+import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Texts } from '../texts/texts.ts';
 import { Form } from './components.tsx';
@@ -26,6 +27,7 @@ export interface SignedIn {
   readonly current: string | undefined;
 }
 
+type StaffEntry = keyof Texts['staffNavigation']['entries'];
 type Entry = 'home' | 'playground' | 'tasks' | 'keys';
 
 /** What members of an account find, and who of them. */
@@ -39,6 +41,13 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'tasks', path: '/tasks' },
   { name: 'keys', path: '/keys', roles: ['owner', 'developer'] },
 ];
+
+/** What the gateway's staff find, and who of them. */
+const STAFF_ENTRIES: readonly {
+  readonly name: StaffEntry;
+  readonly path: string;
+  readonly roles?: readonly AdminRole[];
+}[] = [];
 
 export function renderPage(frame: Frame): string {
   return `<!doctype html>${renderToString(<Document {...frame} />)}`;
@@ -87,6 +96,7 @@ function Navigation({ signedIn, texts }: { readonly signedIn: SignedIn; readonly
       <details class="menu" open>
         <summary>{words.menu}</summary>
         <nav aria-label={words.label}>
+          {user.staffRole === null ? null : <StaffEntries role={user.staffRole} current={current} texts={texts} />}
           {account === null ? null : <Entries account={account} current={current} texts={texts} />}
           {memberships.length < 2 ? null : (
             <>
@@ -140,6 +150,32 @@ function Entries({
               {...(name === current ? { 'aria-current': 'page' } : {})}
             >
               {texts.navigation[name]}
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+function StaffEntries({
+  role,
+  current,
+  texts: { staffNavigation: words },
+}: {
+  readonly role: AdminRole;
+  readonly current: string | undefined;
+  readonly texts: Texts;
+}) {
+  const mine = STAFF_ENTRIES.filter(({ roles }) => roles === undefined || roles.includes(role));
+  return (
+    <>
+      <h2>{words.title}</h2>
+      <ul>
+        {mine.map(({ name, path }) => (
+          <li>
+            <a href={`/console/staff${path}`} {...(name === current ? { 'aria-current': 'page' } : {})}>
+              {words.entries[name]}
             </a>
           </li>
         ))}

@@ -15,6 +15,23 @@ export const en = {
     signOut: 'Sign out',
     menu: 'Menu',
   },
+  staffNavigation: {
+    title: 'Gateway',
+    entries: {
+      accounts: 'Accounts',
+      tasks: 'All tasks',
+      textRequests: 'Text requests',
+      upstreams: 'Upstreams',
+      models: 'Models and prices',
+      webhooks: 'Failing webhooks',
+      live: 'Live state',
+      revenue: 'Revenue and margin',
+      refunds: 'Refunds',
+      reconciliation: 'Reconciliation',
+      months: 'Months',
+      corrections: 'Corrections',
+    },
+  },
   common: {
     save: 'Save',
     cancel: 'Cancel',
