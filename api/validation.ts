@@ -114,7 +114,7 @@ export function linkList(maxItems: number, isInputLink: (text: string) => boolea
 }
 
 /** PostgreSQL stores neither NUL characters nor unpaired surrogates. */
-function isStorable(text: string): boolean {
+export function isStorable(text: string): boolean {
   return !text.includes('\0') && !/\p{Surrogate}/u.test(text);
 }
 

@@ -2,6 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { readBody } from '../api/middlewares/json-body.ts';
+import { isStorable } from '../api/validation.ts';
 import { badRequest } from '../domain/errors.ts';
 
 const MAX_FORM_BYTES = 256 * 1024;
@@ -39,6 +40,7 @@ export async function readForm(request: IncomingMessage): Promise<Form> {
   const bytes = await readBody(request, MAX_FORM_BYTES);
   if (!isUtf8(bytes)) throw badRequest('The form is not UTF-8.');
   const fields = new URLSearchParams(bytes.toString());
+  if (![...fields.values()].every(isStorable)) throw badRequest('A field has a NUL character in it. Remove it.');
   if (fields.size > MAX_FIELDS) throw badRequest(`A form has at most ${MAX_FIELDS} fields.`);
   return new Form(fields);
 }

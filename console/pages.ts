@@ -5,6 +5,7 @@ import { keyPages } from './pages/keys/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
+import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 
 export const PAGES: readonly Page[] = [
@@ -14,4 +15,5 @@ export const PAGES: readonly Page[] = [
   ...playgroundPages,
   ...taskPages,
   ...keyPages,
+  ...staffAccountPages,
 ];

@@ -2,8 +2,11 @@
 import { Readable } from 'node:stream';
 import type { Router } from '@koa/router';
 import { againIfLost, isUnavailable } from '../db/connections.ts';
+import type { Database } from '../db/database.ts';
+import { recordAdminAction } from '../db/queries/admin-tokens.ts';
 import { listMemberships, type Membership } from '../db/queries/users.ts';
 import { ServiceError, toServiceError } from '../domain/errors.ts';
+import { isStorable } from '../api/validation.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Context, RequestState } from '../api/state.ts';
 import { assets } from './assets.ts';
@@ -54,6 +57,7 @@ async function serve(context: Context, page: Page, services: ApiServices): Promi
   let visit = strangerOf(context);
   try {
     refuseOtherSites(context);
+    refuseUnstorable(visit);
     visit = await withSession(context, visit, services);
     const answer = await open(page, await withForm(context, page, visit), services);
     await send(context, visit, answer);
@@ -102,6 +106,11 @@ function refuseOtherSites(context: Context): void {
   if (!OWN_SITES.includes(context.get('sec-fetch-site'))) throw forgedForm();
 }
 
+/** What PostgreSQL cannot store, it cannot look for either. */
+function refuseUnstorable({ params, query }: Visit): void {
+  if (![...Object.values(params), ...query.values()].every(isStorable)) throw nothingHere();
+}
+
 async function open(page: Page, visit: Visit, services: ApiServices): Promise<Answer> {
   if (page.access === 'everybody') return page.handle(visit, services);
   const { session } = visit;
@@ -112,12 +121,19 @@ async function open(page: Page, visit: Visit, services: ApiServices): Promise<An
     const { staffRole } = session.user;
     if (staffRole === null) throw nothingHere();
     if (!page.roles.includes(staffRole)) throw notForRole();
+    if (page.method === 'post') await noteStaffAction(services.database, page, userVisit);
     return page.handle(userVisit, services);
   }
   const account = visit.memberships.find(({ accountId }) => accountId === visit.params['account_id']);
   if (!account) throw nothingHere();
   if (!page.roles.includes(account.role)) throw notForRole();
   return page.handle({ ...userVisit, account }, services);
+}
+
+/** Writes down what somebody of the staff is about to do, as the administration does of its callers. */
+async function noteStaffAction(database: Database, page: Page, { user, path, requestId }: UserVisit): Promise<void> {
+  const action = `console ${page.path}`;
+  await recordAdminAction(database, { author: user.email, tokenId: null, action, path, requestId });
 }
 
 async function send(context: Context, visit: Visit, answer: Answer): Promise<void> {

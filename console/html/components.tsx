@@ -65,8 +65,42 @@ export function Problem({ message }: { readonly message: string | null }) {
   );
 }
 
+/** A table that scrolls inside its card where it is too wide. Columns of numbers are aligned to the right. */
+export function Table({
+  label,
+  columns,
+  children,
+}: {
+  readonly label: string;
+  readonly columns: readonly (string | { readonly number: string })[];
+  readonly children: Child;
+}) {
+  return (
+    <div class="table" role="region" aria-label={label} tabindex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) =>
+              typeof column === 'string' ? (
+                <th scope="col">{column}</th>
+              ) : (
+                <th scope="col" class="right">
+                  {column.number}
+                </th>
+              ),
+            )}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}
+
 interface FieldProps {
   readonly name: string;
+  /** Where two forms of a page have fields of the same name. */
+  readonly id?: string;
   readonly label: string;
   readonly hint?: string;
   readonly type?: 'text' | 'email' | 'password' | 'number' | 'date' | 'datetime-local' | 'url' | 'search';
@@ -80,6 +114,7 @@ interface FieldProps {
 /** A labelled input, with its hint tied to it for screen readers. */
 export function Field({
   name,
+  id = `field-${name}`,
   label,
   hint,
   type = 'text',
@@ -89,7 +124,6 @@ export function Field({
   inputMode,
   lines,
 }: FieldProps) {
-  const id = `field-${name}`;
   const common = {
     id,
     name,

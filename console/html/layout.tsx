@@ -47,7 +47,7 @@ const STAFF_ENTRIES: readonly {
   readonly name: StaffEntry;
   readonly path: string;
   readonly roles?: readonly AdminRole[];
-}[] = [];
+}[] = [{ name: 'accounts', path: '/accounts' }];
 
 export function renderPage(frame: Frame): string {
   return `<!doctype html>${renderToString(<Document {...frame} />)}`;

@@ -3,7 +3,7 @@ import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Database } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
-import { insertTransfer } from './transfers.ts';
+import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
 
 export interface TopUp {
   readonly transferId: string;
@@ -85,28 +85,51 @@ export async function grantSignupCredit(database: Database, accountId: string, a
   return id;
 }
 
+export interface Adjustment {
+  readonly accountId: string;
+  /** Funded credit to add, or to take if negative; never zero. */
+  readonly amount: PicoUsd;
+  readonly author: string;
+  readonly reason: string;
+}
+
 /**
  * Corrects a balance with a new transfer; nothing is ever edited.
  *
- * @param amount funded credit to add, or to take if negative; never zero
  * @returns the id of the transfer
  * @throws a check violation when the account has less than the amount to take
  */
-export async function adjust(
-  database: Database,
-  { accountId, amount, author, reason }: { accountId: string; amount: PicoUsd; author: string; reason: string },
-): Promise<string> {
+export async function adjust(database: Database, adjustment: Adjustment): Promise<string> {
   const id = newId('transfer');
-  const taken = amount < 0n;
-  const transfer = {
-    id,
-    kind: 'adjustment',
-    taken,
-    accountId,
-    amount: taken ? -amount : amount,
-    author,
-    reason,
-  } as const;
-  await withPartitions(database, () => insertTransfer(database, transfer));
+  await withPartitions(database, () => insertAdjustment(database, { id, ...adjustment }));
   return id;
+}
+
+/**
+ * Corrects a balance once per id, however often it is called.
+ *
+ * @returns the transfer with this id: this one or an earlier one, which may be another
+ * @throws a check violation when the account has less than the amount to take
+ */
+export function adjustOnce(database: Database, adjustment: Adjustment & { readonly id: string }): Promise<Transfer> {
+  const { id } = adjustment;
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('adjustment ' || ?, 0))`, [id]);
+      const earlier = await findTransferById(transaction, id);
+      if (earlier) return earlier;
+      await insertAdjustment(transaction, adjustment);
+      const made = await findTransferById(transaction, id);
+      if (!made) throw new Error(`the adjustment ${id} was not written`);
+      return made;
+    }),
+  );
+}
+
+function insertAdjustment(
+  database: Database,
+  { amount, ...adjustment }: Adjustment & { readonly id: string },
+): Promise<void> {
+  const taken = amount < 0n;
+  return insertTransfer(database, { ...adjustment, kind: 'adjustment', taken, amount: taken ? -amount : amount });
 }

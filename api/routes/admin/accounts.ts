@@ -1,16 +1,13 @@
 /** Accounts: who the customers are, and whether their keys work. */
-import type { Database } from '../../../db/database.ts';
 import {
   type AccountDetails,
   ExternalIdTakenError,
   insertAccount,
   listAccounts as findAccounts,
-  reopenAccount as reopen,
-  suspendAccount as suspend,
   updateAccount as change,
 } from '../../../db/queries/accounts.ts';
 import { grantSignupCredit } from '../../../db/queries/credits.ts';
-import { type AccountActionKind, type Authorship, recordAccountAction } from '../../../db/queries/operator-actions.ts';
+import { recordAccountAction } from '../../../db/queries/operator-actions.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { parseUsd } from '../../../domain/money.ts';
@@ -20,8 +17,8 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
+import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { authorOf } from '../../services/administrator.ts';
-import { existingAccount } from './existing-account.ts';
 import { AccountSchema, ListedAccountSchema, presentListedAccount } from './present.ts';
 import {
   type AccountDetailsBody,
@@ -123,7 +120,7 @@ export const suspendAccount = endpoint({
   answers: { 200: dataOf(AccountSchema, 'The account, suspended') },
   handle: async ({ params, caller, body: { reason, author: given } }, services) => {
     const author = authorOf(caller, given);
-    await act(services.database, params.account_id, { kind: 'suspend', author, reason }, suspend);
+    await suspend(services.database, params.account_id, { author, reason });
     return { data: await showAccount(services, params.account_id) };
   },
 });
@@ -139,24 +136,10 @@ export const reopenAccount = endpoint({
   answers: { 200: dataOf(AccountSchema, 'The account, open') },
   handle: async ({ params, caller, body: { reason = 'not given', author: given } }, services) => {
     const author = authorOf(caller, given);
-    await act(services.database, params.account_id, { kind: 'reopen', author, reason }, reopen);
+    await reopen(services.database, params.account_id, { author, reason });
     return { data: await showAccount(services, params.account_id) };
   },
 });
-
-/** Does something to an account and writes it down, both or neither. @throws ServiceError `not_found` */
-function act(
-  database: Database,
-  accountId: string,
-  action: Authorship & { readonly kind: AccountActionKind },
-  doIt: (database: Database, accountId: string) => Promise<void>,
-): Promise<void> {
-  return database.transaction(async (transaction) => {
-    await existingAccount(transaction, accountId);
-    await doIt(transaction, accountId);
-    await recordAccountAction(transaction, { accountId, ...action });
-  });
-}
 
 function toDetails(body: AccountDetailsBody): AccountDetails {
   const { name, email, external_id: externalId, max_concurrent_tasks: maxConcurrentTasks } = body;

@@ -50,7 +50,7 @@ const AdminActionSchema = namedObject<ReturnType<typeof presentAction>>('AdminAc
   object: exactly('admin_action'),
   author: text('Who'),
   admin_token_id: nullable(idOf('adminToken', 'With which token; null for the one in the environment')),
-  action: text('What: the `operationId` of the call'),
+  action: text('What: the `operationId` of the call; `console` and the page for what was done in the console'),
   path: text('As it was called'),
   request_id: idOf('request'),
   created_at: isoTime('When; before it was carried out'),

@@ -1,16 +1,14 @@
 /** Manual credits and adjustments. */
-import { CHECK_VIOLATION, isDatabaseError } from '../../../db/database.ts';
-import { adjust as insertAdjustment } from '../../../db/queries/credits.ts';
-import { ServiceError } from '../../../domain/errors.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
+import { adjustBalance } from '../../services/adjust-balance.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { creditOnce } from '../../services/credit-once.ts';
-import { existingAccount } from './existing-account.ts';
+import { existingAccount } from '../../services/existing-account.ts';
 import { AccountSchema } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
 import { showAccount } from './show-account.ts';
@@ -74,10 +72,7 @@ export const adjust = endpoint({
     const { id: accountId } = await existingAccount(services.database, params.account_id);
     const author = authorOf(caller, given);
     const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
-    const id = await insertAdjustment(services.database, adjustment).catch((error: unknown) => {
-      if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-      throw new ServiceError('insufficient_credits', 'The account has less funded credit than the amount to take.');
-    });
+    const id = await adjustBalance(services.database, adjustment);
     return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
   },
 });

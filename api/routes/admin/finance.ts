@@ -18,7 +18,7 @@ import { EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import { usagePeriod } from '../usage/period.ts';
 import { presentDailyUsage } from '../usage/present.ts';
 import { DAILY_USAGE, TEXT_REQUESTS, USAGE_DAYS } from '../usage/routes.ts';
-import { existingAccount } from './existing-account.ts';
+import { existingAccount } from '../../services/existing-account.ts';
 import {
   AdminTextRequestSchema,
   DAILY_USAGE_COLUMNS,

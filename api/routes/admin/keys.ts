@@ -9,7 +9,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { createApiKey } from '../../services/create-key.ts';
-import { existingAccount } from './existing-account.ts';
+import { existingAccount } from '../../services/existing-account.ts';
 import { ApiKeySchema, DeletedKeySchema, presentKey } from './present.ts';
 import { createKeySchema, updateKeySchema, type UpdateKeyBody } from './schema.ts';
 

@@ -9,7 +9,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anId } from '../../endpoint/query.ts';
-import { existingAccount } from '../admin/existing-account.ts';
+import { existingAccount } from '../../services/existing-account.ts';
 import { RedeliverySchema } from './deliveries.ts';
 import { AdminEndpointSchema, presentAdminEndpoint } from './present.ts';
 import { registerEndpoint } from './register.ts';

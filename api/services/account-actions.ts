@@ -1,0 +1,28 @@
+/** What operators do to accounts: done and written down together, or not at all. */
+import type { Database } from '../../db/database.ts';
+import { reopenAccount as reopen, suspendAccount as suspend } from '../../db/queries/accounts.ts';
+import { type AccountActionKind, type Authorship, recordAccountAction } from '../../db/queries/operator-actions.ts';
+import { existingAccount } from './existing-account.ts';
+
+/** All keys of the account stop working at once, in all processes. @throws ServiceError `not_found` */
+export function suspendAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
+  return act(database, accountId, { kind: 'suspend', ...by }, suspend);
+}
+
+/** The keys of the account work again. @throws ServiceError `not_found` */
+export function reopenAccount(database: Database, accountId: string, by: Authorship): Promise<void> {
+  return act(database, accountId, { kind: 'reopen', ...by }, reopen);
+}
+
+function act(
+  database: Database,
+  accountId: string,
+  action: Authorship & { readonly kind: AccountActionKind },
+  doIt: (database: Database, accountId: string) => Promise<void>,
+): Promise<void> {
+  return database.transaction(async (transaction) => {
+    await existingAccount(transaction, accountId);
+    await doIt(transaction, accountId);
+    await recordAccountAction(transaction, { accountId, ...action });
+  });
+}

@@ -1,0 +1,22 @@
+/** Words in which each id leads to what it stands for. */
+import { FINDABLE_KINDS } from '../../api/services/find-by-id.ts';
+import { ID_PREFIX, isId } from '../../domain/ids.ts';
+
+const ID = new RegExp(`((?:${FINDABLE_KINDS.map((kind) => ID_PREFIX[kind]).join('|')})[0-9a-z]{32})`);
+
+export function LinkedIds({ text }: { readonly text: string }) {
+  return <>{text.split(ID).map((part) => (isFindable(part) ? <AnyId id={part} /> : part))}</>;
+}
+
+/** An id, which leads operators to its story. */
+export function AnyId({ id }: { readonly id: string }) {
+  return (
+    <a href={`/console/staff/accounts?search=${encodeURIComponent(id)}`}>
+      <code>{id}</code>
+    </a>
+  );
+}
+
+function isFindable(part: string): boolean {
+  return FINDABLE_KINDS.some((kind) => isId(kind, part));
+}

@@ -1,0 +1,48 @@
+/** What happened to something, oldest first. */
+import type { StoryEvent } from '../../api/services/story.ts';
+import type { Texts } from '../texts/texts.ts';
+import { LinkedIds } from './linked-ids.tsx';
+
+export function Timeline({
+  events,
+  pending = [],
+  texts: { staff: words },
+}: {
+  readonly events: readonly StoryEvent[];
+  /** What is being done now. */
+  readonly pending?: readonly string[];
+  readonly texts: Texts;
+}) {
+  return (
+    <ol class="timeline">
+      {events.map(({ at, source, text }) => (
+        <li>
+          <Moment at={at} />
+          <span class="source">{words.sources[source]}</span>
+          <span>
+            <LinkedIds text={text} />
+          </span>
+        </li>
+      ))}
+      {pending.map((text) => (
+        <li class="now">
+          <span>{words.now}</span>
+          <span class="source">{words.sources.workflow}</span>
+          <span>
+            <LinkedIds text={text} />
+          </span>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** To the second: what happens to a task happens within minutes. */
+function Moment({ at }: { readonly at: Date }) {
+  const iso = at.toISOString();
+  return (
+    <time dateTime={iso} title={iso}>
+      {`${iso.slice(0, 10)} ${iso.slice(11, 19)}`}
+    </time>
+  );
+}

@@ -1,0 +1,171 @@
+/** Accounts as the gateway's staff find and change them. */
+import { adjustmentSchema } from '../../../../api/routes/admin/schema.ts';
+import { reopenAccount, suspendAccount } from '../../../../api/services/account-actions.ts';
+import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
+import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { findById } from '../../../../api/services/find-by-id.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { findApiKey, listApiKeys, updateApiKey } from '../../../../db/queries/api-keys.ts';
+import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
+import { listTasks } from '../../../../db/queries/tasks.ts';
+import { listMembers } from '../../../../db/queries/users.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { isId, newId } from '../../../../domain/ids.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { Choice, Field, Pages } from '../../../html/components.tsx';
+import { ALL_STAFF, type Answer, FINANCE, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { authorshipOf } from '../reason.ts';
+import { AccountContent, type ShownForm } from './account.tsx';
+import { AccountTable, FoundStory } from './search.tsx';
+
+const PAGE_SIZE = 50;
+/** As many as somebody reads. Whoever has more finds them by their id. */
+const MAX_KEYS = 50;
+const LATEST_TASKS = 10;
+
+const validateAdjustment = createValidator(adjustmentSchema);
+
+export const staffAccountPages = [
+  staffPage({ method: 'get', path: '/staff/accounts', roles: ALL_STAFF, handle: search }),
+  staffPage({
+    method: 'get',
+    path: '/staff/accounts/{account_id}',
+    roles: ALL_STAFF,
+    handle: (visit, services) => showAccount(visit, services),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/accounts/{account_id}/suspend',
+    roles: OPERATORS,
+    handle: (visit, services) =>
+      change(visit, services, 'state', () =>
+        suspendAccount(services.database, accountIdOf(visit), authorshipOf(visit)),
+      ),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/accounts/{account_id}/reopen',
+    roles: OPERATORS,
+    handle: (visit, services) =>
+      change(visit, services, 'state', () => reopenAccount(services.database, accountIdOf(visit), authorshipOf(visit))),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/accounts/{account_id}/adjust',
+    roles: FINANCE,
+    handle: (visit, services) => change(visit, services, 'adjustment', () => adjust(visit, services)),
+  }),
+  changeKey('disable', true),
+  changeKey('enable', false),
+];
+
+async function search({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
+  const wanted = (query.get('search') ?? '').trim();
+  const [suspended, cursor] = [query.get('suspended'), query.get('cursor')];
+  const [found, listed] = await Promise.all([
+    findById(services, wanted),
+    listAccounts(services.reports, {
+      search: wanted || undefined,
+      suspended: suspended === 'true' ? true : undefined,
+      before: cursor !== null && isId('account', cursor) ? cursor : undefined,
+      limit: PAGE_SIZE + 1,
+    }),
+  ]);
+  const accounts = listed.slice(0, PAGE_SIZE);
+  const words = texts.staffAccounts;
+  return {
+    kind: 'page',
+    title: words.title,
+    current: 'accounts',
+    content: (
+      <>
+        <form method="get" class="filters" role="search">
+          <Field name="search" label={words.search} type="search" value={wanted} />
+          <Choice
+            name="suspended"
+            label={texts.common.status}
+            value={suspended ?? ''}
+            options={[
+              ['', words.all],
+              ['true', words.suspended],
+            ]}
+          />
+          <button type="submit">{words.find}</button>
+        </form>
+        {found === null ? null : <FoundStory found={found} texts={texts} />}
+        {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} texts={texts} />}
+        <Pages
+          path={path}
+          query={query}
+          next={listed.length > PAGE_SIZE ? (accounts.at(-1)?.id ?? null) : null}
+          texts={texts}
+        />
+      </>
+    ),
+  };
+}
+
+function accountIdOf({ params }: UserVisit): string {
+  return params['account_id'] ?? '';
+}
+
+async function showAccount(visit: UserVisit, { database }: ApiServices, shown?: ShownForm): Promise<Answer> {
+  const accountId = accountIdOf(visit);
+  const account = await existingAccount(database, accountId);
+  const [keys, members, tasks, actions] = await Promise.all([
+    listApiKeys(database, { accountId, limit: MAX_KEYS }),
+    listMembers(database, accountId),
+    listTasks(database, { accountId, limit: LATEST_TASKS }),
+    listAccountActions(database, accountId),
+  ]);
+  const form = { adjustmentId: visit.form.optional('adjustment_id') ?? newId('transfer'), ...shown };
+  return {
+    kind: 'page',
+    title: account.name,
+    current: 'accounts',
+    status: shown?.problem.status ?? 200,
+    content: <AccountContent {...{ account, keys, members, tasks, actions, form, visit }} />,
+  };
+}
+
+/** Shows the account as it is then; with the form and its problem where it could not be changed. */
+async function change(
+  visit: UserVisit,
+  services: ApiServices,
+  about: ShownForm['about'],
+  work: () => Promise<unknown>,
+): Promise<Answer> {
+  const problem = await problemOf(work);
+  if (problem?.code === 'not_found') throw problem;
+  if (problem) return showAccount(visit, services, { about, problem });
+  return { kind: 'redirect', path: `/staff/accounts/${accountIdOf(visit)}` };
+}
+
+async function adjust(visit: UserVisit, { database }: ApiServices): Promise<void> {
+  const { form, user } = visit;
+  const { id: accountId } = await existingAccount(database, accountIdOf(visit));
+  const { amount_usd: amountUsd, reason } = validateAdjustment({
+    amount_usd: form.text('amount_usd'),
+    reason: form.text('reason'),
+  });
+  const amount = parseUsd(amountUsd);
+  await adjustBalanceOnce(database, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
+}
+
+function changeKey(name: string, disabled: boolean) {
+  return staffPage({
+    method: 'post',
+    path: `/staff/accounts/{account_id}/keys/{key_id}/${name}`,
+    roles: OPERATORS,
+    handle: async (visit, { database }) => {
+      const key = await findApiKey(database, visit.params['key_id'] ?? '');
+      const accountId = accountIdOf(visit);
+      if (key?.accountId !== accountId) throw new ServiceError('not_found', 'There is no such key.');
+      await updateApiKey(database, key.id, { disabled });
+      return { kind: 'redirect', path: `/staff/accounts/${accountId}` };
+    },
+  });
+}

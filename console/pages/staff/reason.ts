@@ -1,0 +1,12 @@
+/** Whoever changes something for a customer says why; it is kept with their name. */
+import { operatorActionSchema } from '../../../api/routes/admin/schema.ts';
+import { createValidator } from '../../../api/validation.ts';
+import type { Authorship } from '../../../db/queries/operator-actions.ts';
+import type { UserVisit } from '../../page.ts';
+
+const validate = createValidator(operatorActionSchema);
+
+/** @throws ServiceError `bad_request` when no reason was given */
+export function authorshipOf({ form, user }: UserVisit): Authorship {
+  return { author: user.email, reason: validate({ reason: form.text('reason') }).reason };
+}

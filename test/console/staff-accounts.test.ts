@@ -1,0 +1,132 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow } from '../support/factories.ts';
+
+describe('accounts in the console of the staff', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let operator: Visitor;
+  let finance: Visitor;
+  let path: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 25 });
+    path = `/console/staff/accounts/${customer.accountId}`;
+    await app
+      .database('accounts')
+      .where({ id: customer.accountId })
+      .update({ name: 'Kites Ltd', email: 'kites@example.com', external_id: 'crm-77' });
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+  });
+  after(() => app.stop());
+
+  const balanceOf = async (accountId: string): Promise<string> => {
+    const [row] = await app
+      .database('accounts')
+      .where({ id: accountId })
+      .select<{ funded_available: string }[]>('funded_available');
+    return row?.funded_available ?? '';
+  };
+  const actionsBy = (author: string) => app.database('admin_actions').where({ author }).orderBy('id');
+
+  for (const wanted of ['kites', 'KITES@example', 'crm-77']) {
+    it(`are found by a part of what is known of them: ${wanted}`, async () => {
+      const { text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
+      expect(text).to.include('Kites Ltd').and.include(customer.accountId);
+    });
+  }
+
+  it('are found by the id of whatever is theirs, with its story', async () => {
+    const task = await createTaskRow(app.database, { accountId: customer.accountId, id: customer.keyId });
+    for (const id of [customer.accountId, customer.keyId, task.id, task.reservationId, task.requestId]) {
+      const { text } = await operator.get(`/console/staff/accounts?search=${id}`);
+      expect(text, id).to.include('class="timeline"').and.include(customer.accountId);
+    }
+  });
+
+  it('are not found by what nobody has, and the page says what to do', async () => {
+    for (const wanted of ['nobody-at-all', newId('task'), 'task_', '%25', "'"]) {
+      const { status, text } = await operator.get(`/console/staff/accounts?search=${wanted}`);
+      expect([status, text.includes('No account matches')], wanted).to.deep.equal([200, true]);
+    }
+  });
+
+  it('are not looked for by what no database can store', async () => {
+    for (const at of ['?search=a%00b', '/acc_%00', '?cursor=%00']) {
+      expect((await operator.get(`/console/staff/accounts${at}`)).status, at).to.equal(404);
+    }
+  });
+
+  it('are suspended and reopened with a reason, and it is written down who did it', async () => {
+    await operator.get(path);
+    expect((await operator.send(`${path}/suspend`, { reason: 'card was stolen' })).status).to.equal(303);
+    const balance = () =>
+      fetch(`${app.baseUrl}/v1/balance`, { headers: { authorization: `Bearer ${customer.apiKey}` } });
+    expect((await balance()).status).to.equal(401);
+    expect((await operator.get(path)).text)
+      .to.include('card was stolen')
+      .and.include('op@example.com');
+    await operator.send(`${path}/reopen`, { reason: 'it was not' });
+    expect((await balance()).status).to.equal(200);
+    const noted = await actionsBy('op@example.com');
+    expect(noted.map(({ action }) => action)).to.include.members([
+      'console /staff/accounts/{account_id}/suspend',
+      'console /staff/accounts/{account_id}/reopen',
+    ]);
+  });
+
+  it('are not suspended without a reason', async () => {
+    await operator.get(path);
+    const shown = await operator.send(`${path}/suspend`, { reason: ' ' });
+    expect(shown.status).to.equal(400);
+    expect(shown.text).to.include('role="alert"').and.include('Kites Ltd');
+  });
+
+  it('are adjusted once, however often the form is sent', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const { text } = await finance.get(`/console/staff/accounts/${accountId}`);
+    const adjustmentId = /name="adjustment_id" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const fields = { adjustment_id: adjustmentId, amount_usd: '2.50', reason: 'goodwill' };
+    const send = (changed: Record<string, string> = {}) =>
+      finance.send(`/console/staff/accounts/${accountId}/adjust`, { ...fields, ...changed });
+    const answers = await Promise.all([send(), send(), send()]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303]);
+    expect(await balanceOf(accountId)).to.equal('3500000000000');
+    expect((await send({ amount_usd: '3' })).status).to.equal(409);
+    expect((await send({ adjustment_id: newId('transfer', 0) })).status).to.equal(400);
+    expect((await send({ adjustment_id: 'x' })).status).to.equal(400);
+    expect(await balanceOf(accountId)).to.equal('3500000000000');
+    const [adjustment] = await app.database('transfers').where({ account_id: accountId, kind: 'adjustment' });
+    expect(adjustment).to.include({ id: adjustmentId, author: 'fin@example.com', reason: 'goodwill' });
+  });
+
+  it('are not charged more than they have by hand, and the form keeps what was typed', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const at = `/console/staff/accounts/${accountId}`;
+    await finance.get(at);
+    const id = newId('transfer');
+    const sent = await finance.send(`${at}/adjust`, { adjustment_id: id, amount_usd: '-1.01', reason: 'chargeback' });
+    expect(sent.status).to.equal(402);
+    expect(sent.text).to.include('-1.01').and.include('chargeback').and.include(id);
+    for (const amount of ['', '0', 'much', '1e3', '0.0000000000001']) {
+      const shown = await finance.send(`${at}/adjust`, { adjustment_id: id, amount_usd: amount, reason: 'x' });
+      expect(shown.status, amount).to.equal(400);
+    }
+    expect(await balanceOf(accountId)).to.equal('1000000000000');
+  });
+
+  it('have their keys disabled and enabled, but not those of another account', async () => {
+    const other = await app.createAccount();
+    await operator.get(path);
+    expect((await operator.send(`${path}/keys/${other.keyId}/disable`)).status).to.equal(404);
+    await operator.send(`${path}/keys/${customer.keyId}/disable`);
+    const disabled = () => app.database('api_keys').whereNotNull('disabled_at').pluck('id');
+    expect(await disabled()).to.deep.equal([customer.keyId]);
+    await operator.send(`${path}/keys/${customer.keyId}/enable`);
+    expect(await disabled()).to.deep.equal([]);
+  });
+});
