@@ -17,6 +17,8 @@ const ALL_TESTS = 'test';
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
   'test/bench/drill/drill',
+  'test/console/browser',
+  'test/console/every-page',
   'test/source',
   'test/workflows/',
   'test/bin/stack/',

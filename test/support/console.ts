@@ -20,7 +20,7 @@ export function startTestConsole(): Promise<TestApp> {
 
 /** Sends what the administration sends, to invite somebody. @returns the path of the invitation */
 export async function invite(
-  { baseUrl, adminToken }: TestApp,
+  { baseUrl, adminToken }: Pick<TestApp, 'baseUrl' | 'adminToken'>,
   person: {
     readonly email: string;
     readonly staff_role?: AdminRole;

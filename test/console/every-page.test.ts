@@ -1,0 +1,135 @@
+import { Readable } from 'node:stream';
+import axe from 'axe-core';
+import { expect } from 'chai';
+import { PAGES } from '../../console/pages.ts';
+import { finishTask } from '../../db/queries/finish-task.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
+import { invite, PASSWORD, startTestConsole } from '../support/console.ts';
+import { createEndpoint, createTaskRow, finishAsFailed, newEvent, newTask } from '../support/factories.ts';
+import { pngFile } from '../support/media-files.ts';
+
+/** Web Content Accessibility Guidelines 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
+const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+
+const SCREENS: readonly Screen[] = [
+  { width: 1440, colorScheme: 'light' },
+  { width: 1440, colorScheme: 'dark' },
+  { width: 390, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+];
+
+const MAX_PAGE_BYTES = 100_000;
+
+/** A violation of a rule of accessibility. */
+interface Finding {
+  readonly rule: string;
+  readonly elements: readonly string[];
+}
+
+describeInBrowser('every page of the console', (browser) => {
+  let app: TestApp;
+  let samples: Readonly<Record<string, string>>;
+  let stranger: Tab;
+  /** Owns an account, and is an operator of the gateway. */
+  let user: Tab;
+
+  before(async function () {
+    this.timeout(120_000);
+    app = await startTestConsole();
+    const customer = await app.createAccount({ fundedUsd: 25 });
+    samples = await makeSamples(app, customer);
+    [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
+    const person = { email: 'all@example.com', account_id: customer.accountId, staff_role: 'operator' } as const;
+    await user.page.goto(await invite(app, person));
+    await user.page.getByLabel('New password').fill(PASSWORD);
+    await user.page.getByLabel('Once more').fill(PASSWORD);
+    await user.page.getByRole('button').click();
+    await user.page.getByRole('navigation').first().waitFor();
+  });
+  after(async () => {
+    await Promise.all([stranger?.close(), user?.close()]);
+    await app?.stop();
+  });
+
+  for (const { path, access } of PAGES.filter(({ method }) => method === 'get')) {
+    it(`is accessible on every screen, small, and breaks no policy: ${path || '/'}`, async function () {
+      this.timeout(60_000);
+      const tab = access === 'everybody' ? stranger : user;
+      const address = `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name))}`;
+      const answer = await tab.page.request.get(address, { maxRedirects: 0 });
+      expect(answer.status(), `GET ${address}`).to.be.below(400);
+      // What leads elsewhere, files, and parts of other pages are nothing to look at by themselves.
+      if (!(await answer.text()).startsWith('<!doctype html>')) return;
+
+      await tab.takeBytes();
+      const complaintsBefore = tab.complaints.length;
+      await tab.page.goto(address, { waitUntil: 'networkidle' });
+      expect(await tab.takeBytes(), 'bytes of the page with its styles and scripts').to.be.below(MAX_PAGE_BYTES);
+      expect(await findingsOn(tab)).to.deep.equal([]);
+      expect(tab.complaints.slice(complaintsBefore)).to.deep.equal([]);
+    });
+  }
+
+  it('would not pass with an inline script, or without labels', async () => {
+    const { page } = stranger;
+    await page.goto('/console/sign-in');
+    const complaintsBefore = stranger.complaints.length;
+    await page.evaluate(`
+      document.body.append(Object.assign(document.createElement('script'), { textContent: '1' }));
+      document.querySelectorAll('label').forEach((label) => label.remove());
+    `);
+    expect((await findingsOn(stranger)).map(({ rule }) => rule)).to.include('1440 light: label');
+    expect(stranger.complaints.slice(complaintsBefore).join()).to.include('Content Security Policy');
+  });
+});
+
+function sampleOf(samples: Readonly<Record<string, string>>, name: string): string {
+  const sample = samples[name];
+  if (sample !== undefined) return sample;
+  throw new Error(`A page has {${name}} in its path: let makeSamples in test/console/every-page.test.ts make one.`);
+}
+
+/** Something of everything that pages show, and how their paths name it. */
+async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Promise<Readonly<Record<string, string>>> {
+  const { database, storage } = app;
+  const key = { accountId, id: keyId };
+  const picture = await storage.put('results/sample.png', Readable.from([pngFile()]), {
+    contentType: 'image/png',
+    maxBytes: 1_000_000,
+  });
+  const { request } = newTask(key);
+  const succeeded = await createTaskRow(database, key, { request: { ...request, prompt: 'A lighthouse at dusk' } });
+  const output = [{ type: 'image', url: picture.url, mimeType: 'image/png' }] as const;
+  await finishTask(database, succeeded.id, { status: 'succeeded', output }, newEvent('task.succeeded'));
+  await finishAsFailed(database, await createTaskRow(database, key));
+  await createTaskRow(database, key);
+  const endpoint = await createEndpoint(database, { id: accountId });
+  return {
+    account_id: accountId,
+    task_id: succeeded.id,
+    key_id: keyId,
+    webhook_id: endpoint.id,
+    token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
+  };
+}
+
+/** What axe finds on the page that is open, on each of the screens. */
+async function findingsOn({ page }: Tab): Promise<Finding[]> {
+  await page.evaluate(axe.source);
+  const findings: Finding[] = [];
+  for (const { width, colorScheme } of SCREENS) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+    const found = await page.evaluate<Finding[]>(`
+      axe.run({ runOnly: { type: 'tag', values: ${JSON.stringify(WCAG_TAGS)} } }).then(({ violations }) =>
+        violations.map(({ id, nodes }) => ({ rule: id, elements: nodes.map(({ html, any }) => html + ': ' + any.map(({ message }) => message)) })))
+    `);
+    // Reflow, success criterion 1.4.10, which axe does not check.
+    const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth');
+    if (overflow > 0)
+      findings.push({ rule: `${width} ${colorScheme}: wider than the screen`, elements: [`${overflow} px`] });
+    findings.push(...found.map(({ rule, elements }) => ({ rule: `${width} ${colorScheme}: ${rule}`, elements })));
+  }
+  return findings;
+}

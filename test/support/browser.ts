@@ -1,0 +1,90 @@
+/** Chromium on this machine, as somebody who uses the console has it: with a screen, a keyboard, and an eye on what it complains of. */
+import { existsSync } from 'node:fs';
+import { type Browser, chromium, type Page } from 'playwright-core';
+
+const PLACES = [
+  process.env['CHROMIUM_PATH'] ?? '',
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+];
+
+const MISSING =
+  'skipped, as there is no Chromium here: install the package chromium, or say in CHROMIUM_PATH where one is';
+
+/** The most elements that somebody passes on the way to another. */
+const MAX_TABS = 80;
+
+export interface Screen {
+  readonly width: number;
+  readonly colorScheme: 'light' | 'dark';
+}
+
+/** One tab of a browser that knows nothing of any other. */
+export interface Tab {
+  readonly page: Page;
+  /** What the browser's console was told of errors; violations of the Content-Security-Policy are among them. */
+  readonly complaints: readonly string[];
+  /** The bytes of everything that came from the console itself, since they were last asked for. */
+  takeBytes(): Promise<number>;
+  /** Presses Tab until the focus is on what matches. @throws Error if it never is */
+  tabTo(selector: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TestBrowser {
+  open(baseUrl: string, screen?: Partial<Screen>): Promise<Tab>;
+}
+
+/** A suite for which a browser runs; where there is none, it is skipped and its title says why. */
+export function describeInBrowser(title: string, suite: (browser: TestBrowser) => void): void {
+  const executablePath = PLACES.find((place) => place !== '' && existsSync(place));
+  if (executablePath === undefined) return void describe.skip(`${title} (${MISSING})`, () => suite({ open: missing }));
+  describe(title, () => {
+    let running: Browser | undefined;
+    before(async () => {
+      // Chromium's own sandbox needs rights that containers seldom give.
+      running = await chromium.launch({ executablePath, args: ['--no-sandbox'] });
+    });
+    after(() => running?.close());
+    suite({ open: (baseUrl, screen) => (running ? openTab(running, baseUrl, screen) : missing()) });
+  });
+}
+
+async function missing(): Promise<never> {
+  throw new Error('no browser is running');
+}
+
+async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen> = {}): Promise<Tab> {
+  const { width = 1440, colorScheme = 'light' } = screen;
+  const context = await browser.newContext({ baseURL, colorScheme, viewport: { width, height: 900 } });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  let loads: Promise<number>[] = [];
+  page.on('console', (message) => {
+    if (message.type() === 'error') complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  page.on('response', (response) => {
+    const isOfConsole = new URL(response.url()).pathname.startsWith('/console') && response.status() === 200;
+    if (isOfConsole) loads.push(response.body().then((body) => body.byteLength));
+  });
+  return {
+    page,
+    complaints,
+    takeBytes: async () => {
+      const sizes = await Promise.all(loads);
+      loads = [];
+      return sizes.reduce((sum, bytes) => sum + bytes, 0);
+    },
+    tabTo: async (selector) => {
+      const arrived = `document.activeElement.matches(${JSON.stringify(selector)})`;
+      for (let tabs = 0; tabs < MAX_TABS; tabs++) {
+        await page.keyboard.press('Tab');
+        if (await page.evaluate<boolean>(arrived)) return;
+      }
+      throw new Error(`${MAX_TABS} times Tab never lead to ${selector} on ${page.url()}`);
+    },
+    close: () => context.close(),
+  };
+}
