@@ -26,7 +26,16 @@ import { getReconciliation, listReconciliations, reconcile } from './routes/admi
 import { applyConfiguration, getConfiguration, listConfigurationRecords } from './routes/admin/configuration.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
-import { createUser, createUserLink } from './routes/admin/users.ts';
+import {
+  createUser,
+  createUserLink,
+  deleteUser,
+  getUser,
+  joinAccount,
+  leaveAccount,
+  listUsers,
+  updateUser,
+} from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
 import { getBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
@@ -123,7 +132,13 @@ const ADMINISTRATION = [
   revokeAdminToken,
   listActions,
   createUser,
+  listUsers,
+  getUser,
+  updateUser,
+  deleteUser,
   createUserLink,
+  joinAccount,
+  leaveAccount,
 ];
 const FINANCE = [
   listTransfers,

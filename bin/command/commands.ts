@@ -11,6 +11,7 @@ import { addMarginCommands } from './margins.ts';
 import { createReport, type Terminal } from './report.ts';
 import { addTaskCommands } from './tasks.ts';
 import { addUpstreamCommands } from './upstreams.ts';
+import { addUserCommands } from './users.ts';
 import { addWebhookCommands } from './webhooks.ts';
 
 /** @param connect is called when a command runs, so that `--help` needs no running Genway */
@@ -27,6 +28,7 @@ export function addCommands(program: Command, connect: () => Promise<AdminClient
   addModelCommands(program, connect, report);
   addMarginCommands(program, connect, report);
   addAdminTokenCommands(program, connect, report);
+  addUserCommands(program, connect, report);
   addKeyCommands(program, connect, report);
   addTaskCommands(program, connect, report);
   addWebhookCommands(program, connect, report);

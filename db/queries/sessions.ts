@@ -82,6 +82,11 @@ export async function insertUserLink(
   });
 }
 
+/** Has no link of a user work any more. */
+export async function deleteUserLinks(database: Database, userId: string): Promise<void> {
+  await database('user_links').where({ user_id: userId }).delete();
+}
+
 /** Whose link it is; null when there is none, or it was used or has expired. */
 export async function findUserLink(database: Database, digest: Buffer): Promise<User | null> {
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(

@@ -13,7 +13,25 @@ export interface User {
   readonly hasPassword: boolean;
   readonly hasSecondFactor: boolean;
   readonly language: string;
+  /** Since when the user cannot sign in; null for those who can. */
   readonly disabledAt: Date | null;
+  readonly createdAt: Date;
+}
+
+/** What operators may say of a user. What is absent stays. */
+export interface UserDetails {
+  readonly name?: string | undefined;
+  readonly staffRole?: AdminRole | null | undefined;
+}
+
+export interface UserFilter {
+  /** A part of the name or the e-mail address, or the whole id. */
+  readonly search?: string | undefined;
+  /** Only members of that account. */
+  readonly accountId?: string | undefined;
+  /** Only those with a staff role, or only those without. */
+  readonly isStaff?: boolean | undefined;
+  readonly isDisabled?: boolean | undefined;
 }
 
 /** What signing in needs to know. */
@@ -43,6 +61,7 @@ export interface UserRow {
   second_factor_secret: Buffer | null;
   language: string;
   disabled_at: Date | null;
+  created_at: Date;
 }
 
 export interface NewUser extends Pick<User, 'id' | 'email' | 'name' | 'staffRole'> {
@@ -58,6 +77,54 @@ export async function insertUser(database: Database, user: NewUser): Promise<Use
     .ignore()
     .returning<UserRow[]>('*');
   return row ? toUser(row) : null;
+}
+
+/** Users, newest first. @param before the id of the last user of the previous page */
+export async function listUsers(
+  database: Database,
+  {
+    search,
+    accountId,
+    isStaff,
+    isDisabled,
+    before,
+    limit,
+  }: UserFilter & { readonly before?: string | undefined; readonly limit: number },
+): Promise<readonly User[]> {
+  const query = database<UserRow>('users');
+  if (search !== undefined) {
+    const part = `%${search.replace(/[\\%_]/g, String.raw`\$&`)}%`;
+    void query.whereRaw('(id = ? OR concat_ws(?, name, email) ILIKE ?)', [search, '\n', part]);
+  }
+  if (accountId !== undefined) {
+    void query.whereIn('id', database('account_members').where({ account_id: accountId }).select('user_id'));
+  }
+  if (isStaff !== undefined) void (isStaff ? query.whereNotNull('staff_role') : query.whereNull('staff_role'));
+  if (isDisabled !== undefined) void (isDisabled ? query.whereNotNull('disabled_at') : query.whereNull('disabled_at'));
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toUser);
+}
+
+/** Changes the given fields. */
+export async function updateUser(database: Database, userId: string, { name, staffRole }: UserDetails): Promise<void> {
+  const columns = Object.entries({ name, staff_role: staffRole }).filter(([, value]) => value !== undefined);
+  if (columns.length > 0) await database('users').where({ id: userId }).update(Object.fromEntries(columns));
+}
+
+/** From now on the user cannot sign in; one who is disabled stays so since when that was. */
+export async function disableUser(database: Database, userId: string): Promise<void> {
+  await database('users')
+    .where({ id: userId })
+    .update({ disabled_at: database.raw('coalesce(disabled_at, now())') });
+}
+
+export async function enableUser(database: Database, userId: string): Promise<void> {
+  await database('users').where({ id: userId }).update({ disabled_at: null });
+}
+
+/** Removes a user with their memberships, sessions and links. @returns whether there was such a user */
+export async function deleteUser(database: Database, userId: string): Promise<boolean> {
+  return (await database('users').where({ id: userId }).delete()) === 1;
 }
 
 export async function findUser(database: Database, userId: string): Promise<User | null> {
@@ -152,6 +219,7 @@ export function toUser(row: UserRow): User {
     hasSecondFactor: row.second_factor_secret !== null,
     language: row.language,
     disabledAt: row.disabled_at,
+    createdAt: row.created_at,
   };
 }
 

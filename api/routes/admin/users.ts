@@ -1,58 +1,29 @@
 /** The people who sign in to the console. */
-import Joi from 'joi';
-import { findAccount } from '../../../db/queries/accounts.ts';
-import { findUser, insertUser, setMember, type User } from '../../../db/queries/users.ts';
-import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import {
+  deleteUser as removeUser,
+  findUser,
+  insertUser,
+  listMemberships,
+  listUsers as findUsers,
+  removeMember,
+  setMember,
+  type User,
+} from '../../../db/queries/users.ts';
+import type { Database } from '../../../db/database.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
-import { nullable } from '../../../domain/json-schema.ts';
-import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { component, exactly, fieldsOf, idOf, object, oneOfTexts, text } from '../../openapi/json-schema.ts';
+import { aFlag, anId, anyText } from '../../endpoint/query.ts';
+import { boolean, exactly, idOf, object } from '../../openapi/json-schema.ts';
 import { makeLink } from '../../services/people/sign-in.ts';
-import { choice, freeText } from '../../validation.ts';
-
-interface CreateUserBody {
-  readonly email: string;
-  readonly name: string;
-  readonly staff_role?: AdminRole | null;
-  readonly account_id?: string;
-  readonly member_role?: MemberRole;
-}
-
-/** What holds for every address; whether somebody reads mail there, only they can show. */
-const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
-
-const createUserSchema = Joi.object<CreateUserBody>({
-  email: freeText({ min: 3, max: 254 })
-    .pattern(EMAIL)
-    .required()
-    .description('Where to reach them; they sign in with it')
-    .messages({ 'string.pattern.base': '{{#label}} must be an e-mail address' }),
-  name: freeText({ min: 1, max: 100 }).required().description('For people'),
-  staff_role: choice(ADMIN_ROLES)
-    .allow(null)
-    .description('What they may do as staff of the gateway; null for customers'),
-  account_id: Joi.string().description('An account that they belong to'),
-  member_role: choice(MEMBER_ROLES).description('What they may do in that account; `owner` unless it is said'),
-});
-
-const UserSchema = component(
-  'User',
-  object(
-    fieldsOf<ReturnType<typeof presentUser>>({
-      id: idOf('user'),
-      object: exactly('user'),
-      email: text('They sign in with it'),
-      name: text('For people'),
-      staff_role: nullable(oneOfTexts(ADMIN_ROLES)),
-      link: text('Where they choose a password: works once, for three days'),
-    }),
-  ),
-);
+import { changeUser } from '../../services/people/users.ts';
+import { existingAccount } from '../../services/existing-account.ts';
+import { ListedUserSchema, presentListedUser, presentUser, UserSchema } from './present-users.ts';
+import { createUserSchema, membershipSchema, updateUserSchema } from './user-schema.ts';
 
 export const createUser = endpoint({
   id: 'createUser',
@@ -65,20 +36,94 @@ export const createUser = endpoint({
   body: jsonBody('CreateUser', createUserSchema),
   answers: { 201: dataOf(UserSchema, 'The user, with an invitation') },
   handle: async ({ body }, { database, publicUrl }) => {
-    const { account_id: accountId } = body;
-    if (accountId !== undefined && !(await findAccount(database, accountId))) throw noSuch('account');
-    const user = await insertUser(database, {
-      id: newId('user'),
-      email: body.email.toLowerCase(),
-      name: body.name,
-      staffRole: body.staff_role ?? null,
-      passwordHash: null,
+    const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
+    if (accountId !== undefined) await existingAccount(database, accountId);
+    const { user, link } = await database.transaction(async (transaction) => {
+      const user = await insertUser(transaction, {
+        id: newId('user'),
+        email: email.toLowerCase(),
+        name,
+        staffRole,
+        passwordHash: null,
+      });
+      if (!user) throw badRequest('"email" belongs to a user already');
+      if (accountId !== undefined) await setMember(transaction, { accountId, userId: user.id, role });
+      return { user, link: await makeLink(transaction, user.id, 'invitation') };
     });
-    if (!user) throw badRequest('"email" belongs to a user already');
-    if (accountId !== undefined) {
-      await setMember(database, { accountId, userId: user.id, role: body.member_role ?? 'owner' });
-    }
-    return { data: presentUser(user, publicUrl + (await makeLink(database, user.id, 'invitation'))) };
+    return { data: await show(database, user, publicUrl + link) };
+  },
+});
+
+export const listUsers = endpoint({
+  id: 'listUsers',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/users',
+  access: 'admin-read',
+  summary: 'List and search users, newest first',
+  query: {
+    search: anyText('A part of the name or the e-mail address, in any case, or the whole id'),
+    account_id: anId('account', 'Only members of that account'),
+    staff: aFlag('Only staff of the gateway, or only customers'),
+    disabled: aFlag('Only users who are disabled, or only those who are not'),
+    ...pageById('user'),
+  },
+  answers: { 200: pageOf(ListedUserSchema, 'A page of users') },
+  handle: async ({ query }, { database }) => {
+    const { search, account_id: accountId, staff: isStaff, disabled: isDisabled, cursor: before, limit } = query;
+    const found = await findUsers(database, { search, accountId, isStaff, isDisabled, before, limit: limit + 1 });
+    return presentPage(found, limit, presentListedUser);
+  },
+});
+
+export const getUser = endpoint({
+  id: 'getUser',
+  tag: 'Administration',
+  method: 'get',
+  path: '/admin/v1/users/{user_id}',
+  access: 'admin-read',
+  summary: 'Get a user with the accounts that they belong to',
+  answers: { 200: dataOf(UserSchema, 'The user') },
+  handle: async ({ params }, { database }) => ({
+    data: await show(database, await existing(database, params.user_id)),
+  }),
+});
+
+export const updateUser = endpoint({
+  id: 'updateUser',
+  tag: 'Administration',
+  method: 'patch',
+  path: '/admin/v1/users/{user_id}',
+  access: 'admin',
+  summary: 'Edit, disable or enable a user',
+  description:
+    'Fields that are not sent stay unchanged. Who is disabled is signed out at once, in all processes, and their links stop ' +
+    'working.',
+  body: jsonBody('UpdateUser', updateUserSchema),
+  answers: { 200: dataOf(UserSchema, 'The changed user') },
+  handle: async ({ params: { user_id: userId }, body }, { database }) => {
+    await existing(database, userId);
+    const { name, staff_role: staffRole, disabled, second_factor: secondFactor } = body;
+    await changeUser(database, userId, { name, staffRole, disabled, secondFactor });
+    return { data: await show(database, await existing(database, userId)) };
+  },
+});
+
+export const deleteUser = endpoint({
+  id: 'deleteUser',
+  tag: 'Administration',
+  method: 'delete',
+  path: '/admin/v1/users/{user_id}',
+  access: 'admin',
+  summary: 'Delete a user, who is signed out at once',
+  description:
+    'What they made, such as keys and tasks, stays with its accounts. To stop somebody for a while, disable them.',
+  answers: {
+    200: dataOf(object({ id: idOf('user'), object: exactly('user'), deleted: boolean() }), 'They are deleted'),
+  },
+  handle: async ({ params: { user_id: id } }, { database }) => {
+    if (!(await removeUser(database, id))) throw noSuch('user');
+    return { data: { id, object: 'user', deleted: true } };
   },
 });
 
@@ -92,12 +137,52 @@ export const createUserLink = endpoint({
   description: 'The link works once, for three days, and signs the user out everywhere when it is used.',
   answers: { 201: dataOf(UserSchema, 'The user, with a link') },
   handle: async ({ params }, { database, publicUrl }) => {
-    const user = await findUser(database, params.user_id);
-    if (!user) throw noSuch('user');
-    return { data: presentUser(user, publicUrl + (await makeLink(database, user.id, 'new_password'))) };
+    const user = await existing(database, params.user_id);
+    if (user.disabledAt !== null)
+      throw badRequest('The user is disabled. Enable them before you make a link for them.');
+    return { data: await show(database, user, publicUrl + (await makeLink(database, user.id, 'new_password'))) };
   },
 });
 
-function presentUser({ id, email, name, staffRole }: User, link: string) {
-  return { id, object: 'user', email, name, staff_role: staffRole, link };
+export const joinAccount = endpoint({
+  id: 'joinAccount',
+  tag: 'Administration',
+  method: 'post',
+  path: '/admin/v1/users/{user_id}/accounts',
+  access: 'admin',
+  summary: 'Make a user a member of an account, or change their role in it',
+  body: jsonBody('JoinAccount', membershipSchema),
+  answers: { 200: dataOf(UserSchema, 'The user with their accounts') },
+  handle: async ({ params, body: { account_id: accountId, role } }, { database }) => {
+    const user = await existing(database, params.user_id);
+    await existingAccount(database, accountId);
+    await setMember(database, { accountId, userId: user.id, role });
+    return { data: await show(database, user) };
+  },
+});
+
+export const leaveAccount = endpoint({
+  id: 'leaveAccount',
+  tag: 'Administration',
+  method: 'delete',
+  path: '/admin/v1/users/{user_id}/accounts/{account_id}',
+  access: 'admin',
+  summary: 'Take an account away from a user, at once',
+  answers: { 200: dataOf(UserSchema, 'The user with their other accounts') },
+  handle: async ({ params: { user_id: userId, account_id: accountId } }, { database }) => {
+    const user = await existing(database, userId);
+    if (!(await removeMember(database, accountId, userId))) throw noSuch('account');
+    return { data: await show(database, user) };
+  },
+});
+
+/** @throws ServiceError `not_found` */
+async function existing(database: Database, userId: string): Promise<User> {
+  const user = await findUser(database, userId);
+  if (!user) throw noSuch('user');
+  return user;
+}
+
+async function show(database: Database, user: User, link?: string) {
+  return presentUser(user, await listMemberships(database, user.id), link);
 }

@@ -1,0 +1,71 @@
+/** Users as the administration shows them. */
+import type { Membership, User } from '../../../db/queries/users.ts';
+import { ADMIN_ROLES } from '../../../domain/admin-role.ts';
+import { nullable } from '../../../domain/json-schema.ts';
+import { MEMBER_ROLES } from '../../../domain/member-role.ts';
+import {
+  arrayOf,
+  boolean,
+  exactly,
+  idOf,
+  isoTime,
+  namedObject,
+  objectOf,
+  oneOfTexts,
+  optional,
+  text,
+} from '../../openapi/json-schema.ts';
+
+const LISTED = {
+  id: idOf('user'),
+  object: exactly('user'),
+  email: text('They sign in with it'),
+  name: text('For people'),
+  staff_role: nullable(oneOfTexts(ADMIN_ROLES)),
+  has_password: boolean('False until they have followed their invitation'),
+  has_second_factor: boolean('Whether signing in asks for a code from an authenticator app'),
+  disabled_at: nullable(isoTime('Since when they cannot sign in')),
+  created_at: isoTime('When they were invited'),
+};
+
+export const ListedUserSchema = namedObject<ReturnType<typeof presentListedUser>>('ListedUser', LISTED);
+
+export const UserSchema = namedObject<ReturnType<typeof presentUser>>('User', {
+  ...LISTED,
+  accounts: arrayOf(
+    objectOf<ReturnType<typeof presentMembership>>({
+      account_id: idOf('account'),
+      name: text('The name of the account'),
+      role: oneOfTexts(MEMBER_ROLES),
+    }),
+    'Those that they belong to',
+  ),
+  link: optional(text('Where they choose a password: works once, for three days. Shown only when it was just made')),
+});
+
+export function presentListedUser(user: User) {
+  return {
+    id: user.id,
+    object: 'user',
+    email: user.email,
+    name: user.name,
+    staff_role: user.staffRole,
+    has_password: user.hasPassword,
+    has_second_factor: user.hasSecondFactor,
+    disabled_at: user.disabledAt?.toISOString() ?? null,
+    created_at: user.createdAt.toISOString(),
+  };
+}
+
+/** @param link only in the answer to its creation */
+export function presentUser(user: User, memberships: readonly Membership[], link?: string) {
+  return {
+    ...presentListedUser(user),
+    accounts: memberships.map(presentMembership),
+    ...(link !== undefined && { link }),
+  };
+}
+
+function presentMembership({ accountId, accountName, role }: Membership) {
+  return { account_id: accountId, name: accountName, role };
+}
