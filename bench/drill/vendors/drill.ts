@@ -7,13 +7,13 @@ import type { CheckResult } from '../checks/check.ts';
 import { MONEY_CHECKS } from '../checks/money.ts';
 import { createRandom } from '../random.ts';
 import { checkVendors, isQuiet } from './checks.ts';
-import { VENDOR_FAULTS } from './faults.ts';
+import { isEndless, VENDOR_FAULTS, type VendorFault } from './faults.ts';
 import { killWorkers } from './kills.ts';
 import type { VendorDrillOptions } from './options.ts';
 import { type Counter, faultsOf, placeOrder, type VendorOrder } from './orders.ts';
 import { type Outcome, readOutcomes } from './outcomes.ts';
 import { CATALOGUE_OF_VENDORS, nameOf, type Product, vendorProducts } from './products.ts';
-import { describeKills, describeOutcomes } from './report.ts';
+import { describeFaults, describeVendors } from './report.ts';
 
 const FUNDS_USD = 100_000;
 const PAUSE_MS = 500;
@@ -64,17 +64,19 @@ async function drill(
   const counter = { apiUrl, apiKey };
   const evidence = { database, simulatorUrl: stack.simulatorUrl };
 
-  const calm = await placeEverywhere(counter, products, copies);
-  print(`${calm.length} tasks of ${products.map(nameOf).join(', ')}`);
+  const [endless, faults] = [VENDOR_FAULTS.filter(isEndless), VENDOR_FAULTS.filter((fault) => !isEndless(fault))];
+  const unending = await placeEverywhere(counter, products, endless, copies);
+  const calm = await placeEverywhere(counter, products, faults, copies);
+  print(`${unending.length + calm.length} tasks of ${products.map(nameOf).join(', ')}`);
   await waitForQuiet(calm, { ...evidence, quietMs, print });
   print('the worker is killed from here on');
-  const faults = VENDOR_FAULTS.filter(({ isEndless = false }) => !isEndless);
   const random = createRandom(seed);
   const kills = await killWorkers({ stack, database, counter, products, faults, random }, leastKills, loadPerKill);
-  const outcomes = await waitForQuiet([...calm, ...kills.orders], { ...evidence, quietMs, print });
+  print(`the worker was killed ${kills.rounds} times`);
+  const outcomes = await waitForQuiet([...unending, ...calm, ...kills.orders], { ...evidence, quietMs, print });
 
-  for (const line of describeOutcomes(outcomes)) print(line);
-  print(describeKills(kills.counts, kills.rounds));
+  for (const line of describeFaults(outcomes)) print(line);
+  for (const line of describeVendors(outcomes, kills)) print(line);
   const results = [...checkVendors(outcomes, products, { kills: kills.counts, leastKills })];
   for (const check of MONEY_CHECKS) results.push(await check({ database, stack }));
   return results;
@@ -84,12 +86,13 @@ async function drill(
 async function placeEverywhere(
   counter: Counter,
   products: readonly Product[],
+  faults: readonly VendorFault[],
   copies: number,
 ): Promise<readonly VendorOrder[]> {
   const orders: VendorOrder[] = [];
   for (let copy = 0; copy < copies; copy += 1) {
     const placed = products.flatMap((product) =>
-      faultsOf(product, VENDOR_FAULTS).map((fault) => placeOrder(counter, product, fault)),
+      faultsOf(product, faults).map((fault) => placeOrder(counter, product, fault)),
     );
     orders.push(...(await Promise.all(placed)));
   }

@@ -58,6 +58,10 @@ export const VENDOR_FAULTS: readonly VendorFault[] = [
   },
 ];
 
+export function isEndless({ isEndless: endless = false }: VendorFault): boolean {
+  return endless;
+}
+
 /** For kills inside a submission, or inside a render: long enough for all vendors to be handed something at the same time. */
 export const SLOW_ANSWER: Readonly<Record<'job' | 'files', VendorFault>> = {
   job: { name: 'killed in a submission', directive: 'submit_ms=10000,render_ms=12000', endings: () => SUCCEEDED },

@@ -1,48 +1,82 @@
-/** What became of the orders of each vendor, by fault, in words. */
+/** Describes the outcomes of the orders, by vendor and fault. */
+import type { Kills } from './kills.ts';
 import type { Outcome } from './outcomes.ts';
 import { nameOf } from './products.ts';
 
-const HEADINGS = ['tasks', 'charged', 'refunded', 'renders', 'most', 'handed over', 'given up'] as const;
+type Column<Subject> = readonly [heading: string, count: (subject: Subject) => number];
+
 const NAME_WIDTH = 22;
 const FAULT_WIDTH = 32;
 
-/** A line for each vendor, kind and fault. `most` is that of renders for one task. */
-export function describeOutcomes(outcomes: readonly Outcome[]): string[] {
+const COUNTS: readonly Column<readonly Outcome[]>[] = [
+  ['tasks', (group) => group.length],
+  ['charged', (group) => sum(group, ({ resolutions }) => resolutions.filter((kind) => kind === 'settlement').length)],
+  ['refunded', (group) => sum(group, ({ resolutions }) => resolutions.filter((kind) => kind === 'refund').length)],
+  ['resolved once', (group) => group.filter(({ resolutions }) => resolutions.length === 1).length],
+  ['renders', (group) => sum(group, ({ renders }) => renders.length)],
+  ['most a task', (group) => Math.max(0, ...group.map(({ renders }) => renders.length))],
+  ['handed over', (group) => sum(group, ({ submissions }) => submissions)],
+  ['given up', (group) => sum(group, ({ givenUp }) => givenUp)],
+];
+
+/** A line for each vendor, kind and fault. */
+export function describeFaults(outcomes: readonly Outcome[]): string[] {
+  const groups = grouped(outcomes, ({ order }) => nameOf(order.product).padEnd(NAME_WIDTH) + order.fault.name);
+  return table(
+    'vendor'.padEnd(NAME_WIDTH) + 'fault',
+    NAME_WIDTH + FAULT_WIDTH,
+    COUNTS,
+    [...groups].toSorted(([one], [other]) => (one < other ? -1 : 1)),
+  );
+}
+
+/** A line for each vendor and kind, with the kills of the worker inside a submission or a synchronous render. */
+export function describeVendors(outcomes: readonly Outcome[], { counts }: Pick<Kills, 'counts'>): string[] {
+  const kills = (answers: 'job' | 'files') => (group: readonly Outcome[]) =>
+    [...new Set(group.map(({ order }) => order.product))]
+      .filter(({ traits }) => traits.answers === answers)
+      .reduce((total, product) => total + (counts.get(nameOf(product)) ?? 0), 0);
+  const columns = [
+    ...COUNTS.slice(0, 1),
+    ['killed in submission', kills('job')] as const,
+    ['killed in render', kills('files')] as const,
+    ...COUNTS.slice(1),
+  ];
+  const groups = grouped(outcomes, ({ order }) => nameOf(order.product));
+  return table('vendor', NAME_WIDTH, columns, [...groups, ['all', outcomes]]);
+}
+
+function grouped(outcomes: readonly Outcome[], nameOfGroup: (outcome: Outcome) => string): Map<string, Outcome[]> {
   const groups = new Map<string, Outcome[]>();
   for (const outcome of outcomes) {
-    const { product, fault } = outcome.order;
-    const key = nameOf(product).padEnd(NAME_WIDTH) + fault.name.padEnd(FAULT_WIDTH);
-    groups.set(key, [...(groups.get(key) ?? []), outcome]);
+    const name = nameOfGroup(outcome);
+    groups.set(name, [...(groups.get(name) ?? []), outcome]);
   }
+  return groups;
+}
+
+function table<Subject>(
+  title: string,
+  width: number,
+  columns: readonly Column<Subject>[],
+  rows: readonly (readonly [name: string, subject: Subject])[],
+): string[] {
+  const line = (name: string, cells: readonly string[]): string =>
+    name.padEnd(width) + cells.map((cell, index) => cell.padStart((columns[index]?.[0].length ?? 0) + 2)).join('');
   return [
-    'vendor'.padEnd(NAME_WIDTH) + 'fault'.padEnd(FAULT_WIDTH) + columns(HEADINGS),
-    ...[...groups]
-      .toSorted(([one], [other]) => (one < other ? -1 : 1))
-      .map(([key, group]) => key + columns(countsOf(group))),
-    'all'.padEnd(NAME_WIDTH + FAULT_WIDTH) + columns(countsOf(outcomes)),
+    line(
+      title,
+      columns.map(([heading]) => heading),
+    ),
+    ...rows.map(([name, subject]) =>
+      line(
+        name,
+        columns.map(([, count]) => String(count(subject))),
+      ),
+    ),
   ];
 }
 
-/** @param kills inside a submission or a render, by product */
-export function describeKills(kills: ReadonlyMap<string, number>, rounds: number): string {
-  const counts = [...kills].map(([name, count]) => `${name} ${count}`);
-  return `SIGKILL of the worker ${rounds} times; inside a submission or a render of ${counts.join(', ')}`;
-}
-
-function countsOf(outcomes: readonly Outcome[]): readonly number[] {
-  const sum = (count: (outcome: Outcome) => number): number =>
-    outcomes.reduce((total, outcome) => total + count(outcome), 0);
-  return [
-    outcomes.length,
-    sum(({ resolutions }) => resolutions.filter((kind) => kind === 'settlement').length),
-    sum(({ resolutions }) => resolutions.filter((kind) => kind === 'refund').length),
-    sum(({ renders }) => renders.length),
-    Math.max(0, ...outcomes.map(({ renders }) => renders.length)),
-    sum(({ submissions }) => submissions),
-    sum(({ givenUp }) => givenUp),
-  ];
-}
-
-function columns(values: readonly (string | number)[]): string {
-  return values.map((value, index) => String(value).padStart((HEADINGS[index] ?? '').length + 2)).join('');
+function sum(outcomes: readonly Outcome[], count: (outcome: Outcome) => number): number {
+  return outcomes.reduce((total, outcome) => total + count(outcome), 0);
 }
