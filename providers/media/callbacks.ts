@@ -6,6 +6,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { isSameSecret } from '../../net/same-secret.ts';
+import type { PublishedKeys } from './published-keys.ts';
 
 /** The announcement is not from the upstream, is too old, or cannot be understood. Answer 401 and do nothing. */
 export class InvalidCallbackError extends Error {
@@ -32,7 +33,7 @@ export interface CallbackFormat {
    * MAC, if there is a secret.
    */
   readonly proof: 'secret' | 'keys' | 'address';
-  /** Where the vendor publishes its keys, for the proof `keys`. */
+  /** Where the vendor publishes its keys: for the proof `keys`, and for `address` if it signs, but not the body. */
   readonly keysUrl?: string;
   /** Checks the proof, except the address, and reads the announcement. @throws InvalidCallbackError */
   read(callback: CallbackRequest, proof: CallbackProof): Announcement | Promise<Announcement>;
@@ -41,18 +42,11 @@ export interface CallbackFormat {
 export interface CallbackProof {
   /** The operator's `callback_secret`; empty for the proof `keys` without one. */
   readonly secret: string;
-  /** The vendor's published keys, as JSON Web Keys; cached for a while. */
-  readonly keys: () => Promise<readonly JsonWebKey[]>;
+  /** The vendor's, from {@link CallbackFormat.keysUrl}. */
+  readonly keys: PublishedKeys;
   /** The query that the submission added to the address. It is not signed. */
   readonly query: URLSearchParams;
   readonly nowMs: number;
-}
-
-/** A key of a JSON Web Key Set: RFC 7517. */
-export interface JsonWebKey {
-  readonly kid?: string;
-  readonly kty?: string;
-  readonly [parameter: string]: unknown;
 }
 
 const MAX_AGE_SECONDS = 300;

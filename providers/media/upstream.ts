@@ -1,7 +1,6 @@
 /** A media upstream as the steps of a task use it: an adapter with its address, credential and settings. */
 import { Agent, type Dispatcher } from 'undici';
 import { PROVIDER_ANSWER_MS, RENDER_LIMIT_MS } from '../../domain/step-limits.ts';
-import { isObject } from '../../domain/json.ts';
 import type { TaskKind } from '../../domain/task.ts';
 import type {
   Accepted,
@@ -19,11 +18,9 @@ import {
   assertAddress,
   type CallbackRequest,
   InvalidCallbackError,
-  type JsonWebKey,
 } from './callbacks.ts';
 import type { Credential } from './credentials.ts';
-import { documentOf, exchange } from './exchange.ts';
-import { listOf, objectOf } from './json.ts';
+import { createPublishedKeys } from './published-keys.ts';
 import {
   createVendorHttp,
   type VendorAnswer,
@@ -110,8 +107,6 @@ const CONNECTIONS = 128;
 const KEEP_ALIVE_MS = 30_000;
 /** For submissions that are answered with a job, and with files. */
 const MAX_ANSWER_BYTES = { job: 2 ** 20, files: 128 * 2 ** 20 } as const;
-const KEYS_KEPT_MS = 3_600_000;
-const MAX_KEYS_BYTES = 2 ** 18;
 
 /** @throws TypeError for an invalid address */
 export function createMediaUpstream(
@@ -123,7 +118,7 @@ export function createMediaUpstream(
   const pool = options.dispatcher ?? new Agent({ connections: CONNECTIONS, keepAliveTimeout: KEEP_ALIVE_MS });
   const dispatcher = options.traced?.(pool) ?? pool;
   const http = openHttp(settings, options, dispatcher);
-  const keys = createKeys(settings, dispatcher);
+  const keys = createPublishedKeys(settings.keysUrl ?? adapter.callbacks?.keysUrl, { dispatcher, nowMs });
 
   function traitsFor(kind: TaskKind): KindTraits {
     const traits = adapter.kinds[kind];
@@ -228,29 +223,4 @@ function callbackUrlOf(settings: MediaUpstreamSettings, callbackBase: string | n
 /** A published key proves that the vendor sent an announcement, but not for which of its customers. */
 function hasAddressMac({ adapter, callbackSecret }: MediaUpstreamSettings): boolean {
   return callbackSecret !== null && adapter.callbacks !== undefined && adapter.callbacks.proof !== 'secret';
-}
-
-/** The vendor's published keys, cached for a while. */
-function createKeys({ adapter, keysUrl }: MediaUpstreamSettings, dispatcher: Dispatcher) {
-  let kept: { readonly keys: readonly JsonWebKey[]; readonly untilMs: number } | null = null;
-
-  return async (): Promise<readonly JsonWebKey[]> => {
-    if (kept && kept.untilMs > Date.now()) return kept.keys;
-    const url = keysUrl ?? adapter.callbacks?.keysUrl;
-    if (url === undefined) return [];
-    const answer = await exchange(
-      {
-        method: 'GET',
-        url: new URL(url),
-        headers: {},
-        dispatcher,
-        timeoutMs: PROVIDER_ANSWER_MS,
-        maxResponseBytes: MAX_KEYS_BYTES,
-      },
-      new AbortController().signal,
-    );
-    const keys = listOf(objectOf(documentOf(answer))['keys']).filter(isObject);
-    kept = { keys, untilMs: Date.now() + KEYS_KEPT_MS };
-    return keys;
-  };
 }

@@ -72,7 +72,7 @@ const callbacks: CallbackFormat = {
       timestamp,
       createHash('sha256').update(rawBody).digest('hex'),
     ].join('\n');
-    assertEd25519(message, headerOf(headers, 'x-fal-webhook-signature'), await keys());
+    await assertEd25519(message, headerOf(headers, 'x-fal-webhook-signature'), keys);
     const id = objectOf(parseCallbackBody(rawBody))['request_id'];
     const app = query.get('app');
     return { jobId: app !== null && typeof id === 'string' && wordsOf(id) === id ? `${app}|${id}` : null };

@@ -7,13 +7,14 @@ import { imageTierOf } from '../../../domain/image-size.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
 import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
-import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
+import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '../callbacks.ts';
 import { keyHeader } from '../credentials.ts';
 import { documentOf } from '../exchange.ts';
 import { nearestRatio } from '../fields.ts';
 import { listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
+import { claimsOf } from '../signatures/json-web-token.ts';
 import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
 import { messageFor } from '../words.ts';
 
@@ -46,10 +47,19 @@ const GRPC_VERDICTS: Readonly<Record<number, TaskErrorCode>> = {
   16: 'processing_unavailable',
 };
 
-/** The signature of announcements is not known to cover the body: the address proves them, and they are only a hint to ask. */
+/** `v1a,` and the like before each signature, as in Standard Webhooks. */
+const SIGNATURE_VERSION = /^v\d\w*,/;
+
+/**
+ * The token proves that Google sent the announcement, but is not known to cover the body, and its audience is not
+ * documented. The address proves what the token does not: for which task.
+ */
 const callbacks: CallbackFormat = {
   proof: 'address',
-  read({ rawBody }) {
+  keysUrl: 'https://generativelanguage.googleapis.com/.well-known/jwks.json',
+  async read({ headers, rawBody }, { keys, nowMs }) {
+    assertRecent(headerOf(headers, 'webhook-timestamp'), nowMs);
+    await claimsOf(headerOf(headers, 'webhook-signature').replace(SIGNATURE_VERSION, ''), keys, nowMs);
     const { id } = objectOf(objectOf(parseCallbackBody(rawBody))['data']);
     return { jobId: typeof id === 'string' && OPERATION.test(id) ? id : null };
   },
@@ -60,6 +70,7 @@ export const google: MediaAdapter = {
   baseUrl: 'https://generativelanguage.googleapis.com',
   versionPath: VERSION,
   authorization: keyHeader('x-goog-api-key'),
+  probe: { path: `${VERSION}/models`, query: { pageSize: 1 } },
   callbacks,
 
   submission(request) {

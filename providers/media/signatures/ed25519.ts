@@ -1,6 +1,7 @@
 /** Signatures with a published Ed25519 key: RFC 8032, and RFC 8037 for the keys. */
 import { createPublicKey, type KeyObject, verify } from 'node:crypto';
-import { InvalidCallbackError, type JsonWebKey } from '../callbacks.ts';
+import { InvalidCallbackError } from '../callbacks.ts';
+import type { JsonWebKey, PublishedKeys } from '../published-keys.ts';
 
 const SIGNATURE_BYTES = 64;
 
@@ -8,14 +9,14 @@ const SIGNATURE_BYTES = 64;
  * @param signature in hexadecimal digits
  * @throws InvalidCallbackError unless one of the keys made the signature
  */
-export function assertEd25519(message: string, signature: string, keys: readonly JsonWebKey[]): void {
+export async function assertEd25519(message: string, signature: string, keys: PublishedKeys): Promise<void> {
   const bytes = Buffer.from(signature, 'hex');
   const isSigned =
     bytes.length === SIGNATURE_BYTES &&
-    keys.some((jwk) => {
+    (await keys.some((jwk) => {
       const key = publicKeyOf(jwk);
       return key !== null && verify(null, Buffer.from(message), key, bytes);
-    });
+    }));
   if (!isSigned) throw new InvalidCallbackError('the signature was not made with a published key');
 }
 

@@ -1,4 +1,5 @@
 /** Google's Gemini API: operations of Veo, whose files need the key and lead elsewhere, and images of Gemini. docs/vendors/google.md */
+import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
@@ -42,6 +43,8 @@ const SIZES: Readonly<Record<string, readonly [number, number]>> = {
 };
 const SCALES: Readonly<Record<string, number>> = { '1K': 1, '2K': 2, '4K': 4 };
 const TOKENS = 1_120;
+const TOKEN_SECONDS = 3_600;
+const KEY_ID = 'key-of-the-simulator';
 
 export const google: Vendor = {
   name: 'google',
@@ -52,6 +55,11 @@ export const google: Vendor = {
   words: googleWords,
 
   routes: (play) => [
+    {
+      method: 'GET',
+      path: '/v1beta/models',
+      handle: (_request, response) => sendJson(response, 200, { models: [] }),
+    },
     {
       method: 'POST',
       path: '/v1beta/models/{model}:predictLongRunning',
@@ -116,13 +124,44 @@ export const google: Vendor = {
     },
   ],
 
+  publicRoutes: () => [
+    {
+      method: 'GET',
+      path: '/jwks.json',
+      handle(_request, response) {
+        const key = keyPair().publicKey.export({ format: 'jwk' });
+        sendJson(response, 200, { keys: [{ ...key, kid: KEY_ID, alg: 'RS256', use: 'sig' }] });
+      },
+    },
+  ],
+
   announcement(render) {
+    const nowSeconds = Math.floor(Date.now() / 1000);
     return {
-      headers: { 'content-type': 'application/json', 'webhook-id': render.id },
+      headers: {
+        'content-type': 'application/json',
+        'webhook-id': render.id,
+        'webhook-timestamp': String(nowSeconds),
+        'webhook-signature': tokenOf({ iat: nowSeconds, exp: nowSeconds + TOKEN_SECONDS }),
+      },
       body: JSON.stringify({ type: 'video.generated', data: { id: nameOf(render) } }),
     };
   },
 };
+
+let keys: KeyPairKeyObjectResult | undefined;
+
+/** Made when first needed, since that takes a while. */
+function keyPair(): KeyPairKeyObjectResult {
+  return (keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 }));
+}
+
+/** A JSON Web Token, signed with RS256. */
+function tokenOf(claims: JsonObject): string {
+  const parts = [{ alg: 'RS256', kid: KEY_ID, typ: 'JWT' }, claims];
+  const signed = parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), keyPair().privateKey).toString('base64url')}`;
+}
 
 function nameOf({ id, order }: Render): string {
   return `models/${order.model}/operations/${id}`;

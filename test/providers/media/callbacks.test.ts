@@ -3,8 +3,9 @@ import type { MediaAdapter } from '../../../providers/media/adapter.ts';
 import { httpJobs } from '../../../providers/media/adapters/http-jobs.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
+import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { testUpstream } from '../../support/media.ts';
-import { startReceiver } from '../../support/receiver.ts';
+import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { rejectionOf } from '../../support/rejection.ts';
 
 const SECRET = 'the-secret-of-the-operator';
@@ -36,7 +37,7 @@ describe('callbacks of upstreams', () => {
   });
 
   for (const [protocol, adapter] of Object.entries(MEDIA_PROTOCOLS)) {
-    it(`of ${protocol} are refused without a signature, unless they come to the address that was given out`, async () => {
+    it(`of ${protocol} are refused without its signature or, if it signs nothing, at another address than was given out`, async () => {
       const settings = { adapter, baseUrl: 'http://127.0.0.1:9', callbackSecret: SECRET };
       const upstream = testUpstream(settings, { callbackBase });
       const given = upstream.callbackUrl('task_1');
@@ -46,7 +47,8 @@ describe('callbacks of upstreams', () => {
       expect(await read(new URLSearchParams())).to.be.instanceOf(InvalidCallbackError);
       expect(await read(new URLSearchParams({ mac: 'guessed' }))).to.be.instanceOf(InvalidCallbackError);
       const answer = await read(new URL(given ?? callbackBase).searchParams);
-      if (adapter.callbacks?.proof === 'address') expect(answer).to.have.property('jobId');
+      const signs = adapter.callbacks?.proof !== 'address' || adapter.callbacks.keysUrl !== undefined;
+      if (!signs) expect(answer).to.have.property('jobId');
       else expect(answer).to.be.instanceOf(InvalidCallbackError);
       await upstream.close();
     });
@@ -68,32 +70,82 @@ describe('callbacks of upstreams', () => {
     await upstream.close();
   });
 
-  it('that are signed with published keys have them fetched once, from where the operator says', async () => {
-    let requests = 0;
-    const server = await startReceiver((_request, response) => {
-      requests += 1;
-      response.end(JSON.stringify({ keys: [{ kid: 'one' }, 'no key'] }));
-    });
+  describe('that are signed with published keys', () => {
+    let published: readonly unknown[];
+    let requests: number;
+    let status: number;
+    let nowMs: number;
+    let server: Receiver;
     const adapter = adapterWith({
       proof: 'keys',
       keysUrl: 'https://vendor.invalid/jwks.json',
-      read: async (_callback, { keys }) => ({ jobId: (await keys())[0]?.kid ?? null }),
+      read: async ({ rawBody }, { keys }) => {
+        if (await keys.some(({ kid }) => kid === rawBody.toString())) return { jobId: 'job_1' };
+        throw new InvalidCallbackError('it is signed with another key');
+      },
     });
-    const upstream = testUpstream(
-      { adapter, baseUrl: server.url, keysUrl: `${server.url}/jwks.json` },
-      { callbackBase },
-    );
-    expect(upstream.callbackUrl('task_1')).to.equal(`${callbackBase}/studio/task_1`);
-    const guarded = testUpstream({ adapter, baseUrl: server.url, callbackSecret: SECRET }, { callbackBase });
-    expect(guarded.callbackUrl('task_1')).to.contain('/studio/task_1?mac=');
-    const unproven = await rejectionOf(guarded.readCallback(CALLBACK, 'task_1', new URLSearchParams()));
-    expect(unproven).to.be.instanceOf(InvalidCallbackError);
-    await guarded.close();
-    for (let time = 0; time < 2; time += 1) {
-      expect(await upstream.readCallback(CALLBACK, 'task_1', new URLSearchParams())).to.deep.equal({ jobId: 'one' });
-    }
-    expect(requests).to.equal(1);
-    await upstream.close();
-    await server.close();
+
+    before(async () => {
+      server = await startReceiver((_request, response) => {
+        requests += 1;
+        response.writeHead(status).end(JSON.stringify({ keys: published }));
+      });
+    });
+    beforeEach(() => {
+      [published, requests, status, nowMs] = [[{ kid: 'one' }, 'no key'], 0, 200, Date.now()];
+    });
+    after(() => server.close());
+
+    const open = (settings: Partial<MediaUpstreamSettings> = {}) =>
+      testUpstream(
+        { adapter, baseUrl: server.url, keysUrl: `${server.url}/jwks.json`, ...settings },
+        { callbackBase, nowMs: () => nowMs },
+      );
+    const verdict = (upstream: MediaUpstream, kid: string) =>
+      upstream.readCallback({ headers: {}, rawBody: Buffer.from(kid) }, 'task_1', new URLSearchParams()).then(
+        () => 'taken',
+        (error: unknown) => (error instanceof InvalidCallbackError ? 'refused' : error),
+      );
+
+    it('need an address with a MAC only if there is a secret', async () => {
+      const [upstream, guarded] = [open(), open({ callbackSecret: SECRET })];
+      expect(upstream.callbackUrl('task_1')).to.equal(`${callbackBase}/studio/task_1`);
+      expect(guarded.callbackUrl('task_1')).to.contain('/studio/task_1?mac=');
+      expect(await verdict(guarded, 'one')).to.equal('refused');
+      expect(requests, 'nobody asks for keys before the address is right').to.equal(0);
+      await Promise.all([upstream.close(), guarded.close()]);
+    });
+
+    it('have the keys fetched once an hour, from where the operator says', async () => {
+      const upstream = open();
+      const verdicts = await Promise.all([verdict(upstream, 'one'), verdict(upstream, 'one')]);
+      expect([...verdicts, requests]).to.deep.equal(['taken', 'taken', 1]);
+      nowMs += 3_600_001;
+      expect([await verdict(upstream, 'one'), requests]).to.deep.equal(['taken', 2]);
+      await upstream.close();
+    });
+
+    it('are taken with a new key at once, yet forgeries do not make us ask the vendor each time', async () => {
+      const upstream = open();
+      expect(await verdict(upstream, 'one')).to.equal('taken');
+      published = [{ kid: 'two' }];
+      nowMs += 30_001;
+      expect([await verdict(upstream, 'two'), requests]).to.deep.equal(['taken', 2]);
+      expect(await verdict(upstream, 'one'), 'a key that was withdrawn').to.equal('refused');
+      for (let time = 0; time < 3; time += 1) expect(await verdict(upstream, 'forged')).to.equal('refused');
+      expect(requests).to.equal(2);
+      await upstream.close();
+    });
+
+    it('are refused while the keys have never been there, and taken while they are no longer', async () => {
+      const upstream = open();
+      status = 503;
+      expect(await verdict(upstream, 'one')).to.equal('refused');
+      [status, nowMs] = [200, nowMs + 30_001];
+      expect(await verdict(upstream, 'one')).to.equal('taken');
+      [status, nowMs] = [503, nowMs + 3_600_001];
+      expect(await verdict(upstream, 'one')).to.equal('taken');
+      await upstream.close();
+    });
   });
 });

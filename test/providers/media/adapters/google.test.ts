@@ -1,3 +1,4 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -5,12 +6,14 @@ import { ApiError, GoogleGenAI } from '@google/genai';
 import { expect } from 'chai';
 import type { RenderRequest } from '../../../../providers/media/adapter.ts';
 import { google } from '../../../../providers/media/adapters/google.ts';
+import { addressMac, InvalidCallbackError } from '../../../../providers/media/callbacks.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError } from '../../../../providers/media/outcomes.ts';
 import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
 import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
 import { pngFile } from '../../../support/media-files.ts';
 import {
   endOf,
+  eventually,
   filesIn,
   imageRequest,
   sizeOf,
@@ -25,6 +28,7 @@ import { rejectionOf } from '../../../support/rejection.ts';
 
 const signal = new AbortController().signal;
 const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+const SECRET = 'the-secret-of-the-operator';
 const VEO = 'veo-3.1-fast-generate-preview';
 const GEMINI = 'gemini-3-pro-image-preview';
 
@@ -36,9 +40,15 @@ describe('Google', () => {
   before(async () => {
     simulator = createSimulator({ apiKey: 'google-key', renderMs: 0 });
     baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/google`;
-    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
-    const credential = { apiKey: 'google-key' };
-    upstream = testUpstream({ adapter: google, baseUrl: `${baseUrl}/v1beta`, credential, resultOrigins: [origin] });
+    upstream = testUpstream({ ...settings(), callbackSecret: SECRET });
+  });
+
+  const settings = () => ({
+    adapter: google,
+    baseUrl: `${baseUrl}/v1beta`,
+    keysUrl: `${baseUrl}/jwks.json`,
+    credential: { apiKey: 'google-key' },
+    resultOrigins: [new URL(baseUrl.replace('127.0.0.1', 'localhost')).origin],
   });
 
   after(async () => {
@@ -149,6 +159,7 @@ describe('Google', () => {
     const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(other, video()));
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
+    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([400, 200]);
     await other.close();
   });
 
@@ -159,6 +170,54 @@ describe('Google', () => {
     }
     expect(await upstream.status('models/veo/operations/nowhere', signal)).to.deep.equal({ state: 'unknown' });
   });
+
+  it('announces the end with a token of its published keys, and names the operation', async () => {
+    const { headers, rawBody, jobId, query } = await announcement();
+    const read = (changes: object) => upstream.readCallback({ headers, rawBody, ...changes }, 'task_1', query);
+    expect(await read({})).to.deep.equal({ jobId });
+    const token = headers['webhook-signature'] ?? '';
+    expect(await read({ headers: { ...headers, 'webhook-signature': `v1a,${token}` } })).to.deep.equal({ jobId });
+    const wrong: readonly Record<string, string>[] = [
+      {},
+      { ...headers, 'webhook-timestamp': '1' },
+      ...['', 'x.y.z', `${token}x.y`, `${partOf({ alg: 'none' })}.${partOf({})}.`, signedByAnother(token)].map(
+        (signature) => ({ ...headers, 'webhook-signature': signature }),
+      ),
+    ];
+    for (const changed of wrong) {
+      expect(await rejectionOf(read({ headers: changed }))).to.be.instanceOf(InvalidCallbackError);
+    }
+    const elsewhere = upstream.readCallback({ headers, rawBody }, 'task_2', query);
+    expect(await rejectionOf(elsewhere)).to.be.instanceOf(InvalidCallbackError);
+  });
+
+  it('is not believed with a token that has expired', async () => {
+    const { headers, rawBody, query } = await announcement();
+    const nowMs = Date.now() + 2 * 3_600_000;
+    const later = testUpstream({ ...settings(), callbackSecret: SECRET }, { nowMs: () => nowMs });
+    const recent = { ...headers, 'webhook-timestamp': String(Math.floor(nowMs / 1000)) };
+    const error = await rejectionOf(later.readCallback({ headers: recent, rawBody }, 'task_1', query));
+    expect(error).to.be.instanceOf(InvalidCallbackError).with.property('message').that.includes('expired');
+    await later.close();
+  });
+
+  /** Of a video of `task_1`, as it arrives. */
+  async function announcement() {
+    const arrived: { headers: Record<string, string>; rawBody: Buffer }[] = [];
+    const receiver = await startReceiver((incoming, response) => {
+      const chunks: Buffer[] = [];
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+      incoming.on('end', () => {
+        const headers = Object.entries(incoming.headers).map(([name, value]) => [name, String(value)]);
+        arrived.push({ headers: Object.fromEntries(headers), rawBody: Buffer.concat(chunks) });
+        response.end();
+      });
+    });
+    const jobId = await submit(upstream, video({ callbackUrl: receiver.url }));
+    const { headers, rawBody } = await eventually(() => arrived[0]);
+    await receiver.close();
+    return { headers, rawBody, jobId, query: new URLSearchParams({ mac: addressMac(SECRET, 'task_1') }) };
+  }
 
   for (const [answer, code] of [
     [{ promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } }, 'content_policy_violation'],
@@ -190,6 +249,15 @@ describe('Google', () => {
     }
   }
 });
+
+const partOf = (part: object): string => Buffer.from(JSON.stringify(part)).toString('base64url');
+
+/** The token, signed with a key that nobody published. */
+function signedByAnother(token: string): string {
+  const signed = token.split('.').slice(0, 2).join('.');
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), privateKey).toString('base64url')}`;
+}
 
 /** The request with its images, as if they had been fetched. */
 function withFiles(request: RenderRequest): RenderRequest {

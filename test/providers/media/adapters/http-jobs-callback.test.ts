@@ -27,7 +27,7 @@ function verify(callback: CallbackRequest, ageSeconds = 0): Announcement | Promi
   const nowMs = (SENT_AT_SECONDS + ageSeconds) * 1000;
   return httpJobs.callbacks?.read(callback, {
     secret: SECRET,
-    keys: async () => [],
+    keys: { some: async () => false },
     query: new URLSearchParams(),
     nowMs,
   });

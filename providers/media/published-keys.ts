@@ -1,0 +1,70 @@
+/** The keys with which a vendor signs announcements, fetched from where it publishes them: RFC 7517. */
+import type { Dispatcher } from 'undici';
+import { isObject } from '../../domain/json.ts';
+import { PROVIDER_ANSWER_MS } from '../../domain/step-limits.ts';
+import { documentOf, exchange } from './exchange.ts';
+import { listOf, objectOf } from './json.ts';
+
+/** A key of a JSON Web Key Set: RFC 7517. */
+export interface JsonWebKey {
+  readonly kid?: string;
+  readonly kty?: string;
+  readonly [parameter: string]: unknown;
+}
+
+export interface PublishedKeys {
+  /**
+   * Whether one of the keys satisfies a check. When none does, the vendor may have replaced them: they are fetched
+   * again, unless that was tried moments ago.
+   */
+  some(verifies: (key: JsonWebKey) => boolean): Promise<boolean>;
+}
+
+const KEPT_MS = 3_600_000;
+/** Whoever sends forged announcements must not make us ask the vendor each time. */
+const FETCHED_AGAIN_AFTER_MS = 30_000;
+const MAX_BYTES = 2 ** 18;
+
+/**
+ * @param url undefined if the vendor publishes no keys: then nothing is signed
+ * @param nowMs milliseconds since 1970
+ */
+export function createPublishedKeys(
+  url: string | undefined,
+  { dispatcher, nowMs }: { readonly dispatcher: Dispatcher; readonly nowMs: () => number },
+): PublishedKeys {
+  let kept: { readonly keys: Promise<readonly JsonWebKey[]>; readonly sinceMs: number } | null = null;
+
+  /** @param maxAgeMs older ones are fetched again */
+  function keysWithin(maxAgeMs: number): Promise<readonly JsonWebKey[]> {
+    if (url === undefined) return Promise.resolve([]);
+    if (kept === null || nowMs() - kept.sinceMs > maxAgeMs) {
+      const previous = kept?.keys ?? [];
+      // While the vendor does not answer, the keys it had stay valid.
+      kept = { keys: fetchKeys(url, dispatcher).catch(() => previous), sinceMs: nowMs() };
+    }
+    return kept.keys;
+  }
+
+  return {
+    async some(verifies) {
+      const known = await keysWithin(KEPT_MS);
+      if (known.some(verifies)) return true;
+      const fresh = await keysWithin(FETCHED_AGAIN_AFTER_MS);
+      return fresh !== known && fresh.some(verifies);
+    },
+  };
+}
+
+async function fetchKeys(url: string, dispatcher: Dispatcher): Promise<readonly JsonWebKey[]> {
+  const call = {
+    method: 'GET',
+    url: new URL(url),
+    headers: {},
+    dispatcher,
+    timeoutMs: PROVIDER_ANSWER_MS,
+    maxResponseBytes: MAX_BYTES,
+  } as const;
+  const answer = await exchange(call, new AbortController().signal);
+  return listOf(objectOf(documentOf(answer))['keys']).filter(isObject);
+}
