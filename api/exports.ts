@@ -56,12 +56,13 @@ export function sendLines<Row>(context: Context, { rows, present }: Pick<Export<
 }
 
 /** RFC 4180, line by line: https://www.rfc-editor.org/rfc/rfc4180 */
-async function* toCsv<Row>(rows: Rows<Row>, columns: readonly Column<Row>[]): AsyncIterable<string> {
+export async function* toCsv<Row>(rows: Rows<Row>, columns: readonly Column<Row>[]): AsyncIterable<string> {
   yield toLine(columns.map(([name]) => name));
   for await (const row of rows) yield toLine(columns.map(([, value]) => String(value(row) ?? '')));
 }
 
-async function* toNdjson<Row>(rows: Rows<Row>, present: (row: Row) => object): AsyncIterable<string> {
+/** One JSON object a line. */
+export async function* toNdjson<Row>(rows: Rows<Row>, present: (row: Row) => object): AsyncIterable<string> {
   for await (const row of rows) yield `${JSON.stringify(present(row))}\n`;
 }
 

@@ -24,6 +24,7 @@ import type { Uploads } from './uploads.ts';
 import type { TaskStarter } from '../../temporal/task-starter.ts';
 import type { WorkflowAccess } from '../../temporal/workflow-access.ts';
 import type { AnnounceJobEnd } from '../../temporal/job-announcer.ts';
+import type { SumMonth } from './finance/month-sums.ts';
 import type { Moderate } from './moderate.ts';
 import type { StartReconciliation } from '../../temporal/reconciliation-starter.ts';
 
@@ -81,6 +82,8 @@ export interface ApiServices extends GivenServices {
    * @throws ServiceError `content_policy_violation`, or `processing_unavailable` without a verdict
    */
   readonly moderate: Moderate | null;
+  /** What a month brought in and cost, as it stood at most a quarter of a minute ago. */
+  readonly sumMonth: SumMonth;
   /** How long recent tasks of a model took; null if too few are known. */
   readonly typicalSeconds: (model: string) => Promise<TypicalSeconds | null>;
 }

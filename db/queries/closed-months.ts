@@ -3,16 +3,12 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';
 
-export interface ClosedMonth {
+export interface ClosedMonth extends Books {
   /** As `2026-10`. */
   readonly month: string;
   readonly closedAt: Date;
   /** Who closed it. */
   readonly author: string;
-  /** How many transfers it has. */
-  readonly transfers: number;
-  /** What the transfers of each kind add up to. */
-  readonly amounts: ReadonlyMap<string, PicoUsd>;
   /** Over every row of the month. */
   readonly checksum: string;
 }
@@ -22,7 +18,17 @@ export type MonthRefusal =
   /** It ended less than a day ago: what began in it may still be written. */
   | { readonly reason: 'not over' }
   /** Months are closed one after the other. */
-  | { readonly reason: 'out of turn'; readonly next: string };
+  | { readonly reason: 'out of turn'; readonly next: string }
+  /** The latest reconciliation found rows that disagree. */
+  | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number };
+
+/** The books of a month. */
+export interface Books {
+  /** How many transfers it has. */
+  readonly transfers: number;
+  /** What the transfers of each kind add up to. */
+  readonly amounts: ReadonlyMap<string, PicoUsd>;
+}
 
 interface ClosedMonthRow {
   month: string;
@@ -49,21 +55,58 @@ export async function closeMonth(
 ): Promise<{ readonly closed: ClosedMonth; readonly isNew: boolean } | { readonly refusal: MonthRefusal }> {
   return database.transaction(async (transaction) => {
     await transaction.raw('SELECT pg_advisory_xact_lock(?)', [CLOSING_LOCK]);
-    const [earlier, last] = await Promise.all([findClosedMonth(transaction, month.name), lastClosed(transaction)]);
+    const earlier = await findClosedMonth(transaction, month.name);
     if (earlier) return { closed: earlier, isNew: false };
-    const next = last && nextMonth(last);
-    if (next !== null && next !== month.name) return { refusal: { reason: 'out of turn', next } };
+    const refusal = await findMonthRefusal(transaction, month);
+    if (refusal) return { refusal };
     const { rows } = await transaction.raw<{ rows: ClosedMonthRow[] }>(
       /* sql */ `
       INSERT INTO closed_months (month, author, transfers, amounts, checksum)
       SELECT :month::date, :author, books.transfers, books.amounts, books.checksum
       FROM books_of_month(:month::date) AS books
-      WHERE :to::timestamptz + interval '1 day' <= now()
       RETURNING ${COLUMNS}`,
-      { month: `${month.name}-01`, author, to: month.to },
+      { month: `${month.name}-01`, author },
     );
-    return rows[0] ? { closed: toClosedMonth(rows[0]), isNew: true } : { refusal: { reason: 'not over' } };
+    if (!rows[0]) throw new Error('an insert always returns its row');
+    return { closed: toClosedMonth(rows[0]), isNew: true };
   });
+}
+
+/** Why a month that is open cannot be closed now; null if it can. */
+export async function findMonthRefusal(database: Database, month: Month): Promise<MonthRefusal | null> {
+  const last = await lastClosed(database);
+  const next = last && nextMonth(last);
+  if (next !== null && next !== month.name) return { reason: 'out of turn', next };
+  const { rows } = await database.raw<{ rows: { is_over: boolean }[] }>(
+    `SELECT ?::timestamptz + interval '1 day' <= now() AS is_over`,
+    [month.to],
+  );
+  if (!rows[0]?.is_over) return { reason: 'not over' };
+  const disagreement = await findDisagreement(database);
+  return disagreement && { reason: 'findings', ...disagreement };
+}
+
+/** The latest reconciliation that has ended, if it found anything. */
+async function findDisagreement(
+  database: Database,
+): Promise<{ readonly reconciliationId: string; readonly findings: number } | null> {
+  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(/* sql */ `
+    SELECT id, (SELECT coalesce(sum((result ->> 'findings')::bigint), 0) FROM jsonb_array_elements(checks) AS result)
+      AS findings
+    FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`);
+  const [latest] = rows;
+  const findings = Number(latest?.findings ?? 0);
+  return latest && findings > 0 ? { reconciliationId: latest.id, findings } : null;
+}
+
+/** The books of a month as they stand. */
+export async function readBooks(database: Database, month: Month): Promise<Books> {
+  const { rows } = await database.raw<{ rows: Pick<ClosedMonthRow, 'transfers' | 'amounts'>[] }>(
+    'SELECT transfers, amounts FROM books_of_month(?::date)',
+    [`${month.name}-01`],
+  );
+  if (!rows[0]) throw new Error('a function without a set always gives one row');
+  return toBooks(rows[0]);
 }
 
 /** The closed months, latest first. */
@@ -74,7 +117,8 @@ export async function listClosedMonths(database: Database): Promise<readonly Clo
   return rows.map(toClosedMonth);
 }
 
-async function findClosedMonth(database: Database, month: string): Promise<ClosedMonth | null> {
+/** @param month as `2026-10` @returns null if it is open */
+export async function findClosedMonth(database: Database, month: string): Promise<ClosedMonth | null> {
   const { rows } = await database.raw<{ rows: ClosedMonthRow[] }>(
     `SELECT ${COLUMNS} FROM closed_months WHERE closed_months.month = ?::date`,
     [`${month}-01`],
@@ -94,8 +138,14 @@ function toClosedMonth(row: ClosedMonthRow): ClosedMonth {
     month: row.month,
     closedAt: row.closed_at,
     author: row.author,
-    transfers: Number(row.transfers),
-    amounts: new Map(Object.entries(row.amounts).map(([kind, amount]) => [kind, picoUsd(amount)])),
+    ...toBooks(row),
     checksum: row.checksum,
+  };
+}
+
+function toBooks({ transfers, amounts }: Pick<ClosedMonthRow, 'transfers' | 'amounts'>): Books {
+  return {
+    transfers: Number(transfers),
+    amounts: new Map(Object.entries(amounts).map(([kind, amount]) => [kind, picoUsd(amount)])),
   };
 }

@@ -53,7 +53,7 @@ type Row = Omit<BookedTransfer, 'amount' | 'signupAmount' | 'released' | 'cost'>
 
 const MS_PER_DAY = 24 * 60 * 60 * 1000;
 /** Nothing that a chain of transfers pays for takes as long. */
-const LONGEST_CHAIN_MS = 31 * MS_PER_DAY;
+export const LONGEST_CHAIN_MS = 31 * MS_PER_DAY;
 
 /** The transfers of a month, in the order of their ids; read as they are taken. */
 export function streamMonth(database: Database, month: Month): AsyncIterable<BookedTransfer> {

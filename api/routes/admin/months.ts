@@ -1,18 +1,13 @@
 /** Months: everything that is booked in one, and closing it. */
-import {
-  type ClosedMonth,
-  closeMonth as close,
-  listClosedMonths as findClosed,
-} from '../../../db/queries/closed-months.ts';
-import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
+import { type ClosedMonth, listClosedMonths as findClosed } from '../../../db/queries/closed-months.ts';
+import { streamMonth } from '../../../db/queries/month-export.ts';
 import { badRequest } from '../../../domain/errors.ts';
-import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
-import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
+import { formatUsd } from '../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { type Column, orAllRows, sendAll, sendLines } from '../../exports.ts';
+import { orAllRows, sendAll, sendLines } from '../../exports.ts';
 import {
   arrayOf,
   component,
@@ -25,6 +20,8 @@ import {
   text,
 } from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
+import { closeMonth as close } from '../../services/finance/close-month.ts';
+import { BOOKED_COLUMNS, presentBooked, revenueOfBooks } from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
 const ClosedMonthSchema = component(
@@ -63,27 +60,18 @@ export const closeMonth = endpoint({
   access: 'admin-finance',
   summary: 'Close a month',
   description:
-    'A day after its end at the earliest, and one month after the other. Nothing can be booked in it or before it any more: ' +
-    'corrections are new transfers in the open month.',
+    'A day after its end at the earliest, one month after the other, and not while the latest reconciliation has findings. ' +
+    'Nothing can be booked in it or before it any more: corrections are new transfers in the open month.',
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
   answers: { 200: dataOf(ClosedMonthSchema, 'Closed before'), 201: dataOf(ClosedMonthSchema, 'Closed') },
   refusals: ['bad_request'],
   handle: async ({ params, caller, body, context }, { reports }) => {
     const month = existingMonth(params.month);
-    const outcome = await close(reports, month, authorOf(caller, body.author));
-    if ('refusal' in outcome) {
-      throw badRequest(
-        outcome.refusal.reason === 'not over'
-          ? `${month.name} can be closed from ${new Date(month.to.getTime() + MS_PER_DAY).toISOString()} on: what began in it may still be booked.`
-          : `Months are closed one after the other: the next one is ${outcome.refusal.next}.`,
-      );
-    }
-    if (outcome.isNew) context.status = 201;
-    return { data: presentClosedMonth(outcome.closed) };
+    const { closed, isNew } = await close(reports, month, authorOf(caller, body.author));
+    if (isNew) context.status = 201;
+    return { data: presentClosedMonth(closed) };
   },
 });
-
-const MS_PER_DAY = 24 * 60 * 60 * 1000;
 
 export const exportMonth = endpoint({
   id: 'exportMonth',
@@ -111,74 +99,16 @@ function existingMonth(name: string): Month {
   return month;
 }
 
-function presentClosedMonth({ month, closedAt, author, transfers, amounts, checksum }: ClosedMonth) {
-  const revenue = [...amounts].reduce((total, [kind, amount]) => total + (CHARGES.has(kind) ? amount : 0n), 0n);
+function presentClosedMonth(closed: ClosedMonth) {
+  const { month, closedAt, author, transfers, amounts, checksum } = closed;
   return {
     object: 'closed_month',
     month,
     closed_at: closedAt.toISOString(),
     author,
     transfers,
-    revenue_usd: formatUsd(revenue),
+    revenue_usd: formatUsd(revenueOfBooks(closed)),
     amounts_usd: Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
     checksum,
   };
-}
-
-/** The kinds of transfers that charge accounts. */
-const CHARGES: ReadonlySet<string> = new Set(
-  Object.entries(TRANSFERS).flatMap(([kind, move]) => (isCharge(move) ? [kind] : [])),
-);
-
-/** What an account was charged by a transfer; null for one that charges nothing. */
-function revenueOf({ kind, amount }: BookedTransfer): PicoUsd | null {
-  return CHARGES.has(kind) ? amount : null;
-}
-
-/** Revenue less cost, where the cost is known. */
-function marginOf(transfer: BookedTransfer): PicoUsd | null {
-  return transfer.cost === null ? null : (revenueOf(transfer) ?? 0n) - transfer.cost;
-}
-
-const exact = (amount: PicoUsd | null): string | null => (amount === null ? null : formatUsd(amount));
-
-const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
-  ['created_at', ({ createdAt }) => createdAt.toISOString()],
-  ['id', ({ id }) => id],
-  ['kind', ({ kind }) => kind],
-  ['debit', ({ debit }) => debit],
-  ['credit', ({ credit }) => credit],
-  ['account_id', ({ accountId }) => accountId],
-  ['account_name', ({ accountName }) => accountName],
-  ['external_id', ({ externalId }) => externalId],
-  ['api_key_id', ({ apiKeyId }) => apiKeyId],
-  ['amount_usd', ({ amount }) => formatUsd(amount)],
-  ['signup_usd', ({ signupAmount }) => formatUsd(signupAmount)],
-  ['released_usd', ({ released }) => formatUsd(released)],
-  ['revenue_usd', (transfer) => exact(revenueOf(transfer))],
-  ['cost_usd', ({ cost }) => exact(cost)],
-  ['margin_usd', (transfer) => exact(marginOf(transfer))],
-  ['pending_id', ({ pendingId }) => pendingId],
-  ['task_id', ({ taskId }) => taskId],
-  ['text_request_id', ({ textRequestId }) => textRequestId],
-  ['request_kind', ({ requestKind }) => requestKind],
-  ['model', ({ model }) => model],
-  ['upstream', ({ upstream }) => upstream],
-  ['upstream_model', ({ upstreamModel }) => upstreamModel],
-  ['billable_duration_seconds', ({ billableSeconds }) => billableSeconds],
-  ['input_tokens', ({ inputTokens }) => inputTokens],
-  ['cache_read_tokens', ({ cacheReadTokens }) => cacheReadTokens],
-  ['cache_write_tokens', ({ cacheWriteTokens }) => cacheWriteTokens],
-  ['output_tokens', ({ outputTokens }) => outputTokens],
-  ['rates_version', ({ catalogueVersion }) => catalogueVersion],
-  ['cause', ({ cause }) => cause],
-  ['message', ({ message }) => message],
-  ['reference', ({ reference }) => reference],
-  ['author', ({ author }) => author],
-  ['reason', ({ reason }) => reason],
-];
-
-/** The same fields for programs; amounts are exact decimals there, too. */
-function presentBooked(transfer: BookedTransfer): object {
-  return Object.fromEntries(BOOKED_COLUMNS.map(([name, value]) => [name, value(transfer)]));
 }

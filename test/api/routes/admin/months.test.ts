@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ensurePartitions } from '../../../../db/partitions.ts';
+import { finishReconciliation, insertReconciliation } from '../../../../db/queries/reconciliations.ts';
 import { insertTransfer } from '../../../../db/queries/transfers.ts';
 import { CHECKS, runChecks } from '../../../../db/reconciliation/reconcile.ts';
 import { newId } from '../../../../domain/ids.ts';
@@ -129,6 +130,30 @@ describe('api/routes/admin/months', () => {
     } finally {
       await copy.rollback();
     }
+  });
+
+  it('refuses to close a month while the latest reconciliation has findings, and names it', async () => {
+    const finish = async (findings: number) => {
+      const id = newId('reconciliation');
+      await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
+      const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
+      await finishReconciliation(app.database, id, { checks: [check], findings: [] });
+      return id;
+    };
+    const close = () =>
+      call<ErrorBody>(`${app.baseUrl}/admin/v1/months/${lastMonth.name}/close`, {
+        key: app.adminToken,
+        method: 'POST',
+      });
+    const id = await finish(2);
+    const { status, body } = await close();
+    expect([status, body.error.message]).to.deep.equal([
+      400,
+      `The books do not agree: ${id} has 2 findings. Do what the report says, run a reconciliation, and close the month then.`,
+    ]);
+    const listed = await genway('months', 'list');
+    expect(listed).to.include(past.name).and.not.include(lastMonth.name);
+    await finish(0);
   });
 
   it('refuses to close a month that is not over, one out of turn, and what is no month', async () => {

@@ -1,0 +1,51 @@
+/** Closing a month: who may not yet, and why. */
+import type { Database } from '../../../db/database.ts';
+import {
+  type ClosedMonth,
+  closeMonth as close,
+  findMonthRefusal,
+  type MonthRefusal,
+} from '../../../db/queries/closed-months.ts';
+import { badRequest } from '../../../domain/errors.ts';
+import type { Month } from '../../../domain/month.ts';
+
+const MS_PER_DAY = 24 * 60 * 60 * 1000;
+
+/** From when on a month can be closed: what began in it may still be booked for a day. */
+export function closableFrom({ to }: Month): Date {
+  return new Date(to.getTime() + MS_PER_DAY);
+}
+
+/**
+ * Closes a month for good; `isNew` is false if it was closed before.
+ *
+ * @throws ServiceError `bad_request` when it is not over, not its turn, or the books do not agree
+ */
+export async function closeMonth(
+  database: Database,
+  month: Month,
+  author: string,
+): Promise<{ readonly closed: ClosedMonth; readonly isNew: boolean }> {
+  const outcome = await close(database, month, author);
+  if ('refusal' in outcome) throw badRequest(sentenceFor(outcome.refusal, month));
+  return outcome;
+}
+
+/** Why a month that is open cannot be closed now, for people; null if it can. */
+export async function whyNotToClose(database: Database, month: Month): Promise<string | null> {
+  const refusal = await findMonthRefusal(database, month);
+  return refusal && sentenceFor(refusal, month);
+}
+
+function sentenceFor(refusal: MonthRefusal, month: Month): string {
+  if (refusal.reason === 'not over') {
+    return `${month.name} can be closed from ${closableFrom(month).toISOString()} on: what began in it may still be booked.`;
+  }
+  if (refusal.reason === 'out of turn') {
+    return `Months are closed one after the other: the next one is ${refusal.next}.`;
+  }
+  return (
+    `The books do not agree: ${refusal.reconciliationId} has ${refusal.findings} findings. ` +
+    'Do what the report says, run a reconciliation, and close the month then.'
+  );
+}

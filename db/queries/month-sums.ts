@@ -1,0 +1,150 @@
+/** What a month brought in and cost: by model, vendor, customer and day. Counts what is booked in it, as its export does. */
+import type { PicoUsd } from '../../domain/money.ts';
+import type { Month } from '../../domain/month.ts';
+import type { TaskKind } from '../../domain/task.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { CHARGES } from '../ledger-sql.ts';
+import { LONGEST_CHAIN_MS } from './month-export.ts';
+
+/** Revenue is what is left of it in three parts: margin, cost, and what nobody knows the cost of. */
+export interface Earnings {
+  readonly charges: number;
+  readonly refunds: number;
+  readonly revenue: PicoUsd;
+  /** As far as it is known; failed tasks that a vendor charged for are among it. */
+  readonly cost: PicoUsd;
+  /** Revenue of what has no known cost. */
+  readonly uncosted: PicoUsd;
+  /** `revenue - uncosted - cost`; null if no cost is known. */
+  readonly margin: PicoUsd | null;
+}
+
+export interface ModelEarnings extends Earnings {
+  readonly kind: TaskKind | 'text';
+  readonly model: string;
+}
+
+export interface VendorEarnings extends Earnings {
+  /** Null for text requests that were sent nowhere. */
+  readonly vendor: string | null;
+}
+
+export interface CustomerEarnings extends Earnings {
+  readonly accountId: string;
+  readonly accountName: string;
+}
+
+export interface MonthSums {
+  readonly total: Earnings;
+  readonly models: readonly ModelEarnings[];
+  readonly vendors: readonly VendorEarnings[];
+  /** Those with the highest revenue. */
+  readonly customers: readonly CustomerEarnings[];
+  /** What all other customers add up to; null if there are none. */
+  readonly otherCustomers: Earnings | null;
+  /** By day, such as `2026-11-22`; days without revenue are left out. */
+  readonly revenueByDay: ReadonlyMap<string, PicoUsd>;
+  readonly countedAt: Date;
+}
+
+interface Row {
+  part: 'total' | 'model' | 'vendor' | 'customer' | 'others' | 'day';
+  day: string | null;
+  kind: TaskKind | 'text' | null;
+  model: string | null;
+  vendor: string | null;
+  account_id: string | null;
+  account_name: string | null;
+  charges: string;
+  refunds: string;
+  revenue: string;
+  cost: string;
+  uncosted: string;
+  margin: string | null;
+  counted_at: Date;
+}
+
+/** @param mostCustomers how many customers are told apart */
+export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {
+  const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
+    from: month.from,
+    to: month.to,
+    opened: new Date(month.from.getTime() - LONGEST_CHAIN_MS),
+    mostCustomers,
+  });
+  const partsOf = (part: Row['part']) => rows.filter((row) => row.part === part);
+  const [total] = partsOf('total');
+  const [others] = partsOf('others');
+  if (!total) throw new Error('the sum over everything is always there');
+  return {
+    total: toEarnings(total),
+    models: partsOf('model').map((row) => ({
+      ...toEarnings(row),
+      kind: row.kind ?? 'text',
+      model: row.model ?? '',
+    })),
+    vendors: partsOf('vendor').map((row) => ({ ...toEarnings(row), vendor: row.vendor })),
+    customers: partsOf('customer').map((row) => ({
+      ...toEarnings(row),
+      accountId: row.account_id ?? '',
+      accountName: row.account_name ?? '',
+    })),
+    otherCustomers: others ? toEarnings(others) : null,
+    revenueByDay: new Map(partsOf('day').map(({ day, revenue }) => [day ?? '', picoUsd(revenue)])),
+    countedAt: total.counted_at,
+  };
+}
+
+function toEarnings(row: Row): Earnings {
+  return {
+    charges: Number(row.charges),
+    refunds: Number(row.refunds),
+    revenue: picoUsd(row.revenue),
+    cost: picoUsd(row.cost),
+    uncosted: picoUsd(row.uncosted),
+    margin: row.margin === null ? null : picoUsd(row.margin),
+  };
+}
+
+/** The columns of {@link Earnings} over parts of sums. */
+const ADDED_UP = /* sql */ `sum(charges) AS charges, sum(refunds) AS refunds, sum(revenue) AS revenue, sum(cost) AS cost,
+  sum(uncosted) AS uncosted, sum(margin) AS margin`;
+
+const SUMS = /* sql */ `
+  WITH spent AS (
+    SELECT task_id, sum(cost) AS cost FROM submissions
+    WHERE task_created_at >= :opened AND task_created_at < :to GROUP BY task_id
+  ), booked AS (
+    SELECT transfer.kind AS transfer, transfer.account_id,
+      to_char(transfer.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
+      coalesce(task.kind, 'text') AS kind, coalesce(task.model, request.model) AS model,
+      coalesce(task.provider, request.upstream) AS vendor,
+      CASE WHEN transfer.kind IN ${CHARGES} THEN transfer.amount ELSE 0 END AS revenue, spent.cost
+    FROM transfers AS transfer
+    LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
+    LEFT JOIN spent ON spent.task_id = transfer.task_id
+    LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
+      AND request.created_at >= :opened AND request.created_at < :to
+    WHERE transfer.created_at >= :from AND transfer.created_at < :to
+      AND transfer.opened_at >= :opened AND transfer.opened_at < :to
+      AND (transfer.kind IN ${CHARGES} OR transfer.kind = 'refund')
+  ), summed AS (
+    SELECT CASE GROUPING(day, model, account_id, vendor)
+        WHEN 15 THEN 'total' WHEN 7 THEN 'day' WHEN 11 THEN 'model' WHEN 13 THEN 'customer' ELSE 'vendor' END AS part,
+      day, kind, model, account_id, vendor,
+      count(*) FILTER (WHERE transfer = 'settlement') AS charges,
+      count(*) FILTER (WHERE transfer = 'refund') AS refunds,
+      coalesce(sum(revenue), 0) AS revenue, coalesce(sum(cost), 0) AS cost,
+      coalesce(sum(revenue) FILTER (WHERE cost IS NULL), 0) AS uncosted, sum(revenue - cost) AS margin
+    FROM booked GROUP BY GROUPING SETS ((), (day), (kind, model), (account_id), (vendor))
+  ), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY part ORDER BY revenue DESC, account_id) AS rank FROM summed
+  )
+  SELECT part, day, kind, model, vendor, account_id, account.name AS account_name, charges, refunds, revenue, cost,
+    uncosted, margin, now() AS counted_at
+  FROM ranked LEFT JOIN accounts AS account ON account.id = ranked.account_id
+  WHERE part <> 'customer' OR rank <= :mostCustomers
+  UNION ALL
+  SELECT 'others', NULL, NULL, NULL, NULL, NULL, NULL, ${ADDED_UP}, now()
+  FROM ranked WHERE part = 'customer' AND rank > :mostCustomers HAVING count(*) > 0
+  ORDER BY revenue DESC, kind, model, vendor, account_id`;

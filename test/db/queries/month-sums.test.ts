@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import type { Database } from '../../../db/database.ts';
+import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
+import { settleSubmission } from '../../../db/queries/submissions.ts';
+import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
+import { type Month, parseMonth } from '../../../domain/month.ts';
+import { createTestDatabase } from '../../support/database.ts';
+import {
+  createFundedKey,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  openTaskSubmission,
+  type TestKey,
+} from '../../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../../support/text-money.ts';
+
+function thisMonth(): Month {
+  const month = parseMonth(new Date().toISOString().slice(0, 7));
+  if (!month) throw new Error('every month has a name');
+  return month;
+}
+
+function addUp(parts: readonly Earnings[], amountOf: (part: Earnings) => PicoUsd | null): string {
+  return formatUsd(parts.reduce((total, part) => total + (amountOf(part) ?? 0n), 0n));
+}
+
+describe('db/queries/month-sums', () => {
+  let database: Database;
+  let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>;
+  let keys: readonly TestKey[];
+  let sums: MonthSums;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    ({ database } = testDatabase);
+    keys = [await createFundedKey(database), await createFundedKey(database), await createFundedKey(database)];
+    const [one, two, three] = keys;
+    if (!one || !two || !three) throw new Error('there are three keys');
+    await render(one, { priceUsd: '1.000000000001', costUsd: '0.7' });
+    await render(one, { priceUsd: '2', costUsd: null });
+    await render(two, { priceUsd: '3.000000000003', costUsd: '0.000000000009' });
+    await render(two, { priceUsd: '9', costUsd: '0.25', fails: true });
+    const ledger = openTextLedger(testDatabase.url);
+    const hold = newHold({ id: three.id, accountId: three.accountId });
+    await ledger.hold([hold]);
+    await ledger.settle([settlementOf(hold)]);
+    await ledger.close();
+    sums = await sumMonth(database, thisMonth(), 2);
+  });
+  after(() => testDatabase.drop());
+
+  async function render(
+    key: TestKey,
+    { priceUsd, costUsd, fails = false }: { priceUsd: string; costUsd: string | null; fails?: boolean },
+  ): Promise<void> {
+    const task = await createTaskRow(database, key, { price: parseUsd(priceUsd) });
+    const submission = await openTaskSubmission(database, task);
+    await settleSubmission(database, submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: task.id });
+    if (costUsd !== null) {
+      await database('submissions')
+        .where({ task_id: task.id })
+        .update({ cost: parseUsd(costUsd).toString() });
+    }
+    await (fails ? finishAsFailed(database, task) : finishAsSucceeded(database, task));
+  }
+
+  it('adds up to the same total by model, vendor, customer and day, to the last digit', () => {
+    const { total, models, vendors, customers, otherCustomers } = sums;
+    const parts = [models, vendors, otherCustomers ? [...customers, otherCustomers] : customers];
+    for (const amountOf of [
+      ({ revenue }: Earnings) => revenue,
+      ({ cost }: Earnings) => cost,
+      ({ uncosted }: Earnings) => uncosted,
+      ({ margin }: Earnings) => margin,
+    ]) {
+      expect(parts.map((part) => addUp(part, amountOf))).to.deep.equal(
+        parts.map(() => formatUsd(amountOf(total) ?? 0n)),
+      );
+    }
+    const days = [...sums.revenueByDay.values()].reduce((all, revenue) => all + revenue, 0n);
+    expect(days).to.equal(total.revenue);
+  });
+
+  it('counts as margin what is left of the revenue whose cost is known, less the cost of failures', () => {
+    const { revenue, cost, uncosted, margin, charges, refunds } = sums.total;
+    expect([charges, refunds]).to.deep.equal([4, 1]);
+    expect(formatUsd(cost)).to.equal('0.950000000009');
+    expect(margin).to.equal(revenue - uncosted - cost);
+    expect(formatUsd(margin ?? 0n)).to.equal('3.049999999995');
+  });
+
+  it('is what the ledger charged in the month', async () => {
+    const [charged] = await database('transfers')
+      .whereIn('kind', ['settlement', 'excess'])
+      .sum<{ sum: string }[]>('amount');
+    expect(sums.total.revenue.toString()).to.equal(charged?.sum);
+  });
+
+  it('tells only so many customers apart, and puts the others together', () => {
+    expect(sums.customers.map(({ accountId }) => accountId)).to.deep.equal([keys[1]?.accountId, keys[0]?.accountId]);
+    expect(sums.otherCustomers?.charges).to.equal(1);
+  });
+
+  it('is zero for a month without transfers', async () => {
+    const empty = parseMonth('2020-01');
+    const { total, models, otherCustomers } = await sumMonth(database, empty ?? thisMonth(), 2);
+    expect([total.revenue, total.margin, models, otherCustomers]).to.deep.equal([0n, null, [], null]);
+  });
+});
