@@ -5,6 +5,8 @@ import { text } from './openapi/json-schema.ts';
 import type { Context } from './state.ts';
 
 export const NDJSON = 'application/x-ndjson';
+/** RFC 4180, section 3. */
+export const CSV = 'text/csv; charset=utf-8; header=present';
 
 /** Explains exports in the descriptions of endpoints that use {@link sendAll}. */
 export const EXPORTS =
@@ -38,7 +40,7 @@ export type Column<Row> = readonly [name: string, value: (row: Row) => string | 
 export function sendAll<Row>(context: Context, { rows, columns, present }: Export<Row>): boolean {
   switch (context.accepts('json', 'csv', NDJSON)) {
     case 'csv':
-      context.type = 'text/csv; charset=utf-8; header=present';
+      context.type = CSV;
       context.body = Readable.from(toCsv(rows(), columns));
       return true;
     case NDJSON:

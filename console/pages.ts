@@ -7,6 +7,7 @@ import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
+import { usagePages } from './pages/usage/pages.tsx';
 
 export const PAGES: readonly Page[] = [
   ...signInPages,
@@ -16,4 +17,5 @@ export const PAGES: readonly Page[] = [
   ...taskPages,
   ...keyPages,
   ...staffAccountPages,
+  ...usagePages,
 ];

@@ -3,13 +3,18 @@ import type { Child } from 'hono/jsx';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
 import type { Texts } from '../texts/texts.ts';
 
-/** Amounts of money to the cent, and small ones as exactly as they are. */
+/** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
 export function usd(amount: PicoUsd): string {
-  const exact = formatUsd(amount);
-  const [whole = '0', fraction = ''] = exact.split('.');
+  const [whole = '', fraction = ''] = exactUsd(amount).split('.');
+  return `${whole}.${fraction.slice(0, 6)}`;
+}
+
+/** An amount of money to its last digit. */
+export function exactUsd(amount: PicoUsd): string {
+  const [whole = '0', fraction = ''] = formatUsd(amount).split('.');
   const sign = whole.startsWith('-') ? '-' : '';
   const grouped = whole.replace('-', '').replaceAll(/\B(?=(\d{3})+$)/g, ',');
-  return `${sign}$${grouped}.${fraction.padEnd(2, '0').slice(0, 6)}`;
+  return `${sign}$${grouped}.${fraction.padEnd(2, '0')}`;
 }
 
 export function Money({ amount }: { readonly amount: PicoUsd }) {
@@ -18,6 +23,11 @@ export function Money({ amount }: { readonly amount: PicoUsd }) {
       {usd(amount)}
     </span>
   );
+}
+
+/** For tables whose rows add up to their total. */
+export function ExactMoney({ amount }: { readonly amount: PicoUsd }) {
+  return <span class="money">{exactUsd(amount)}</span>;
 }
 
 /** A moment, in UTC; without script it reads as it is, and the browser's own time is shown as a hint where there is one. */
@@ -69,10 +79,13 @@ export function Problem({ message }: { readonly message: string | null }) {
 export function Table({
   label,
   columns,
+  total,
   children,
 }: {
   readonly label: string;
   readonly columns: readonly (string | { readonly number: string })[];
+  /** The row below that adds the others up. */
+  readonly total?: Child;
   readonly children: Child;
 }) {
   return (
@@ -92,6 +105,7 @@ export function Table({
           </tr>
         </thead>
         <tbody>{children}</tbody>
+        {total === undefined ? null : <tfoot>{total}</tfoot>}
       </table>
     </div>
   );

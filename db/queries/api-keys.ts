@@ -101,6 +101,15 @@ export async function findApiKey(database: Database, keyId: string): Promise<Api
   return row ? toApiKey(row) : null;
 }
 
+/** What people call a key. */
+export type KeyName = Pick<ApiKey, 'name' | 'hint'>;
+
+/** The names of all keys that an account has or had, by their ids: for what they did before they were deleted, too. */
+export async function findKeyNames(database: Database, accountId: string): Promise<ReadonlyMap<string, KeyName>> {
+  const rows = await database<KeyRow>('api_keys').where({ account_id: accountId }).select('id', 'name', 'hint');
+  return new Map(rows.map(({ id, name, hint }) => [id, { name, hint }]));
+}
+
 /** A page of the account's keys, newest first. @param before the id of the last key of the previous page */
 export async function listApiKeys(
   database: Database,

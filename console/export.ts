@@ -1,0 +1,25 @@
+/** Whole lists as files, in the formats in which the API exports them: CSV for spreadsheets, JSON lines for programs. */
+import { CSV, type Export, NDJSON, toCsv, toNdjson } from '../api/exports.ts';
+import { badRequest } from '../domain/errors.ts';
+import type { Answer } from './page.ts';
+
+/** By the ending of a file's name. */
+export const EXPORT_FORMATS = ['csv', 'jsonl'] as const;
+
+/**
+ * A file that the browser saves, read as it is sent.
+ *
+ * @param name without an ending
+ * @param format `csv`, or `jsonl` for JSON lines
+ * @throws ServiceError `bad_request` for any other format
+ */
+export function exportFile<Row>(name: string, format: string, { rows, columns, present }: Export<Row>): Answer {
+  switch (format) {
+    case 'csv':
+      return { kind: 'file', name: `${name}.csv`, type: CSV, body: toCsv(rows(), columns) };
+    case 'jsonl':
+      return { kind: 'file', name: `${name}.jsonl`, type: NDJSON, body: toNdjson(rows(), present) };
+    default:
+      throw badRequest(`"format" must be one of: ${EXPORT_FORMATS.join(', ')}`);
+  }
+}

@@ -1,0 +1,246 @@
+/** What an account used and was charged: by day, model and key. The same sums as `GET /v1/usage`. */
+import type { Child } from 'hono/jsx';
+import { DAILY_USAGE_COLUMNS } from '../../../api/routes/admin/present-finance.ts';
+import { presentDailyUsage } from '../../../api/routes/usage/present.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { findAccount } from '../../../db/queries/accounts.ts';
+import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
+import { type DailyUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { EXPORT_FORMATS, exportFile } from '../../export.ts';
+import { BarChart } from '../../html/chart.tsx';
+import { Card, Choice, Empty, ExactMoney, Money, Table } from '../../html/components.tsx';
+import { monthName } from '../../html/months.ts';
+import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+import { daysOf, LAST_DAYS, monthsBetween, type NamedPeriod, readPeriod } from './period.ts';
+import { dearestFirst, type NamedSum, sumBy, sumOf, type UsageSum } from './sums.ts';
+
+/** A table shows the dearest; the export has them all. */
+const MAX_ROWS = 100;
+
+export const usagePages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/usage',
+    roles: ALL_MEMBERS,
+    handle: async (visit, services) => {
+      const { usage: words } = visit.texts;
+      const { period, rows } = await askedUsage(visit, services);
+      return {
+        kind: 'page',
+        title: words.title,
+        current: 'usage',
+        content: (
+          <>
+            <Picker visit={visit} period={period} months={await monthsOf(visit, services)} />
+            {rows.length === 0 ? (
+              <Card>
+                <Empty>{words.none}</Empty>
+              </Card>
+            ) : (
+              <Usage
+                rows={rows}
+                days={daysOf(period, services.clock.nowMs())}
+                keys={await findKeyNames(services.database, visit.account.accountId)}
+                texts={visit.texts}
+              />
+            )}
+          </>
+        ),
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/usage/export',
+    roles: ALL_MEMBERS,
+    handle: async (visit, services) => {
+      const { period, rows } = await askedUsage(visit, services);
+      const keys = await findKeyNames(services.database, visit.account.accountId);
+      const nameOf = ({ apiKeyId }: DailyUsage) => keys.get(apiKeyId)?.name ?? '';
+      return exportFile(`usage-${period.name}`, visit.query.get('format') ?? '', {
+        rows: () => rows,
+        columns: [...DAILY_USAGE_COLUMNS, ['api_key_name', nameOf]],
+        present: (row) => ({ ...presentDailyUsage(row), api_key_name: nameOf(row) }),
+      });
+    },
+  }),
+];
+
+async function askedUsage(
+  { account: { accountId }, query }: MemberVisit,
+  { reports, clock }: ApiServices,
+): Promise<{ readonly period: NamedPeriod; readonly rows: readonly DailyUsage[] }> {
+  const period = readPeriod(query.get('period'), clock.nowMs());
+  return { period, rows: await sumDailyUsage(reports, { accountId, from: period.from, to: period.to }) };
+}
+
+/** The months in which the account has existed. */
+async function monthsOf({ account }: MemberVisit, { database, clock }: ApiServices): Promise<readonly string[]> {
+  const found = await findAccount(database, account.accountId);
+  if (!found) throw new Error(`account ${account.accountId} cannot have disappeared`);
+  return monthsBetween(found.createdAt, new Date(clock.nowMs()));
+}
+
+function Picker({
+  visit: { path, texts },
+  period,
+  months,
+}: {
+  readonly visit: MemberVisit;
+  readonly period: NamedPeriod;
+  readonly months: readonly string[];
+}) {
+  const { usage: words, common } = texts;
+  const known = period.name === LAST_DAYS || months.includes(period.name) ? months : [period.name, ...months];
+  const options = known.map((month) => [month, monthName(month, texts.language)] as const);
+  return (
+    <form method="get" class="filters">
+      <Choice
+        name="period"
+        label={common.period}
+        value={period.name}
+        options={[...options.slice(0, 1), [LAST_DAYS, words.lastDays], ...options.slice(1)]}
+      />
+      <button type="submit" class="quiet">
+        {common.show}
+      </button>
+      {EXPORT_FORMATS.map((format) => (
+        <a class="button quiet" href={`${path}/export?period=${period.name}&format=${format}`} download>
+          {common.download[format]}
+        </a>
+      ))}
+    </form>
+  );
+}
+
+function Usage({
+  rows,
+  days,
+  keys,
+  texts,
+}: {
+  readonly rows: readonly DailyUsage[];
+  readonly days: readonly string[];
+  readonly keys: ReadonlyMap<string, KeyName>;
+  readonly texts: Texts;
+}) {
+  const { usage: words } = texts;
+  const total = sumOf(rows);
+  const byDay = sumBy(rows, ({ date }) => date);
+  const charged = new Map(byDay.map((sum) => [sum.name, sum.charged]));
+  const nameOfKey = (id: string) => <NameOfKey apiKey={keys.get(id)} id={id} unnamed={texts.keys.unnamed} />;
+  return (
+    <>
+      <div class="grid">
+        <Card title={words.charged}>
+          <p class="big">
+            <Money amount={total.charged} />
+          </p>
+        </Card>
+        <Card title={words.columns.requests}>
+          <p class="big number">{total.requests.toLocaleString(texts.language)}</p>
+          <p class="soft">{words.failed(total.failed)}</p>
+        </Card>
+        <Card title={words.byDay} wide>
+          <BarChart
+            bars={days.map((label) => ({ label, amount: charged.get(label) ?? 0n }))}
+            label={words.byDay}
+            describe={words.perDay}
+          />
+        </Card>
+      </div>
+      <SumTable
+        title={words.byModel}
+        head={texts.common.model}
+        sums={dearestFirst(sumBy(rows, ({ model }) => model))}
+        total={total}
+        nameOf={(name) => name}
+        texts={texts}
+      />
+      <SumTable
+        title={words.byKey}
+        head={words.key}
+        sums={dearestFirst(sumBy(rows, ({ apiKeyId }) => apiKeyId))}
+        total={total}
+        nameOf={nameOfKey}
+        texts={texts}
+      />
+      <SumTable
+        title={words.byDay}
+        head={words.day}
+        sums={byDay}
+        total={total}
+        nameOf={(name) => <time dateTime={name}>{name}</time>}
+        texts={texts}
+      />
+    </>
+  );
+}
+
+function NameOfKey({
+  apiKey,
+  id,
+  unnamed,
+}: {
+  readonly apiKey: KeyName | undefined;
+  readonly id: string;
+  readonly unnamed: string;
+}) {
+  return (
+    <>
+      {apiKey?.name || unnamed} <code title={id}>{apiKey?.hint ?? id}</code>
+    </>
+  );
+}
+
+function SumTable({
+  title,
+  head,
+  sums,
+  total,
+  nameOf,
+  texts,
+}: {
+  readonly title: string;
+  readonly head: string;
+  readonly sums: readonly NamedSum[];
+  readonly total: UsageSum;
+  readonly nameOf: (name: string) => Child;
+  readonly texts: Texts;
+}) {
+  const { usage: words, common } = texts;
+  const rest = sums.slice(MAX_ROWS);
+  return (
+    <Card title={title}>
+      <Table
+        label={title}
+        columns={[head, { number: words.charged }, ...COLUMNS.map((column) => ({ number: words.columns[column] }))]}
+        total={<SumRow head={common.total} sum={total} language={texts.language} />}
+      >
+        {sums.slice(0, MAX_ROWS).map((sum) => (
+          <SumRow head={nameOf(sum.name)} sum={sum} language={texts.language} />
+        ))}
+        {rest.length === 0 ? null : (
+          <SumRow head={words.others(rest.length)} sum={sumOf(rest)} language={texts.language} />
+        )}
+      </Table>
+    </Card>
+  );
+}
+
+const COLUMNS = ['requests', 'failed', 'inputTokens', 'outputTokens', 'billableSeconds'] as const;
+
+function SumRow({ head, sum, language }: { readonly head: Child; readonly sum: UsageSum; readonly language: string }) {
+  return (
+    <tr>
+      <th scope="row">{head}</th>
+      <td class="right">
+        <ExactMoney amount={sum.charged} />
+      </td>
+      {COLUMNS.map((column) => (
+        <td class="right number">{sum[column].toLocaleString(language)}</td>
+      ))}
+    </tr>
+  );
+}

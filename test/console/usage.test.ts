@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { exactUsd } from '../../console/html/components.tsx';
+import { newId } from '../../domain/ids.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+
+const NAME = '=HYPERLINK("https://evil.test","<b>free</b>")';
+const SMALL = 123_456_789_013n;
+
+describe('the usage page', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let other: TestCaller;
+  let visitor: Visitor;
+  let path: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 25, key: { name: NAME } });
+    other = await app.createAccount({ fundedUsd: 5, key: { name: 'of another account' } });
+    for (const { accountId, keyId: id } of [customer, customer, other]) {
+      await finishAsSucceeded(app.database, await createTaskRow(app.database, { accountId, id }));
+    }
+    const key = { accountId: customer.accountId, id: customer.keyId };
+    await finishAsFailed(app.database, await createTaskRow(app.database, key));
+    const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
+    const yesterday = newId('textRequest', new Date().setUTCHours(0, 0, 0, 0) - 1);
+    const hold = newHold(key, { id: yesterday, amount: SMALL });
+    await ledger.hold([hold]);
+    await ledger.settle([settlementOf(hold, { charge: SMALL })]);
+    await ledger.close();
+    visitor = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/usage`;
+  });
+  after(() => app.stop());
+
+  it('adds up to the last digit what the API answers for the same period', async () => {
+    const response = await fetch(`${app.baseUrl}/v1/usage`, {
+      headers: { authorization: `Bearer ${customer.apiKey}` },
+    });
+    const { data } = (await response.json()) as { data: { charged_usd: number; requests: number }[] };
+    const charged = data.reduce((total, { charged_usd }) => total + parseUsd(charged_usd), 0n);
+    expect(formatUsd(charged)).to.equal('2.123456789013');
+    const { text } = await visitor.get(`${path}?period=last-days`);
+    const totals = [...text.matchAll(/<tfoot>.*?<\/tfoot>/gs)].map(([row]) => row);
+    expect(totals).to.have.length(3);
+    for (const row of totals)
+      expect(row)
+        .to.include(`${exactUsd(charged)}</span>`)
+        .and.include('>3</td>');
+  });
+
+  it('names days, models and keys, and nobody else’s', async () => {
+    const { text } = await visitor.get(`${path}?period=last-days`);
+    expect(text).to.include('vidone-3.0').and.include('textc-M3').and.include('&lt;b&gt;free&lt;/b&gt;');
+    expect(text).not.to.include('of another account').and.not.include('<b>free');
+  });
+
+  it('shows the name of a key that was deleted since', async () => {
+    const key = await app.createAccount({ fundedUsd: 5, key: { name: 'gone since' } });
+    await finishAsSucceeded(
+      app.database,
+      await createTaskRow(app.database, { accountId: key.accountId, id: key.keyId }),
+    );
+    await app.database('api_keys').where({ id: key.keyId }).update({ deleted_at: new Date() });
+    const member = await Visitor.invited(app, { email: 'deleted@example.com', account_id: key.accountId });
+    expect((await member.get(`/console/accounts/${key.accountId}/usage`)).text).to.include('gone since');
+  });
+
+  it('says what to do next where nothing was used', async () => {
+    expect((await visitor.get(`${path}?period=2020-01`)).text).to.include('Nothing was used in this period');
+  });
+
+  for (const period of ['9999-99', '2026-13', '9999-12', "' OR 1=1", '%00', 'x'.repeat(5_000), '0000-01']) {
+    it(`refuses the period ${period.slice(0, 12)}, and says what one is`, async () => {
+      for (const at of [`${path}?period=${period}`, `${path}/export?format=csv&period=${period}`]) {
+        const shown = await visitor.get(at);
+        expect(shown.status).to.equal(400);
+        expect(shown.text).to.include('such as 2026-11');
+      }
+    });
+  }
+
+  it('is exported as CSV, in which no spreadsheet finds a formula', async () => {
+    const { headers, text } = await visitor.get(`${path}/export?period=last-days&format=csv`);
+    expect(headers['content-type']).to.include('text/csv');
+    expect(headers['content-disposition']).to.equal('attachment; filename="usage-last-days.csv"');
+    const [head, ...rows] = text.trimEnd().split('\r\n');
+    expect(head).to.equal(
+      'date,kind,model,api_key_id,requests,failed,input_tokens,cache_read_tokens,cache_write_tokens,output_tokens,' +
+        'billable_duration_seconds,charged_usd,api_key_name',
+    );
+    expect(rows).to.have.length(2);
+    for (const row of rows) expect(row).to.include(`,"'=HYPERLINK(""https`);
+    expect(rows[1]).to.include('0.123456789013');
+  });
+
+  it('is exported as JSON lines, the objects of the API', async () => {
+    const { headers, text } = await visitor.get(`${path}/export?period=last-days&format=jsonl`);
+    expect(headers['content-type']).to.include('application/x-ndjson');
+    const [first] = text.split('\n');
+    expect(JSON.parse(first ?? '')).to.include({ object: 'daily_usage', model: 'vidone-3.0', charged_usd: 2 });
+  });
+
+  it('is exported in no other format', async () => {
+    expect((await visitor.get(`${path}/export?format=xlsx`)).status).to.equal(400);
+  });
+
+  it('stays small, however many keys and models were used', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 5 });
+    const member = await Visitor.invited(app, { email: 'many@example.com', account_id: accountId });
+    await app.database.raw(
+      /* sql */ `
+      INSERT INTO api_keys (id, account_id, digest, pepper_mark, hint, name)
+      SELECT 'key_' || lpad(n::text, 32, '0'), :accountId, decode(lpad(n::text, 64, '0'), 'hex'), '', 'sk-…', 'key ' || n
+      FROM generate_series(1, 2000) AS n`,
+      { accountId },
+    );
+    await app.database.raw(
+      /* sql */ `
+      INSERT INTO text_requests (id, created_at, account_id, api_key_id, reservation_id, request_id, model, format, streamed,
+        outcome, catalogue_version, input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, estimated, held, excess,
+        charge, absorbed)
+      SELECT 'txt_' || lpad(n::text, 32, '0'), now(), :accountId, 'key_' || lpad((n % 2000 + 1)::text, 32, '0'), 'tr', 'req',
+        'model-' || n % 40, 'chat-completions', false, 'succeeded', 'test', 1, 0, 0, 1, false, n, 0, n, 0
+      FROM generate_series(1, 100000) AS n`,
+      { accountId },
+    );
+    const { status, text } = await member.get(`/console/accounts/${accountId}/usage`);
+    expect([status, Buffer.byteLength(text) < 100_000]).to.deep.equal([200, true]);
+    expect(text).to.include('1,900 others').and.include('100,000');
+  });
+});
