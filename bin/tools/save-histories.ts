@@ -14,6 +14,7 @@ import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { stopTestServices } from '../../test/support/services.ts';
 import { startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../../test/support/tasks.ts';
+import { finishedVendorTask } from '../../test/support/vendors.ts';
 import { createWebhookClient, startRecordingReceiver } from '../../test/support/webhooks.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -27,8 +28,10 @@ interface Path {
   readonly apiKey: string;
 }
 
-/** Each runs one path to its end and returns the workflow's id. */
-const PATHS: Readonly<Record<string, (path: Path) => Promise<string>>> = {
+/** Runs one path to its end and returns the workflow's id. */
+type RunPath = (path: Path) => Promise<string>;
+
+const PATHS: Readonly<Record<string, RunPath>> = {
   'task-succeeded': ({ stack, apiKey }) => finalTask(stack, apiKey, 'A lighthouse'),
   'task-refused-by-moderation': (path) => directedTask(path, 'reject=content_policy_violation'),
   'task-bad-request': (path) => directedTask(path, 'reject=bad_request'),
@@ -53,18 +56,45 @@ const PATHS: Readonly<Record<string, (path: Path) => Promise<string>>> = {
   'delivery-that-has-to-wait': deliveryThatHasToWait,
 };
 
+/** With the models and the upstreams of test/fixtures/routes. */
+const PATHS_OF_ROUTES: Readonly<Record<string, RunPath>> = {
+  'task-rendered-in-the-answer': (path) => picture(path, { model: 'rendered-in-the-answer' }),
+  'task-whose-rendered-answer-is-lost': (path) =>
+    picture(path, { model: 'rendered-in-the-answer', directives: 'drop_submit' }),
+  'task-that-took-its-next-route': (path) => picture(path, { model: 'next-to-one-that-is-away' }),
+};
+
 await run(process.argv.slice(2));
 
 async function run(names: readonly string[]): Promise<void> {
-  const unknown = names.filter((name) => !(name in PATHS));
-  if (unknown.length > 0)
-    throw new Error(`unknown: ${unknown.join(', ')}; the paths are ${Object.keys(PATHS).join(', ')}`);
-  const stack = await startTestStack({ env: ENVIRONMENT });
+  const all = [...Object.keys(PATHS), ...Object.keys(PATHS_OF_ROUTES)];
+  const unknown = names.filter((name) => !all.includes(name));
+  if (unknown.length > 0) throw new Error(`unknown: ${unknown.join(', ')}; the paths are ${all.join(', ')}`);
+  const isAsked = (name: string): boolean => names.length === 0 || names.includes(name);
   try {
     await mkdir(folder, { recursive: true });
+    await runPaths(PATHS, isAsked, {});
+    await runPaths(PATHS_OF_ROUTES, isAsked, {
+      GENWAY_CATALOGUE: join(root, 'test/fixtures/routes/catalogue.yaml'),
+      GENWAY_PROVIDERS: join(root, 'test/fixtures/routes/providers.yaml'),
+    });
+  } finally {
+    await stopTestServices();
+  }
+}
+
+/** Runs paths on a stack of their own, if any is asked for. */
+async function runPaths(
+  paths: Readonly<Record<string, RunPath>>,
+  isAsked: (name: string) => boolean,
+  env: Readonly<Record<string, string>>,
+): Promise<void> {
+  const asked = Object.entries(paths).filter(([name]) => isAsked(name));
+  if (asked.length === 0) return;
+  const stack = await startTestStack({ env: { ...ENVIRONMENT, ...env } });
+  try {
     await Promise.all([stack.api.start(), stack.worker.start()]);
-    for (const [name, path] of Object.entries(PATHS)) {
-      if (names.length > 0 && !names.includes(name)) continue;
+    for (const [name, path] of asked) {
       // Each has its own account, so that no webhook receives events of another path.
       const { apiKey } = await stack.createAccount();
       const workflowId = await path({ stack, apiKey });
@@ -73,7 +103,6 @@ async function run(names: readonly string[]): Promise<void> {
     }
   } finally {
     await stack.stop();
-    await stopTestServices();
   }
 }
 
@@ -99,6 +128,11 @@ async function finalTask(stack: TestStack, apiKey: string, prompt: string): Prom
 
 async function directedTask({ stack, apiKey }: Path, directive: string): Promise<string> {
   return finalTask(stack, apiKey, `x [sim:${directive}]`);
+}
+
+async function picture({ stack, apiKey }: Path, settings: { model: string; directives?: string }): Promise<string> {
+  const { id } = await finishedVendorTask(stack, apiKey, { kind: 'image', ...settings });
+  return id;
 }
 
 async function announcedTask({ stack, apiKey }: Path): Promise<string> {
