@@ -6,6 +6,7 @@ import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
+import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 import { usagePages } from './pages/usage/pages.tsx';
 
@@ -18,4 +19,5 @@ export const PAGES: readonly Page[] = [
   ...keyPages,
   ...staffAccountPages,
   ...usagePages,
+  ...staffTaskPages,
 ];

@@ -48,7 +48,10 @@ const STAFF_ENTRIES: readonly {
   readonly name: StaffEntry;
   readonly path: string;
   readonly roles?: readonly AdminRole[];
-}[] = [{ name: 'accounts', path: '/accounts' }];
+}[] = [
+  { name: 'accounts', path: '/accounts' },
+  { name: 'allTasks', path: '/tasks' },
+];
 
 export function renderPage(frame: Frame): string {
   return `<!doctype html>${renderToString(<Document {...frame} />)}`;

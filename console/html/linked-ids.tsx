@@ -8,10 +8,18 @@ export function LinkedIds({ text }: { readonly text: string }) {
   return <>{text.split(ID).map((part) => (isFindable(part) ? <AnyId id={part} /> : part))}</>;
 }
 
-/** An id, which leads operators to its story. */
+/** What has a page of its own for operators; everything else is found by the search. */
+const OWN_PAGES = [
+  ['account', 'accounts'],
+  ['task', 'tasks'],
+] as const;
+
+/** An id, which leads operators to its page or its story. */
 export function AnyId({ id }: { readonly id: string }) {
+  const page = OWN_PAGES.find(([kind]) => isId(kind, id))?.[1];
+  const path = page === undefined ? `accounts?search=${encodeURIComponent(id)}` : `${page}/${id}`;
   return (
-    <a href={`/console/staff/accounts?search=${encodeURIComponent(id)}`}>
+    <a href={`/console/staff/${path}`}>
       <code>{id}</code>
     </a>
   );

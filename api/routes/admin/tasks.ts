@@ -1,23 +1,22 @@
 /** Tasks of all accounts: their stories, and the actions of operators on them. */
 import type { Database } from '../../../db/database.ts';
-import { requestRedeliveries } from '../../../db/queries/deliveries.ts';
-import { recordOperatorAction, recordPromptsRead } from '../../../db/queries/operator-actions.ts';
+import { recordPromptsRead } from '../../../db/queries/operator-actions.ts';
 import { listSubmissions, listSubmissionsOf } from '../../../db/queries/submissions.ts';
-import { findTask, listTasks } from '../../../db/queries/tasks.ts';
+import { listTasks } from '../../../db/queries/tasks.ts';
 import { badRequest, ServiceError } from '../../../domain/errors.ts';
-import { WEBHOOKS } from '../../../domain/policy.ts';
 import { type Task, TASK_STATUSES } from '../../../domain/task.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { integer, object } from '../../openapi/json-schema.ts';
 import type { HistoryLinks } from '../../history-link.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
 import { cancelTask as cancel } from '../../services/cancel-task.ts';
+import { existingTask } from '../../services/existing-task.ts';
 import { explainTask as explain, renderExplanation } from '../../services/explain-task.ts';
+import { redeliverTask as redeliver } from '../../services/redeliver-task.ts';
 import { AdminTaskSchema, presentAdminTask } from './present.ts';
 import {
   ExplanationSchema,
@@ -26,9 +25,6 @@ import {
   presentOperatorAction,
 } from './present-explanation.ts';
 import { operatorActionSchema } from './schema.ts';
-
-/** More than any account has endpoints. */
-const MAX_REDELIVERIES = 500;
 
 /** Prompts are the customers' own words: whoever reads them says why, and that is kept. */
 const PROMPTS = {
@@ -124,12 +120,8 @@ export const redeliverTask = endpoint({
   handle: async ({ params, caller, body: { reason, author: given } }, { database }) => {
     const author = authorOf(caller, given);
     const { id: taskId } = await existingTask(database, params.task_id);
-    return database.transaction(async (transaction) => {
-      const { count } = await requestRedeliveries(transaction, { taskId, limit: MAX_REDELIVERIES });
-      if (count === 0) throw nothingToSend();
-      const action = await recordOperatorAction(transaction, { taskId, kind: 'redeliver', author, reason });
-      return { data: { ...presentOperatorAction(action), count } };
-    });
+    const { action, count } = await redeliver(database, taskId, { author, reason });
+    return { data: { ...presentOperatorAction(action), count } };
   },
 });
 
@@ -173,17 +165,4 @@ async function mayReadPrompts(
 async function readAdminTask(database: Database, id: string, temporal: HistoryLinks) {
   const task = await existingTask(database, id);
   return presentAdminTask(task, { submissions: await listSubmissions(database, task.id), temporal });
-}
-
-async function existingTask(database: Database, id: string): Promise<Task> {
-  const task = await findTask(database, id);
-  if (!task) throw noSuch('task');
-  return task;
-}
-
-function nothingToSend() {
-  return badRequest(
-    'The task has no delivery that can be sent again: no endpoint subscribed to its event, all are disabled or deleted, ' +
-      `or every delivery has had ${WEBHOOKS.maxAttempts} attempts.`,
-  );
 }

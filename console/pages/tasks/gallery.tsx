@@ -73,12 +73,15 @@ export function Result({
   task,
   texts,
   controls,
+  description = task.request.prompt.slice(0, 300),
 }: {
   readonly task: Task;
   readonly texts: Texts;
   readonly controls: boolean;
+  /** Instead of the prompt, which only its owner reads unasked. */
+  readonly description?: string;
 }) {
-  const { output, request, failure, price } = task;
+  const { output, failure, price } = task;
   if (output === null)
     return <span>{failure ? texts.tasks.refunded(usd(price)) : texts.tasks.status[task.status]}</span>;
   const shown = controls ? output : output.slice(0, 1);
@@ -86,16 +89,9 @@ export function Result({
     <>
       {shown.map(({ type, url }) =>
         type === 'image' ? (
-          <img src={url} alt={request.prompt.slice(0, 300)} loading="lazy" />
+          <img src={url} alt={description} loading="lazy" />
         ) : (
-          <video
-            src={url}
-            controls={controls}
-            muted
-            playsinline
-            preload="metadata"
-            aria-label={request.prompt.slice(0, 300)}
-          ></video>
+          <video src={url} controls={controls} muted playsinline preload="metadata" aria-label={description}></video>
         ),
       )}
     </>

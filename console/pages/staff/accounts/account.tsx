@@ -19,7 +19,7 @@ import {
   usd,
 } from '../../../html/components.tsx';
 import { FINANCE, OPERATORS, type UserVisit } from '../../../page.ts';
-import { TaskStatus } from '../../tasks/gallery.tsx';
+import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
 
 /** A form that could not be carried out, and why. */
@@ -65,7 +65,16 @@ export function AccountContent(props: Props) {
         <Keys {...props} mayChange={may(OPERATORS)} />
       </Card>
       <Card title={words.latestTasks}>
-        <Tasks tasks={tasks} texts={texts} />
+        {tasks.length === 0 ? (
+          <Empty>{words.noTasks}</Empty>
+        ) : (
+          <>
+            <TaskTable tasks={tasks} texts={texts} hasAccounts={false} />
+            <p>
+              <a href={`/console/staff/tasks?account=${account.id}`}>{words.allTasks}</a>
+            </p>
+          </>
+        )}
       </Card>
       <Card title={words.members}>
         <Members members={members} texts={texts} />
@@ -194,37 +203,6 @@ function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & {
                 </button>
               </Form>
             ) : null}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function Tasks({ tasks, texts }: { readonly tasks: readonly Task[]; readonly texts: Texts }) {
-  const { staffAccounts: words, common, tasks: taskWords } = texts;
-  if (tasks.length === 0) return <Empty>{words.noTasks}</Empty>;
-  return (
-    <Table
-      label={words.latestTasks}
-      columns={[taskWords.id, common.model, common.status, { number: common.price }, common.created]}
-    >
-      {tasks.map((task) => (
-        <tr>
-          <th scope="row">
-            <a href={`/console/staff/accounts?search=${task.id}`}>
-              <code>{task.id}</code>
-            </a>
-          </th>
-          <td>{task.model}</td>
-          <td>
-            <TaskStatus task={task} texts={texts} />
-          </td>
-          <td class="right">
-            <Money amount={task.price} />
-          </td>
-          <td>
-            <Time at={task.createdAt} />
           </td>
         </tr>
       ))}

@@ -2,6 +2,7 @@
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import { Badge, Card, Empty, Money, Table, Time } from '../../../html/components.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -54,9 +55,6 @@ export function AccountState({
   return suspendedAt === null ? <Badge tone="good">{words.open}</Badge> : <Badge tone="bad">{words.suspended}</Badge>;
 }
 
-/** Where the staff have a page of its own for what was found. */
-const OWN_PAGES: Partial<Record<Found['kind'], string>> = { account: 'accounts' };
-
 export function FoundStory({
   found: { id, kind, account, verdict, events, pending },
   texts,
@@ -65,15 +63,12 @@ export function FoundStory({
   readonly texts: Texts;
 }) {
   const words = texts.staffAccounts;
-  const ownPage = OWN_PAGES[kind];
   return (
     <Card title={words.kinds[kind]}>
       <p>{verdict}</p>
       <p class="row">
         <a href={`/console/staff/accounts/${account.id}`}>{words.ofAccount(account.name || account.id)}</a>
-        {ownPage === undefined || kind === 'account' ? null : (
-          <a href={`/console/staff/${ownPage}/${id}`}>{words.openPage}</a>
-        )}
+        {kind === 'account' ? null : <AnyId id={id} />}
       </p>
       <Timeline events={events} {...(pending && { pending })} texts={texts} />
     </Card>

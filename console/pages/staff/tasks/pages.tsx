@@ -1,0 +1,121 @@
+/** Tasks of all accounts. */
+import { cancelTask } from '../../../../api/services/cancel-task.ts';
+import { existingTask } from '../../../../api/services/existing-task.ts';
+import { explainTask } from '../../../../api/services/explain-task.ts';
+import { redeliverTask } from '../../../../api/services/redeliver-task.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
+import { listTasks } from '../../../../db/queries/tasks.ts';
+import type { ServiceError } from '../../../../domain/errors.ts';
+import { isId } from '../../../../domain/ids.ts';
+import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { periodOf } from '../period.ts';
+import { authorshipOf } from '../reason.ts';
+import { TaskList } from './list.tsx';
+import { TaskContent, TaskStory } from './task.tsx';
+
+const PAGE_SIZE = 50;
+
+export const staffTaskPages = [
+  staffPage({ method: 'get', path: '/staff/tasks', roles: ALL_STAFF, handle: list }),
+  staffPage({
+    method: 'get',
+    path: '/staff/tasks/{task_id}',
+    roles: ALL_STAFF,
+    handle: (visit, services) => showTask(visit, services),
+  }),
+  staffPage({
+    method: 'get',
+    path: '/staff/tasks/{task_id}/story',
+    roles: ALL_STAFF,
+    handle: async ({ params, texts }, services) => {
+      const explanation = await explainTask(services, await existingTask(services.database, params['task_id'] ?? ''));
+      return { kind: 'part', content: <TaskStory explanation={explanation} texts={texts} /> };
+    },
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/tasks/{task_id}/cancel',
+    roles: OPERATORS,
+    handle: (visit, services) =>
+      act(visit, services, async (taskId) =>
+        cancelTask(services, await existingTask(services.database, taskId), authorshipOf(visit)),
+      ),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/tasks/{task_id}/redeliver',
+    roles: OPERATORS,
+    handle: (visit, services) =>
+      act(visit, services, (taskId) => redeliverTask(services.database, taskId, authorshipOf(visit))),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/tasks/{task_id}/prompt',
+    roles: OPERATORS,
+    handle: async (visit, services) => {
+      const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
+      const problem = await problemOf(async () => recordPromptsRead(services.database, [id], authorshipOf(visit)));
+      return showTask(visit, services, { problem, prompt: problem === null });
+    },
+  }),
+];
+
+async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
+  const [accountId, model, cursor] = [query.get('account'), query.get('model'), query.get('cursor')];
+  const found = await listTasks(database, {
+    accountId: accountId?.trim() || undefined,
+    model: model?.trim() || undefined,
+    status: TASK_STATUSES.find((known) => known === query.get('status')),
+    kind: TASK_KINDS.find((known) => known === query.get('kind')),
+    ...periodOf(query),
+    before: cursor !== null && isId('task', cursor) ? cursor : undefined,
+    limit: PAGE_SIZE + 1,
+  });
+  return {
+    kind: 'page',
+    title: texts.staffTasks.title,
+    current: 'allTasks',
+    content: (
+      <TaskList tasks={found.slice(0, PAGE_SIZE)} hasMore={found.length > PAGE_SIZE} {...{ query, path, texts }} />
+    ),
+  };
+}
+
+interface Shown {
+  readonly problem?: ServiceError | null;
+  /** Whether the customer's own words are shown, which is written down. */
+  readonly prompt?: boolean;
+}
+
+async function showTask(visit: UserVisit, services: ApiServices, shown: Shown = {}): Promise<Answer> {
+  const task = await existingTask(services.database, visit.params['task_id'] ?? '');
+  const explanation = await explainTask(services, task);
+  return {
+    kind: 'page',
+    title: visit.texts.staffTasks.task,
+    current: 'allTasks',
+    status: shown.problem?.status ?? 200,
+    content: (
+      <TaskContent
+        {...{ explanation, visit }}
+        temporal={services.temporal}
+        problem={shown.problem?.message ?? null}
+        isPromptShown={shown.prompt ?? false}
+      />
+    ),
+  };
+}
+
+/** Shows the task as it is then; with the problem where nothing was done. */
+async function act(
+  visit: UserVisit,
+  services: ApiServices,
+  work: (taskId: string) => Promise<unknown>,
+): Promise<Answer> {
+  const { id } = await existingTask(services.database, visit.params['task_id'] ?? '');
+  const problem = await problemOf(() => work(id));
+  return problem ? showTask(visit, services, { problem }) : { kind: 'redirect', path: `/staff/tasks/${id}` };
+}

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  finishAsFailed,
+  finishAsSucceeded,
+  newTask,
+  submitTask,
+} from '../support/factories.ts';
+
+const PROMPT = 'My secret kite over the sea';
+
+describe('tasks of all accounts in the console of the staff', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let operator: Visitor;
+  let reader: Visitor;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 100 });
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    reader = await Visitor.invited(app, { email: 'reader@example.com', staff_role: 'readonly' });
+  });
+  after(() => app.stop());
+
+  const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
+  const createTask = (caller = customer) => {
+    const { request } = newTask(keyOf(caller));
+    return createTaskRow(app.database, keyOf(caller), { request: { ...request, prompt: PROMPT } });
+  };
+  const pathOf = ({ id }: { readonly id: string }): string => `/console/staff/tasks/${id}`;
+
+  it('are listed by account, status, model and day, a page at a time', async () => {
+    const other = await app.createAccount({ fundedUsd: 100 });
+    const tasks = [];
+    for (let count = 0; count < 51; count++) tasks.push(await createTask(other));
+    const [oldest] = tasks;
+    const listed = await reader.get(`/console/staff/tasks?account=${other.accountId}&status=queued&model=vidone-3.0`);
+    expect(listed.text).not.to.include(String(oldest?.id));
+    const older = /href="([^"]*cursor=[^"]+)"/.exec(listed.text)?.[1] ?? '';
+    const second = await reader.get(older.replaceAll('&amp;', '&'));
+    expect(second.text).to.include(String(oldest?.id));
+    const today = new Date().toISOString().slice(0, 10);
+    for (const [filter, isThere] of [
+      [`from=${today}`, true],
+      [`to=${today}`, true],
+      ['from=2999-01-01', false],
+      ['status=failed', false],
+      ['model=none', false],
+      ['from=x&to=2026-02-31&cursor=x&status=x', true],
+    ] as const) {
+      const { text, status } = await reader.get(`/console/staff/tasks?account=${other.accountId}&${filter}`);
+      expect([status, text.includes('<tbody>')], filter).to.deep.equal([200, isThere]);
+    }
+  });
+
+  it('show their story, their renders and a link to Temporal, but not the prompt', async () => {
+    const task = await createTask();
+    await submitTask(app.database, task, 'job-77');
+    const { text } = await reader.get(pathOf(task));
+    expect(text).to.include('class="timeline"').and.include('job-77').and.include(`/workflows/${task.id}`);
+    expect(text).to.include(`hx-get="${pathOf(task)}/story"`);
+    expect(text).not.to.include(PROMPT);
+    await finishAsSucceeded(app.database, task);
+    expect((await reader.get(pathOf(task))).text)
+      .not.to.include('hx-get')
+      .and.not.include(PROMPT);
+    expect((await reader.get(`${pathOf(task)}/story`)).text)
+      .to.include('class="timeline"')
+      .and.not.include('<html');
+  });
+
+  it('show the prompt to an operator who says why, and that is written down', async () => {
+    const task = await createTask();
+    await operator.get(pathOf(task));
+    expect((await operator.send(`${pathOf(task)}/prompt`, { reason: '' })).text).not.to.include(PROMPT);
+    const shown = await operator.send(`${pathOf(task)}/prompt`, { reason: 'reported by a customer' });
+    expect(shown.text).to.include(PROMPT);
+    const [action] = await app.database('operator_actions').where({ task_id: task.id });
+    expect(action).to.include({ kind: 'read_prompt', author: 'op@example.com', reason: 'reported by a customer' });
+  });
+
+  it('are cancelled and refunded with a reason, once', async () => {
+    const task = await createTask();
+    await operator.get(pathOf(task));
+    expect((await operator.send(`${pathOf(task)}/cancel`, { reason: '' })).status).to.equal(400);
+    for (let time = 0; time < 2; time++) {
+      expect((await operator.send(`${pathOf(task)}/cancel`, { reason: 'asked by phone' })).status).to.equal(303);
+    }
+    const { text } = await operator.get(pathOf(task));
+    expect(text).to.include('cancel by op@example.com: asked by phone').and.include('refunded in full');
+    const refunds = await app.database('transfers').where({ task_id: task.id, kind: 'refund' });
+    expect(refunds).to.have.length(1);
+  });
+
+  it('that have ended are not cancelled, and the page says why', async () => {
+    const task = await createTask();
+    await finishAsFailed(app.database, task);
+    await operator.get(pathOf(task));
+    const shown = await operator.send(`${pathOf(task)}/cancel`, { reason: 'late' });
+    expect(shown.status).to.equal(400);
+    expect(shown.text).to.include('role="alert"').and.include('can no longer be cancelled');
+  });
+
+  it('have their events sent again, or the page says that there are none', async () => {
+    const receiving = await app.createAccount({ fundedUsd: 10 });
+    const task = await createTask(receiving);
+    await operator.get(pathOf(task));
+    expect((await operator.send(`${pathOf(task)}/redeliver`, { reason: 'lost' })).status).to.equal(400);
+    await createEndpoint(app.database, { id: receiving.accountId });
+    await finishAsSucceeded(app.database, task);
+    await app
+      .database('deliveries')
+      .where({ task_id: task.id })
+      .update({ status: 'delivered', next_attempt_at: null, completed_at: new Date() });
+    expect((await operator.send(`${pathOf(task)}/redeliver`, { reason: 'lost' })).status).to.equal(303);
+    const [delivery] = await app.database('deliveries').where({ task_id: task.id });
+    expect(delivery).to.include({ status: 'pending' });
+  });
+
+  it('that nobody has are not there', async () => {
+    await operator.get('/console/profile');
+    for (const id of [newId('task'), 'task_', 'x']) {
+      expect((await operator.get(pathOf({ id }))).status).to.equal(404);
+      for (const action of ['cancel', 'redeliver', 'prompt']) {
+        expect((await operator.send(`${pathOf({ id })}/${action}`, { reason: 'why' })).status).to.equal(404);
+      }
+    }
+  });
+});
