@@ -104,6 +104,23 @@ const KINDS = {
       .uri({ scheme: ['postgres', 'postgresql'] })
       .required(),
   },
+  smtpUrl: {
+    form: 'a URL such as smtps://user:password@smtp.example.com or smtp://user:password@smtp.example.com:587',
+    hidden: true,
+    parse: unchanged,
+    schema: Joi.string()
+      .uri({ scheme: ['smtp', 'smtps'] })
+      .pattern(/^smtps?:\/\/[^/?#]+\/?$/)
+      .required(),
+  },
+  sender: {
+    form: 'an e-mail address, such as genway@example.com or Genway <genway@example.com>',
+
+    parse: unchanged,
+    schema: Joi.string()
+      .pattern(/^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/)
+      .required(),
+  },
   hostAndPort: {
     form: 'a host and a port, such as 127.0.0.1:7233',
 
@@ -238,6 +255,13 @@ export const VARIABLE_GROUPS = {
       anySecret,
       'Secret with which the payment provider signs its events (`whsec_…`); POST /v1/payment-events exists only if it is set.',
     ),
+  },
+  'E-mail': {
+    GENWAY_SMTP_URL: optional(
+      KINDS.smtpUrl,
+      'Server that sends e-mail; invitations and links for new passwords are then sent, too. With `smtp`, TLS begins by STARTTLS, without which a password is only sent to this machine; with `smtps`, it is there from the start.',
+    ),
+    GENWAY_MAIL_FROM: optional(KINDS.sender, 'Sender of these e-mails. Required with GENWAY_SMTP_URL.'),
   },
   Files: {
     GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are stored.'),

@@ -74,6 +74,8 @@ export interface Config {
     /** The secret with which the payment provider signs its events; without it, none are accepted. */
     readonly webhookSecret: string | undefined;
   };
+  /** Sends e-mail, if anything does. */
+  readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   /** The moderation service, if any. */
   readonly moderation: { readonly url: string; readonly key: string | undefined } | undefined;
   readonly limits: {
@@ -215,6 +217,10 @@ export function loadConfig(env: Environment = process.env): Config {
       expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
     },
     ...filesConfig(values),
+    mail:
+      values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
+        ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
+        : undefined,
     payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET },
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
@@ -429,6 +435,7 @@ function mistakesAcross(values: Values): string[] {
     [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_PUBLIC_URL', 'GENWAY_STORAGE=s3'],
     [values.GENWAY_S3_ACCESS_KEY_ID !== undefined, 'GENWAY_S3_SECRET_ACCESS_KEY', 'GENWAY_S3_ACCESS_KEY_ID'],
     [values.GENWAY_S3_SECRET_ACCESS_KEY !== undefined, 'GENWAY_S3_ACCESS_KEY_ID', 'GENWAY_S3_SECRET_ACCESS_KEY'],
+    [values.GENWAY_SMTP_URL !== undefined, 'GENWAY_MAIL_FROM', 'GENWAY_SMTP_URL'],
     [
       values.TEMPORAL_TLS_CLIENT_CERT_PATH !== undefined,
       'TEMPORAL_TLS_CLIENT_KEY_PATH',

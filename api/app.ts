@@ -57,7 +57,7 @@ export interface AppDependencies extends GivenServices {
 
 export interface AppSettings extends Pick<
   ApiServices,
-  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'temporal'
+  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal'
 > {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
@@ -159,6 +159,7 @@ function createServices({
   return {
     ...given,
     publicUrl: settings.publicUrl,
+    sendsMail: settings.sendsMail,
     get catalogue() {
       return catalogue();
     },

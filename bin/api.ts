@@ -2,10 +2,12 @@
 import { createApp } from '../api/app.ts';
 import { startRelay } from '../temporal/relay.ts';
 import { loadConfig } from '../config.ts';
+import { startMail } from '../console/mail.ts';
 import { mountConsole } from '../console/serve.ts';
 import { watchDatabaseState } from '../telemetry/database-gauges.ts';
 import { openTracing } from '../telemetry/open-tracing.ts';
 import { listen } from '../net/http-server.ts';
+import { createMailer } from '../net/mailer.ts';
 import { begin } from './parts/begin.ts';
 import { createLog, explainEnd, stopOnSignal } from './parts/process.ts';
 import { openText } from './parts/text.ts';
@@ -41,6 +43,10 @@ const app = createApp({
 });
 const server = await listen(tracing.serve(app.callback()), config.host, config.api.port);
 const relay = startRelay({ ...web.dependencies, deliveryStarter: web.deliveryStarter });
+const { database } = web.dependencies;
+const mail = config.mail
+  ? startMail({ database, mailer: createMailer(config.mail), publicUrl: config.api.publicUrl, log })
+  : null;
 log.info({ port: server.port }, 'listening');
 
 stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
@@ -48,6 +54,7 @@ stopOnSignal(log, config.shutdownGraceMs + 5_000, async () => {
   text.service.stop(config.shutdownGraceMs);
   await server.stop(config.shutdownGraceMs);
   await relay.stop();
+  await mail?.stop();
   await text.close();
   await web.close();
 });

@@ -193,7 +193,9 @@ function setSession(context: Context, token: string | null): void {
 async function sendError(context: Context, visit: Visit, error: unknown, services: ApiServices): Promise<void> {
   const shown = toServiceError(error);
   const isOurs = shown.code === 'internal_error' || isUnavailable(error);
-  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, path: context.path }, 'a page failed');
+  // Not the path itself: that of an invitation lets whoever reads it in.
+  const page = context.state.endpoint?.path;
+  if (isOurs) services.log.error({ err: error, request_id: visit.requestId, page }, 'a page failed');
   const status = isUnavailable(error) ? 503 : shown.status;
   const content = ErrorContent({ texts: visit.texts, status, message: shown.message, requestId: visit.requestId });
   await send(

@@ -26,6 +26,7 @@ import * as adminTokens from './migrations/0025-admin-tokens.ts';
 import * as modelOrders from './migrations/0026-model-orders.ts';
 import * as configurations from './migrations/0027-configurations.ts';
 import * as consolePeople from './migrations/0028-console.ts';
+import * as mailAndProviders from './migrations/0033-people.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -55,6 +56,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0026-model-orders': modelOrders,
   '0027-configurations': configurations,
   '0028-console': consolePeople,
+  '0033-people': mailAndProviders,
 };
 
 /** Any number that no other advisory lock uses. */

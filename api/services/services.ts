@@ -52,6 +52,8 @@ export interface GivenServices {
 export interface ApiServices extends GivenServices {
   /** Where clients and people reach the api process, without a trailing slash. */
   readonly publicUrl: string;
+  /** Whether links are sent by e-mail, too. */
+  readonly sendsMail: boolean;
   /** That in force, which may be another each time. */
   readonly catalogue: Catalogue;
   readonly uploads: Uploads;

@@ -98,6 +98,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     tracing,
     settings: {
       publicUrl: config.api.publicUrl,
+      sendsMail: config.mail !== undefined,
       adminTokens: config.secrets.adminTokens,
       metricsToken: config.secrets.metricsToken,
       keyPeppers: config.secrets.keyPeppers,

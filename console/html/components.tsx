@@ -207,6 +207,24 @@ export function Form({
   );
 }
 
+/** A form that strangers may send, too: it carries the token of whoever has a session already. */
+export function FormOf({
+  session,
+  action,
+  children,
+}: {
+  readonly session: { readonly formToken: string } | null;
+  readonly action: string;
+  readonly children: Child;
+}) {
+  return (
+    <form method="post" action={action}>
+      {session === null ? null : <input type="hidden" name="form_token" value={session.formToken} />}
+      {children}
+    </form>
+  );
+}
+
 /** Leads to older entries and back to the newest. */
 export function Pages({
   path,

@@ -73,6 +73,13 @@ export const en = {
     tooMany: 'Too many attempts. Wait 15 minutes and try again.',
     codeTitle: 'Second factor',
     code: 'Code from your authenticator app',
+    lostPassword: 'Lost your password?',
+    lostIntro: 'Enter your e-mail address. We send you a link where you choose a new password.',
+    sendLink: 'Send the link',
+    noAddress: 'Enter an e-mail address, such as ada@example.com.',
+    sentTitle: 'Look into your mailbox',
+    sent: 'If somebody here has that address, a link is on its way. It works once, for three days. If nothing arrives within some minutes, look among the spam, or ask an owner of your account.',
+    back: 'Back to signing in',
     wrongCode: 'The code is wrong or was used already. Wait for the next one.',
     invitation: 'You are invited by a link. If you lost your password, ask an owner of your account for a new link.',
   },
@@ -87,6 +94,19 @@ export const en = {
     different: 'The two passwords differ.',
     expiredTitle: 'This link has expired',
     expired: 'Each link works once, for three days. Ask for a new one.',
+  },
+  mail: {
+    invitation: {
+      subject: 'Your invitation to Genway',
+      text: (link: string) =>
+        `You are invited to Genway. Choose a password here:\n\n${link}\n\nThe link works once, for three days.\n`,
+    },
+    newPassword: {
+      subject: 'A new password for Genway',
+      text: (link: string) =>
+        `Somebody asked for a new password for you at Genway. Choose it here:\n\n${link}\n\n` +
+        'The link works once, for three days. If you did not ask, do nothing: your password stays as it is.\n',
+    },
   },
   home: {
     title: 'Home',

@@ -41,6 +41,7 @@ export const UserSchema = namedObject<ReturnType<typeof presentUser>>('User', {
     'Those that they belong to',
   ),
   link: optional(text('Where they choose a password: works once, for three days. Shown only when it was just made')),
+  mailed: optional(boolean('Whether they get a link by e-mail as well; beside `link`')),
 });
 
 export function presentListedUser(user: User) {
@@ -57,12 +58,16 @@ export function presentListedUser(user: User) {
   };
 }
 
-/** @param link only in the answer to its creation */
-export function presentUser(user: User, memberships: readonly Membership[], link?: string) {
+/** @param made the link, only in the answer to its creation */
+export function presentUser(
+  user: User,
+  memberships: readonly Membership[],
+  made?: { readonly link: string; readonly mailed: boolean },
+) {
   return {
     ...presentListedUser(user),
     accounts: memberships.map(presentMembership),
-    ...(link !== undefined && { link }),
+    ...made,
   };
 }
 

@@ -1,6 +1,7 @@
 /** Request bodies of the calls about users. */
 import Joi from 'joi';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
+import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
 import { isId } from '../../../domain/ids.ts';
 import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
 import { choice, freeText } from '../../validation.ts';
@@ -25,9 +26,6 @@ interface MembershipBody {
   readonly role: MemberRole;
 }
 
-/** What holds for every address; whether somebody reads mail there, only they can show. */
-const EMAIL = /^[^\s@]+@[^\s@]+\.[^\s@]+$/;
-
 const userName = freeText({ min: 1, max: 100 }).description('For people');
 const staffRole = choice(ADMIN_ROLES)
   .allow(null)
@@ -38,8 +36,8 @@ const accountId = Joi.string()
   .messages({ 'id.refused': '{{#label}} is not the id of an account' });
 
 export const createUserSchema = Joi.object<CreateUserBody>({
-  email: freeText({ min: 3, max: 254 })
-    .pattern(EMAIL)
+  email: freeText(EMAIL_ADDRESS_LENGTH)
+    .pattern(EMAIL_ADDRESS)
     .required()
     .description('Where to reach them; they sign in with it')
     .messages({ 'string.pattern.base': '{{#label}} must be an e-mail address' }),

@@ -1,4 +1,5 @@
 /** The people who sign in to the console. */
+import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
   deleteUser as removeUser,
   findUser,
@@ -32,10 +33,12 @@ export const createUser = endpoint({
   path: '/admin/v1/users',
   access: 'admin',
   summary: 'Invite somebody to the console',
-  description: 'The answer is the only one that shows the link. Hand it over by a channel that nobody else reads.',
+  description:
+    'The answer is the only one that shows the link. Where e-mail is configured, they get one by e-mail as well; ' +
+    'otherwise hand it over by a channel that nobody else reads.',
   body: jsonBody('CreateUser', createUserSchema),
   answers: { 201: dataOf(UserSchema, 'The user, with an invitation') },
-  handle: async ({ body }, { database, publicUrl }) => {
+  handle: async ({ body }, { database, publicUrl, sendsMail }) => {
     const { email, name, staff_role: staffRole = null, account_id: accountId, member_role: role = 'owner' } = body;
     if (accountId !== undefined) await existingAccount(database, accountId);
     const { user, link } = await database.transaction(async (transaction) => {
@@ -48,9 +51,10 @@ export const createUser = endpoint({
       });
       if (!user) throw badRequest('"email" belongs to a user already');
       if (accountId !== undefined) await setMember(transaction, { accountId, userId: user.id, role });
-      return { user, link: await makeLink(transaction, user.id, 'invitation') };
+      if (sendsMail) await orderLinkMail(transaction, user.email);
+      return { user, link: publicUrl + (await makeLink(transaction, user.id, 'invitation')) };
     });
-    return { data: await show(database, user, publicUrl + link) };
+    return { data: await show(database, user, { link, mailed: sendsMail }) };
   },
 });
 
@@ -136,11 +140,13 @@ export const createUserLink = endpoint({
   summary: 'Let a user choose a new password',
   description: 'The link works once, for three days, and signs the user out everywhere when it is used.',
   answers: { 201: dataOf(UserSchema, 'The user, with a link') },
-  handle: async ({ params }, { database, publicUrl }) => {
+  handle: async ({ params }, { database, publicUrl, sendsMail }) => {
     const user = await existing(database, params.user_id);
     if (user.disabledAt !== null)
       throw badRequest('The user is disabled. Enable them before you make a link for them.');
-    return { data: await show(database, user, publicUrl + (await makeLink(database, user.id, 'new_password'))) };
+    if (sendsMail) await orderLinkMail(database, user.email);
+    const link = publicUrl + (await makeLink(database, user.id, 'new_password'));
+    return { data: await show(database, user, { link, mailed: sendsMail }) };
   },
 });
 
@@ -183,6 +189,6 @@ async function existing(database: Database, userId: string): Promise<User> {
   return user;
 }
 
-async function show(database: Database, user: User, link?: string) {
-  return presentUser(user, await listMemberships(database, user.id), link);
+async function show(database: Database, user: User, made?: Parameters<typeof presentUser>[2]) {
+  return presentUser(user, await listMemberships(database, user.id), made);
 }

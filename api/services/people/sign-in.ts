@@ -1,6 +1,7 @@
 /** Signing in: a password, then the second factor of those who have one; and links that let a password be chosen. */
 import type { Database } from '../../../db/database.ts';
 import type { Sealer } from '../../../db/sealing.ts';
+import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
   forgetSignInAttempts,
   takeSignInAttempt,
@@ -24,6 +25,8 @@ import { newToken } from './sessions.ts';
 
 /** Within a quarter of an hour, for one user and from one address. */
 const MAX_ATTEMPTS = 10;
+/** Fewer, since each fills a mailbox. */
+const MAX_LINKS = 3;
 const ATTEMPTS_WINDOW_SECONDS = 15 * 60;
 const LINK_LIFETIME_SECONDS = 3 * 24 * 3600;
 
@@ -55,9 +58,25 @@ export async function checkSecondFactor(
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 
-async function isTooMany(database: Database, subjects: readonly string[]): Promise<boolean> {
-  const limit = { most: MAX_ATTEMPTS, windowSeconds: ATTEMPTS_WINDOW_SECONDS };
-  return !(await takeSignInAttempt(database, { subjects, ...limit }));
+async function isTooMany(database: Database, subjects: readonly string[], most = MAX_ATTEMPTS): Promise<boolean> {
+  return !(await takeSignInAttempt(database, { subjects, most, windowSeconds: ATTEMPTS_WINDOW_SECONDS }));
+}
+
+/**
+ * Has a link sent to an address, if somebody has it: which is found out later, so that the answer and the time until it do
+ * not depend on it.
+ *
+ * @returns false when there were too many requests
+ */
+export async function askForLink(
+  database: Database,
+  { email, ip }: { readonly email: string; readonly ip: string },
+): Promise<boolean> {
+  const address = email.toLowerCase();
+  if (await isTooMany(database, [`link from ${ip}`])) return false;
+  if (await isTooMany(database, [`link to ${address}`], MAX_LINKS)) return false;
+  await orderLinkMail(database, address);
+  return true;
 }
 
 /** Makes a link that lets a user choose a password, once. @returns its path */

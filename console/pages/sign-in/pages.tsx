@@ -1,9 +1,9 @@
 /** The way in and out. */
-import type { Child } from 'hono/jsx';
 import type { Database } from '../../../db/database.ts';
 import type { User } from '../../../db/queries/users.ts';
-import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import { Card, Field, Form, FormOf, Problem } from '../../html/components.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
 import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
 import { closeSession, openSession } from '../../../api/services/people/sessions.ts';
 import {
@@ -14,14 +14,17 @@ import {
   passwordFault,
 } from '../../../api/services/people/sign-in.ts';
 import type { Texts } from '../../texts/texts.ts';
+import { bare } from './bare.ts';
+import { lostPasswordPages } from './lost-password.tsx';
 
 export const signInPages = [
+  ...lostPasswordPages,
   page({
     method: 'get',
     path: '/sign-in',
     access: 'everybody',
-    handle: async ({ session, texts }) => {
-      if (!session) return signIn(texts, { email: '', problem: null });
+    handle: async ({ session, texts }, services) => {
+      if (!session) return signIn(texts, services, { email: '', problem: null });
       return session.secondFactorPending
         ? secondFactor(texts, session.formToken, null)
         : { kind: 'redirect', path: '' };
@@ -31,12 +34,13 @@ export const signInPages = [
     method: 'post',
     path: '/sign-in',
     access: 'everybody',
-    handle: async (visit, { database }) => {
+    handle: async (visit, services) => {
+      const { database } = services;
       const { form, texts, ip } = visit;
       const email = form.text('email');
       const result = await checkPassword(database, { email, password: form.exact('password'), ip });
-      if (result === 'wrong') return signIn(texts, { email, problem: texts.signIn.wrong });
-      if (result === 'too many') return signIn(texts, { email, problem: texts.signIn.tooMany });
+      if (result === 'wrong') return signIn(texts, services, { email, problem: texts.signIn.wrong });
+      if (result === 'too many') return signIn(texts, services, { email, problem: texts.signIn.tooMany });
       const { user } = result;
       return enter(visit, database, user, user.hasSecondFactor);
     },
@@ -53,7 +57,6 @@ export const signInPages = [
       if (!(await checkSecondFactor(services, { user, code: form.text('code'), nowMs }))) {
         return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
       }
-      await closeSession(services.database, session);
       return enter(visit, services.database, user, false);
     },
   }),
@@ -70,9 +73,9 @@ export const signInPages = [
     method: 'get',
     path: '/welcome/{token}',
     access: 'everybody',
-    handle: async ({ params, texts, path }, { database }) => {
-      const user = await findLink(database, params['token'] ?? '');
-      return user ? welcome(texts, { path, email: user.email, problem: null }) : expired(texts);
+    handle: async (visit, { database }) => {
+      const user = await findLink(database, visit.params['token'] ?? '');
+      return user ? welcome(visit, { email: user.email, problem: null }) : expired(visit.texts);
     },
   }),
   page({
@@ -80,21 +83,26 @@ export const signInPages = [
     path: '/welcome/{token}',
     access: 'everybody',
     handle: async (visit, { database }) => {
-      const { params, texts, form, path } = visit;
+      const { params, texts, form } = visit;
       const { token = '' } = params;
       const user = await findLink(database, token);
       if (!user) return expired(texts);
       const password = form.exact('password');
       const fault = passwordFault(password, form.exact('repeated'));
-      if (fault) return welcome(texts, { path, email: user.email, problem: faultWords(texts, fault) });
+      if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
       if (!(await choosePassword(database, token, password))) return expired(texts);
       return enter(visit, database, user, user.hasSecondFactor);
     },
   }),
 ];
 
-/** @param secondFactorPending whether only the password was right so far */
+/**
+ * Opens a session of its own, whatever the browser had before, which is over then.
+ *
+ * @param secondFactorPending whether only the password was right so far
+ */
 async function enter(visit: Visit, database: Database, user: User, secondFactorPending: boolean): Promise<Answer> {
+  if (visit.session) await closeSession(database, visit.session);
   const token = await openSession(database, { userId: user.id, secondFactorPending, userAgent: visit.userAgent });
   return { kind: 'redirect', path: secondFactorPending ? '/sign-in' : '', session: { token } };
 }
@@ -104,12 +112,9 @@ export function faultWords({ welcome }: Texts, fault: NonNullable<ReturnType<typ
   return fault === 'too short' ? welcome.tooShort(PASSWORD_LENGTH.min) : welcome.tooLong(PASSWORD_LENGTH.max);
 }
 
-function bare(title: string, content: Child, status = 200): Answer {
-  return { kind: 'page', title, content, status, bare: true };
-}
-
 function signIn(
   { signIn: words }: Texts,
+  { sendsMail }: Pick<ApiServices, 'sendsMail'>,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): Answer {
   return bare(
@@ -121,7 +126,7 @@ function signIn(
         <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
         <button type="submit">{words.submit}</button>
       </form>
-      <p class="hint">{words.invitation}</p>
+      <p class="hint">{sendsMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
     </Card>,
     problem === null ? 200 : 401,
   );
@@ -142,15 +147,15 @@ function secondFactor({ signIn: words }: Texts, formToken: string, problem: stri
 }
 
 function welcome(
-  { welcome: words, signIn: { email: emailLabel } }: Texts,
-  { path, email, problem }: { readonly path: string; readonly email: string; readonly problem: string | null },
+  { texts: { welcome: words, signIn: labels }, path, session }: Visit,
+  { email, problem }: { readonly email: string; readonly problem: string | null },
 ): Answer {
   return bare(
     words.title,
     <Card>
       <Problem message={problem} />
-      <form method="post" action={path}>
-        <Field name="email" label={emailLabel} type="email" value={email} autocomplete="username" />
+      <FormOf session={session} action={path}>
+        <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
         <Field
           name="password"
           label={words.password}
@@ -161,7 +166,7 @@ function welcome(
         />
         <Field name="repeated" label={words.repeat} type="password" required autocomplete="new-password" />
         <button type="submit">{words.submit}</button>
-      </form>
+      </FormOf>
     </Card>,
     problem === null ? 200 : 400,
   );

@@ -1,0 +1,62 @@
+/** A way back in for people who lost their password, where e-mail is sent. */
+import { askForLink } from '../../../api/services/people/sign-in.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
+import { type Answer, page, type Visit } from '../../page.ts';
+import { bare } from './bare.ts';
+
+export const lostPasswordPages = [
+  page({
+    method: 'get',
+    path: '/lost-password',
+    access: 'everybody',
+    handle: async (visit, services) => {
+      assertMail(services);
+      return lostPassword(visit, { email: '', problem: null });
+    },
+  }),
+  page({
+    method: 'post',
+    path: '/lost-password',
+    access: 'everybody',
+    handle: async (visit, services) => {
+      assertMail(services);
+      const { form, texts, ip } = visit;
+      const email = form.text('email');
+      if (!EMAIL_ADDRESS.test(email) || email.length > EMAIL_ADDRESS_LENGTH.max) {
+        return lostPassword(visit, { email, problem: texts.signIn.noAddress });
+      }
+      if (!(await askForLink(services.database, { email, ip }))) {
+        return lostPassword(visit, { email, problem: texts.signIn.tooMany });
+      }
+      return bare(texts.signIn.sentTitle, <Card>{texts.signIn.sent}</Card>);
+    },
+  }),
+];
+
+function assertMail({ sendsMail }: ApiServices): void {
+  if (!sendsMail) throw new ServiceError('not_found', 'No e-mail is sent here.');
+}
+
+function lostPassword(
+  { texts: { signIn: words }, session }: Visit,
+  { email, problem }: { readonly email: string; readonly problem: string | null },
+): Answer {
+  return bare(
+    words.lostPassword,
+    <Card>
+      <Problem message={problem} />
+      <p>{words.lostIntro}</p>
+      <FormOf session={session} action="/console/lost-password">
+        <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
+        <button type="submit">{words.sendLink}</button>
+      </FormOf>
+      <p class="hint">
+        <a href="/console/sign-in">{words.back}</a>
+      </p>
+    </Card>,
+    problem === null ? 200 : 400,
+  );
+}

@@ -1,0 +1,170 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { expect } from 'chai';
+import pino from 'pino';
+import { type RunningMail, startMail } from '../../console/mail.ts';
+import { createMailer } from '../../net/mailer.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { invite, PASSWORD, Visitor } from '../support/console.ts';
+import { mountConsole } from '../../console/serve.ts';
+import { connectGenway, field, type Genway } from '../support/genway.ts';
+import { startMailServer, type TestMail, type TestMailServer } from '../support/smtp.ts';
+
+describe('e-mail of the console', () => {
+  let app: TestApp;
+  let genway: Genway;
+  let server: TestMailServer;
+  let log = '';
+
+  before(async () => {
+    app = await startTestApp({ mountPages: mountConsole, settings: { sendsMail: true } });
+    genway = await connectGenway(app);
+    server = await startMailServer();
+  });
+  after(async () => {
+    await server.stop();
+    await app.stop();
+  });
+  beforeEach(async () => {
+    await app.database('link_mails').delete();
+    await app.database('sign_in_attempts').delete();
+  });
+
+  function start(port = server.port): RunningMail {
+    return startMail({
+      database: app.database,
+      mailer: createMailer({ smtpUrl: `smtp://127.0.0.1:${port}`, from: 'genway@example.com' }),
+      publicUrl: app.baseUrl,
+      log: pino({ level: 'trace' }, { write: (line) => void (log += line) }),
+    });
+  }
+
+  /** Sends what was ordered, and no more. */
+  async function sent(): Promise<TestMail> {
+    const running = start();
+    const mail = await server.next();
+    await running.stop();
+    return mail;
+  }
+
+  const pathIn = ({ text }: TestMail): string => new URL(/http\S+/.exec(text)?.[0] ?? '').pathname;
+  const askFor = (email: string, visitor = new Visitor(app)) => visitor.send('/console/lost-password', { email });
+  const orders = async (): Promise<unknown[]> => app.database('link_mails').orderBy('email').pluck('email');
+
+  it('brings an invitation, whose link lets its receiver in', async () => {
+    const made = await genway('users', 'invite', 'Ada@example.com', 'Ada');
+    expect(field(made, 'mailed')).to.equal('true');
+    const mail = await sent();
+    expect(mail.to).to.deep.equal(['ada@example.com']);
+    expect(mail.raw).to.match(/^Subject: Your invitation to Genway\r$/m);
+    const ada = new Visitor(app);
+    const entered = await ada.send(pathIn(mail), { password: PASSWORD, repeated: PASSWORD });
+    expect(entered.headers['location']).to.equal('/console');
+    expect((await ada.get(new URL(field(made, 'link')).pathname)).status, 'the other link').to.equal(410);
+  });
+
+  it('brings a new link to somebody who lost the password, from the form that signing in leads to', async () => {
+    await Visitor.invited(app, { email: 'lost@example.com' });
+    await app.database('link_mails').delete();
+    expect((await new Visitor(app).get('/console/sign-in')).text).to.include('href="/console/lost-password"');
+    expect((await askFor('Lost@Example.com')).status).to.equal(200);
+    const mail = await sent();
+    expect(mail.text).to.include('If you did not ask, do nothing');
+    const visitor = new Visitor(app);
+    const chosen = { password: 'another kite over the sea', repeated: 'another kite over the sea' };
+    expect((await visitor.send(pathIn(mail), chosen)).headers['location']).to.equal('/console');
+    expect(await orders()).to.deep.equal([]);
+  });
+
+  it('answers and does the same, whether or not somebody has the address; who has it is found out later', async () => {
+    await Visitor.invited(app, { email: 'known@example.com' });
+    await app.database('link_mails').delete();
+    const [known, unknown] = [await askFor('known@example.com'), await askFor('nobody@example.com')];
+    expect(known.text).to.equal(unknown.text);
+    expect(await orders()).to.deep.equal(['known@example.com', 'nobody@example.com']);
+    const before = server.mails.length;
+    expect((await sent()).to).to.deep.equal(['known@example.com']);
+    await untilNothingIsOrdered();
+    expect(server.mails).to.have.length(before + 1);
+  });
+
+  it('goes to nobody who is disabled', async () => {
+    await Visitor.invited(app, { email: 'disabled@example.com' });
+    await app.database('users').where({ email: 'disabled@example.com' }).update({ disabled_at: new Date() });
+    await askFor('disabled@example.com');
+    const before = server.mails.length;
+    await untilNothingIsOrdered();
+    expect(server.mails).to.have.length(before);
+  });
+
+  it('is asked for three times for one address, ten times from one, and no more', async () => {
+    for (let count = 0; count < 3; count++) expect((await askFor('often@example.com')).status).to.equal(200);
+    const fourth = await askFor('often@example.com');
+    expect(fourth.status).to.equal(400);
+    expect(fourth.text).to.include('Too many attempts');
+    for (let count = 0; count < 6; count++) await askFor(`other-${count}@example.com`);
+    expect((await askFor('last@example.com')).text).to.include('Too many attempts');
+    expect(await orders()).to.have.length(7);
+  });
+
+  it('is asked for with an address, and with nothing else', async () => {
+    for (const email of ['', 'ada', 'a b@example.com', 'a@b', `${'x'.repeat(250)}@example.com`, 'a@b.c\0']) {
+      expect((await askFor(email)).status, email).to.equal(400);
+    }
+    expect(await orders()).to.deep.equal([]);
+  });
+
+  it('is sent after the server was away, and after the process that took it up has died', async () => {
+    await invite(app, { email: 'later@example.com' });
+    const away = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+    await once(away, 'listening');
+    const address = away.address();
+    const running = start(typeof address === 'object' && address ? address.port : 0);
+    await once(away, 'connection');
+    await running.stop();
+    away.close();
+    expect(await app.database('link_mails').select('email', 'attempts')).to.deep.equal([
+      { email: 'later@example.com', attempts: 1 },
+    ]);
+    await app.database('link_mails').update({ next_attempt_at: new Date() });
+    expect((await sent()).to).to.deep.equal(['later@example.com']);
+  });
+
+  it('is given up when the server does not have the mailbox, and that is logged, without the link', async () => {
+    const refusing = await startMailServer({
+      onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
+    });
+    await invite(app, { email: 'gone@example.com' });
+    await untilNothingIsOrdered(refusing.port);
+    await refusing.stop();
+    expect(log).to.include('an e-mail with a link is given up');
+  });
+
+  it('leaves no link in any log', async () => {
+    await invite(app, { email: 'secret@example.com' });
+    const path = pathIn(await sent());
+    const visitor = new Visitor(app);
+    await visitor.get(path);
+    await visitor.send(path, { password: PASSWORD, repeated: PASSWORD });
+    const token = path.split('/').at(-1) ?? '';
+    expect(token).to.have.length(43);
+    expect(log + app.logged()).not.to.include(token);
+    expect(JSON.stringify(await app.database('user_links'))).not.to.include(token);
+  });
+
+  it('is not offered where no server is configured', async () => {
+    const without = await startTestApp({ mountPages: mountConsole });
+    const visitor = new Visitor(without);
+    expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/lost-password');
+    expect((await askFor('ada@example.com', visitor)).status).to.equal(404);
+    await invite(without, { email: 'ada@example.com' });
+    expect(await without.database('link_mails')).to.deep.equal([]);
+    await without.stop();
+  });
+
+  async function untilNothingIsOrdered(port?: number): Promise<void> {
+    const running = start(port);
+    while ((await orders()).length > 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    await running.stop();
+  }
+});
