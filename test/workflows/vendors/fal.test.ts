@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { waitUntil } from '../../../bin/stack/wait-until.ts';
-import { attemptsOf, rendersOf } from '../../support/vendors.ts';
+import { attemptsOf } from '../../support/vendors.ts';
 import { describeTasksAt } from './tasks-at-a-vendor.ts';
 
 describeTasksAt(
@@ -15,8 +14,6 @@ describeTasksAt(
     outcomeTold:
       /^Attempt 1: accepted, learnt from a look-up of what was sent; job fal-ai\/veo3\.1\|[\w-]+; it cost 0\.8 USD$/,
     env: { GENWAY_PROVIDER_CALLBACKS: 'true' },
-    untilKilled: (stack, task) =>
-      waitUntil(async () => expect(await rendersOf(stack, task)).to.have.length(1), { timeoutMs: 30_000 }),
   },
   ({ stack, final, expectBooks }) => {
     it('is rendered as an image, stored and charged', async () => {

@@ -1,6 +1,5 @@
 /** What holds for images that come in the answer: nothing can be asked about them, so that a lost answer is a lost image. */
 import { expect } from 'chai';
-import { transfersOf } from '../../support/tasks.ts';
 import { attemptsOf, rendersOf, uploadImage, type VendorTask } from '../../support/vendors.ts';
 import type { VendorTools } from './tasks-at-a-vendor.ts';
 
@@ -17,7 +16,7 @@ export interface ImageFacts {
 
 export function describeImagesAt(
   { provider, model, order, sent, sentWithImage }: ImageFacts,
-  { stack, apiKey, final, expectBooks, finalWithWorkerKilled }: VendorTools,
+  { stack, apiKey, final, expectBooks }: VendorTools,
 ): void {
   describe('that is an image, which comes in the answer', () => {
     const settings = { kind: 'image', model } as const;
@@ -72,20 +71,6 @@ export function describeImagesAt(
         await expectBooks(task, 'refund', 1);
         expect(await attemptsOf(stack(), task)).to.deep.equal(lost);
       });
-    }
-
-    it('is refunded when its worker is killed while it is rendered, and never asked for again', async () => {
-      const task = await finalWithWorkerKilled({ ...settings, directives: 'render_ms=3000' });
-      expect(task).to.include({ status: 'failed', error_code: 'processing_unavailable' });
-      expect(await transfersOf(stack(), task.id)).to.deep.equal(['reservation', 'refund']);
-      expect((await rendersOf(stack(), task)).length).to.be.at.most(1);
-      const [submission] = await stack().database('submissions').where({ task_id: task.id });
-      expect(BigInt(submission.possible_loss)).to.equal(await priceOf(task));
-    });
-
-    async function priceOf({ id }: VendorTask): Promise<bigint> {
-      const { price } = await stack().database('tasks').where({ id }).first('price');
-      return BigInt(price);
     }
   });
 }

@@ -1,16 +1,8 @@
 /** What holds for tasks at every vendor: whatever goes wrong, one render at the most and one resolution. */
 import { expect } from 'chai';
 import { call, type TestStack } from '../../support/stack.ts';
-import { taskWhen, taskWhenFinal, transfersOf } from '../../support/tasks.ts';
-import {
-  attemptsOf,
-  createVendorTask,
-  finishedVendorTask,
-  rendersOf,
-  startVendorStack,
-  type VendorTask,
-  type VendorTaskSettings,
-} from '../../support/vendors.ts';
+import { transfersOf } from '../../support/tasks.ts';
+import { attemptsOf, finishedVendorTask, rendersOf, startVendorStack, type VendorTask } from '../../support/vendors.ts';
 
 export interface VendorFacts {
   /** The upstream's name. */
@@ -26,8 +18,6 @@ export interface VendorFacts {
   /** What `tasks explain` says of such a submission of the usual video. */
   readonly outcomeTold: RegExp;
   readonly env?: Readonly<Record<string, string>>;
-  /** When a task is so far that its worker is killed; while it is being handed over, unless it says otherwise. */
-  readonly untilKilled?: (stack: TestStack, task: Pick<VendorTask, 'mark'>) => Promise<unknown>;
 }
 
 /** For what a vendor has beside the others. */
@@ -37,15 +27,13 @@ export interface VendorTools {
   /** Creates a task of the vendor's video model, or of what `body` says, and waits for its end. */
   readonly final: (directives?: string, body?: object) => Promise<VendorTask>;
   readonly expectBooks: (task: VendorTask, resolution: 'settlement' | 'refund', renders: number) => Promise<void>;
-  /** Creates a task, kills the worker when it is that far, and waits for the end of the task. */
-  readonly finalWithWorkerKilled: (settings: VendorTaskSettings) => Promise<VendorTask>;
 }
 
 /** @param more tests that follow, on the same stack */
 export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: VendorTools) => void = () => {}): void {
-  const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
+  const { provider, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
   describeVendor(name, facts, (tools) => {
-    const { stack, final, expectBooks, finalWithWorkerKilled } = tools;
+    const { stack, final, expectBooks } = tools;
 
     it('is rendered from text, stored and charged', async () => {
       const task = await final('', order);
@@ -111,12 +99,6 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
       });
     }
 
-    it('is rendered once when its worker is killed while it is handed over', async () => {
-      const task = await finalWithWorkerKilled({ model, directives: 'render_ms=1000' });
-      expect(task.status).to.equal('succeeded');
-      await expectBooks(task, 'settlement', 1);
-    });
-
     it('has a story with each attempt, and how its outcome was learnt', async () => {
       const task = await final('drop_submit,render_ms=500');
       const { body } = await call<{ data: { events: { source: string; text: string }[] } }>(
@@ -136,7 +118,7 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
 /** Tests on a stack that sells what catalogue/vendors.yaml has, and whose vendors the simulator plays. */
 export function describeVendor(
   name: string,
-  { model, env = {}, untilKilled }: Pick<VendorFacts, 'model' | 'env' | 'untilKilled'>,
+  { model, env = {} }: Pick<VendorFacts, 'model' | 'env'>,
   tests: (tools: VendorTools) => void,
 ): void {
   describe(`a task at ${name}`, function () {
@@ -159,14 +141,6 @@ export function describeVendor(
       async expectBooks(task, resolution, renders) {
         expect(await transfersOf(stack, task.id)).to.deep.equal(['reservation', resolution]);
         expect(await rendersOf(stack, task)).to.have.length(renders);
-      },
-
-      async finalWithWorkerKilled(settings) {
-        const { id, mark } = await createVendorTask(stack, apiKey, settings);
-        await (untilKilled?.(stack, { mark }) ?? taskWhen(stack, apiKey, id, 'processing'));
-        await stack.worker.kill();
-        await stack.worker.start();
-        return { ...(await taskWhenFinal(stack, apiKey, id)), mark };
       },
     });
   });
