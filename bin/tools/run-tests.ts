@@ -14,9 +14,11 @@ const SUMMARY = /^\d+ passed, \d+ failed(, \d+ skipped)?$/;
 /** Enough to stop what the running test has started. */
 const STOP_GRACE_MS = 30_000;
 const ALL_TESTS = 'test';
+/** Tests with a stack wait for three quarters of their time. */
+const MORE_JOBS_THAN_CORES = 3;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
-  'test/bench/drill/drill',
+  'test/bench/drill/',
   'test/console/browser',
   'test/console/every-page',
   'test/source',
@@ -70,8 +72,7 @@ async function startServers(): Promise<NodeJS.ProcessEnv> {
 }
 
 async function runMocha(env: NodeJS.ProcessEnv): Promise<boolean> {
-  // One more than there are cores, because tests often wait.
-  const jobs = Math.min(availableParallelism() + 1, MAX_TEST_PROCESSES);
+  const jobs = Math.min(availableParallelism() + MORE_JOBS_THAN_CORES, MAX_TEST_PROCESSES);
   child = await startProcess({
     command: process.execPath,
     args: [
