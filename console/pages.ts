@@ -7,6 +7,7 @@ import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
+import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 import { usagePages } from './pages/usage/pages.tsx';
 
@@ -18,6 +19,7 @@ export const PAGES: readonly Page[] = [
   ...taskPages,
   ...keyPages,
   ...staffAccountPages,
+  ...staffMonthPages,
   ...usagePages,
   ...staffTaskPages,
 ];

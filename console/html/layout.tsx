@@ -51,6 +51,7 @@ const STAFF_ENTRIES: readonly {
 }[] = [
   { name: 'accounts', path: '/accounts' },
   { name: 'allTasks', path: '/tasks' },
+  { name: 'months', path: '/months' },
 ];
 
 export function renderPage(frame: Frame): string {

@@ -128,6 +128,12 @@ export async function findAccount(database: Database, accountId: string): Promis
   return row ? toAccount(row) : null;
 }
 
+/** The first account there ever was; null before. */
+export async function findOldestAccount(database: Database): Promise<Account | null> {
+  const row = await database<AccountRow>('accounts').orderBy('id').first();
+  return row ? toAccount(row) : null;
+}
+
 /** Whether an account has available credit. */
 export async function hasCredit(database: Database, accountId: string): Promise<boolean> {
   const account = await findAccount(database, accountId);

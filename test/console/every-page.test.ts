@@ -110,6 +110,7 @@ async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Prom
     task_id: succeeded.id,
     key_id: keyId,
     webhook_id: endpoint.id,
+    month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
 }

@@ -1,0 +1,64 @@
+/** The months that finance looks at, and how far each of them is. */
+import { closableFrom } from '../../../../api/services/finance/close-month.ts';
+import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { findOldestAccount } from '../../../../db/queries/accounts.ts';
+import { type ClosedMonth, listClosedMonths } from '../../../../db/queries/closed-months.ts';
+import type { MonthSums } from '../../../../db/queries/month-sums.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import type { PicoUsd } from '../../../../domain/money.ts';
+import { type Month, parseMonth } from '../../../../domain/month.ts';
+import type { UserVisit } from '../../../page.ts';
+import { monthsBetween } from '../../usage/period.ts';
+
+/** How far a month is. */
+export type MonthState = 'running' | 'over' | 'to close' | 'closed';
+
+/** A month with what it brought in. */
+export interface MonthOverview {
+  readonly month: Month;
+  readonly state: MonthState;
+  readonly closed: ClosedMonth | null;
+  readonly revenue: PicoUsd;
+  /** Null once the rows of the month have been detached from the database. */
+  readonly sums: MonthSums | null;
+}
+
+/** The month in the path. @throws ServiceError `not_found` for what is no month */
+export function monthOf({ params }: UserVisit): Month {
+  const month = parseMonth(params['month'] ?? '');
+  if (!month) throw new ServiceError('not_found', 'There is no such month.');
+  return month;
+}
+
+/** From the first month with an account to the present one, latest first. */
+export async function listMonths({ reports, clock }: ApiServices): Promise<readonly Month[]> {
+  const now = new Date(clock.nowMs());
+  const [oldest, closed] = await Promise.all([findOldestAccount(reports), listClosedMonths(reports)]);
+  const begun = [oldest?.createdAt ?? now, parseMonth(closed.at(-1)?.month ?? '')?.from ?? now];
+  const first = begun.reduce((one, other) => (other < one ? other : one));
+  return monthsBetween(first, now).flatMap((name) => parseMonth(name) ?? []);
+}
+
+export async function overviewOf(
+  month: Month,
+  closedMonths: readonly ClosedMonth[],
+  { clock, sumMonth }: ApiServices,
+): Promise<MonthOverview> {
+  const closed = closedMonths.find(({ month: name }) => name === month.name) ?? null;
+  const sums = await sumMonth(month.name, closed !== null);
+  const isDetached = closed !== null && revenueOfBooks(closed) > 0n && sums.total.revenue === 0n;
+  return {
+    month,
+    state: stateOf(month, closed, clock.nowMs()),
+    closed,
+    revenue: closed ? revenueOfBooks(closed) : sums.total.revenue,
+    sums: isDetached ? null : sums,
+  };
+}
+
+function stateOf(month: Month, closed: ClosedMonth | null, nowMs: number): MonthState {
+  if (closed) return 'closed';
+  if (nowMs < month.to.getTime()) return 'running';
+  return nowMs < closableFrom(month).getTime() ? 'over' : 'to close';
+}

@@ -1,0 +1,158 @@
+/** Months: what they brought in and cost, their exports, customers' statements, and closing them. */
+import { STATEMENT_COLUMNS, linesOf, presentStatementLine } from '../../../../api/routes/admin/present-finance.ts';
+import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
+import { BOOKED_COLUMNS, presentBooked } from '../../../../api/services/finance/month-rows.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { listAccounts } from '../../../../db/queries/accounts.ts';
+import { findClosedMonth, listClosedMonths, readBooks } from '../../../../db/queries/closed-months.ts';
+import { streamMonth } from '../../../../db/queries/month-export.ts';
+import { readStatement } from '../../../../db/queries/statements.ts';
+import { isId } from '../../../../domain/ids.ts';
+import { exportFile } from '../../../export.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { monthName } from '../../../html/months.ts';
+import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
+import { ClosingContent } from './closing.tsx';
+import { MonthList } from './list.tsx';
+import { listMonths, monthOf, overviewOf } from './months.ts';
+import { MonthContent } from './month.tsx';
+import { CustomerList, StatementContent } from './statements.tsx';
+
+/** As many months as the list shows at a time. */
+const MONTHS_SHOWN = 12;
+const CUSTOMERS_SHOWN = 50;
+
+export const staffMonthPages = [
+  staffPage({ method: 'get', path: '/staff/months', roles: ALL_STAFF, handle: showMonths }),
+  staffPage({ method: 'get', path: '/staff/months/{month}', roles: ALL_STAFF, handle: showMonth }),
+  staffPage({
+    method: 'get',
+    path: '/staff/months/{month}/export',
+    roles: ALL_STAFF,
+    handle: async (visit, { reports }) => {
+      const month = monthOf(visit);
+      const rows = () => streamMonth(reports, month);
+      return exportFile(`transfers-${month.name}`, visit.query.get('format') ?? 'csv', {
+        rows,
+        columns: BOOKED_COLUMNS,
+        present: presentBooked,
+      });
+    },
+  }),
+  staffPage({ method: 'get', path: '/staff/months/{month}/statements', roles: ALL_STAFF, handle: showCustomers }),
+  staffPage({
+    method: 'get',
+    path: '/staff/months/{month}/statements/{account_id}',
+    roles: ALL_STAFF,
+    handle: showStatement,
+  }),
+  staffPage({
+    method: 'get',
+    path: '/staff/months/{month}/statements/{account_id}/export',
+    roles: ALL_STAFF,
+    handle: async (visit, services) => {
+      const { month, account, statement } = await askedStatement(visit, services);
+      return exportFile(`statement-${month.name}-${account.id}`, visit.query.get('format') ?? 'csv', {
+        rows: () => linesOf(statement),
+        columns: STATEMENT_COLUMNS,
+        present: presentStatementLine,
+      });
+    },
+  }),
+  staffPage({
+    method: 'get',
+    path: '/staff/months/{month}/close',
+    roles: FINANCE,
+    handle: (visit, services) => confirmClosing(visit, services, null),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/months/{month}/close',
+    roles: FINANCE,
+    handle: async (visit, services) => {
+      const month = monthOf(visit);
+      const problem = await problemOf(() => closeMonth(services.reports, month, visit.user.email));
+      if (problem) return confirmClosing(visit, services, problem.message);
+      return { kind: 'redirect', path: `/staff/months/${month.name}` };
+    },
+  }),
+];
+
+async function showMonths(visit: UserVisit, services: ApiServices): Promise<Answer> {
+  const { query, texts } = visit;
+  const before = query.get('cursor') ?? '~';
+  const [months, closed] = await Promise.all([listMonths(services), listClosedMonths(services.reports)]);
+  const found = months.filter(({ name }) => name < before);
+  const shown = await Promise.all(found.slice(0, MONTHS_SHOWN).map((month) => overviewOf(month, closed, services)));
+  const next = found.length > MONTHS_SHOWN ? (shown.at(-1)?.month.name ?? null) : null;
+  return {
+    kind: 'page',
+    title: texts.months.title,
+    current: 'months',
+    content: <MonthList months={shown} next={next} visit={visit} />,
+  };
+}
+
+async function showMonth(visit: UserVisit, services: ApiServices): Promise<Answer> {
+  const month = monthOf(visit);
+  const closed = await findClosedMonth(services.reports, month.name);
+  const overview = await overviewOf(month, closed ? [closed] : [], services);
+  return {
+    kind: 'page',
+    title: monthName(month.name, visit.texts.language),
+    current: 'months',
+    content: <MonthContent overview={overview} nowMs={services.clock.nowMs()} visit={visit} />,
+  };
+}
+
+async function showCustomers(visit: UserVisit, { reports }: ApiServices): Promise<Answer> {
+  const month = monthOf(visit);
+  const { query, texts } = visit;
+  const cursor = query.get('cursor') ?? '';
+  const found = await listAccounts(reports, {
+    search: (query.get('search') ?? '').trim() || undefined,
+    before: isId('account', cursor) ? cursor : undefined,
+    limit: CUSTOMERS_SHOWN + 1,
+  });
+  const accounts = found.slice(0, CUSTOMERS_SHOWN);
+  const next = found.length > CUSTOMERS_SHOWN ? (accounts.at(-1)?.id ?? null) : null;
+  return {
+    kind: 'page',
+    title: texts.months.statementsOf(monthName(month.name, texts.language)),
+    current: 'months',
+    content: <CustomerList month={month} accounts={accounts} next={next} visit={visit} />,
+  };
+}
+
+async function showStatement(visit: UserVisit, services: ApiServices): Promise<Answer> {
+  const { month, account, statement } = await askedStatement(visit, services);
+  return {
+    kind: 'page',
+    title: visit.texts.months.statementOf(account.name, monthName(month.name, visit.texts.language)),
+    current: 'months',
+    content: <StatementContent month={month} account={account} statement={statement} visit={visit} />,
+  };
+}
+
+async function askedStatement(visit: UserVisit, { reports }: ApiServices) {
+  const month = monthOf(visit);
+  const account = await existingAccount(reports, visit.params['account_id'] ?? '');
+  const statement = await readStatement(reports, { accountId: account.id, from: month.from, to: month.to });
+  return { month, account, statement };
+}
+
+/** What closing freezes, and why it cannot be done yet. */
+async function confirmClosing(visit: UserVisit, { reports }: ApiServices, problem: string | null): Promise<Answer> {
+  const month = monthOf(visit);
+  const closed = await findClosedMonth(reports, month.name);
+  if (closed) return { kind: 'redirect', path: `/staff/months/${month.name}` };
+  const [refusal, books] = await Promise.all([whyNotToClose(reports, month), readBooks(reports, month)]);
+  return {
+    kind: 'page',
+    title: visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
+    current: 'months',
+    status: problem === null ? 200 : 409,
+    content: <ClosingContent month={month} books={books} refusal={problem ?? refusal} visit={visit} />,
+  };
+}

@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { PAGES } from '../../console/pages.ts';
+import { newId } from '../../domain/ids.ts';
+import type { TestApp } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+
+/** Who finds each of finance's pages; `-` is refused, and what does not exist for somebody is not there. */
+const ACCESS = `
+  page                                                  operator finance readonly customer
+  get  /staff/months                                    200      200     200      404
+  get  /staff/months/{month}                            200      200     200      404
+  get  /staff/months/{month}/export                     200      200     200      404
+  get  /staff/months/{month}/statements                 200      200     200      404
+  get  /staff/months/{month}/statements/{account_id}    200      200     200      404
+  get  /staff/months/{month}/statements/{account_id}/export 200  200     200      404
+  get  /staff/months/{month}/close                      200      200     403      404
+  post /staff/months/{month}/close                      409      409     403      404
+`;
+
+const ROOMS = ['/staff/months', '/staff/refunds', '/staff/reconciliations', '/staff/corrections'];
+
+interface Row {
+  readonly method: string;
+  readonly path: string;
+  readonly statuses: readonly number[];
+}
+
+function readTable(): readonly Row[] {
+  const lines = ACCESS.trim().split('\n').slice(1);
+  return lines.map((line) => {
+    const [method = '', path = '', ...statuses] = line.trim().split(/\s+/);
+    return { method, path, statuses: statuses.map(Number) };
+  });
+}
+
+describe('who finds the pages of finance', () => {
+  const rows = readTable();
+  let app: TestApp;
+  let visitors: readonly Visitor[];
+  let samples: Readonly<Record<string, string>>;
+
+  before(async () => {
+    app = await startTestConsole();
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    visitors = [
+      await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' }),
+      await Visitor.invited(app, { email: 'finance@example.com', staff_role: 'finance' }),
+      await Visitor.invited(app, { email: 'readonly@example.com', staff_role: 'readonly' }),
+      await Visitor.invited(app, { email: 'customer@example.com', account_id: accountId }),
+    ];
+    for (const visitor of visitors) await visitor.get('/console/profile');
+    samples = { month: new Date().toISOString().slice(0, 7), account_id: accountId };
+  });
+  after(() => app.stop());
+
+  const addressOf = (path: string) =>
+    `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? newId('task'))}`;
+
+  it('is said of each of them', () => {
+    const found = PAGES.filter(({ path }) => ROOMS.some((room) => path.startsWith(room)));
+    expect(rows.map(({ method, path }) => `${method} ${path}`)).to.have.members(
+      found.map(({ method, path }) => `${method} ${path}`),
+    );
+  });
+
+  for (const { method, path, statuses } of rows) {
+    it(`${method} ${path}: ${statuses.join(' ')}`, async () => {
+      const answers: number[] = [];
+      for (const visitor of visitors) {
+        const address = `${addressOf(path)}?format=csv`;
+        const { status } = method === 'get' ? await visitor.get(address) : await visitor.send(addressOf(path));
+        answers.push(status);
+      }
+      expect(answers).to.deep.equal(statuses);
+    });
+  }
+
+  it('is nobody with a form that was not made for the session', async () => {
+    const [operator] = visitors;
+    for (const { path } of rows.filter(({ method }) => method === 'post')) {
+      for (const form_token of ['', 'guess']) {
+        expect((await operator?.send(addressOf(path), { form_token }))?.status, path).to.equal(403);
+      }
+    }
+  });
+
+  it('is nobody who has not signed in', async () => {
+    for (const { path } of rows.filter(({ method }) => method === 'get')) {
+      const { status, headers } = await new Visitor(app).get(addressOf(path));
+      expect([status, headers['location']], path).to.deep.equal([303, '/console/sign-in']);
+    }
+  });
+});

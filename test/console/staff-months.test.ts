@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { ensurePartitions } from '../../db/partitions.ts';
+import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { insertTransfer } from '../../db/queries/transfers.ts';
+import { newId } from '../../domain/ids.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+
+const MONTHS = '/console/staff/months';
+
+/** The month so many months before this one, and a moment in it. */
+function monthBefore(months: number): { readonly name: string; readonly moment: Date } {
+  const now = new Date();
+  const moment = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - months, 15));
+  return { name: moment.toISOString().slice(0, 7), moment };
+}
+
+/** The rows of a table of a page, as the texts of their cells. */
+function rowsOf(html: string, label: string): readonly (readonly string[])[] {
+  const [, table = ''] = new RegExp(`aria-label="${label}".*?<table>(.*?)</table>`, 's').exec(html) ?? [];
+  return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)]
+    .slice(1)
+    .map(([, row = '']) =>
+      [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => cell.replaceAll(/<[^>]+>/g, '')),
+    );
+}
+
+describe('months in the console of the staff', () => {
+  const [thisMonth, lastMonth, past] = [monthBefore(0), monthBefore(1), monthBefore(2)];
+  let app: TestApp;
+  let customer: TestCaller;
+  let finance: Visitor;
+  let reader: Visitor;
+
+  before(async () => {
+    app = await startTestConsole();
+    await ensurePartitions(app.database, past.moment);
+    const oldest = { id: newId('account', past.moment.getTime()), name: 'Oldest', created_at: past.moment };
+    await app.database('accounts').insert(oldest);
+    customer = await app.createAccount({ fundedUsd: 100 });
+    const key = { id: customer.keyId, accountId: customer.accountId };
+    const prices = ['1.000000000001', '2.5', '0.000000000009'];
+    for (const price of prices) {
+      const task = await createTaskRow(app.database, key, { price: parseUsd(price), model: `m-${price}` });
+      await finishAsSucceeded(app.database, task);
+    }
+    await finishAsFailed(app.database, await createTaskRow(app.database, key));
+    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
+  });
+  after(() => app.stop());
+
+  const finish = async (findings: number): Promise<string> => {
+    const id = newId('reconciliation');
+    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
+    const check = { check: 'account_balances', question: 'Do they agree?', findings, durationMs: 1 };
+    await finishReconciliation(app.database, id, { checks: [check], findings: [] });
+    return id;
+  };
+
+  it('are listed from the first account on, with what they brought in', async () => {
+    const { text } = await reader.get(MONTHS);
+    const rows = rowsOf(text, 'Months');
+    expect(rows).to.have.length(3);
+    expect(rows[0]).to.include('$3.50000000001').and.include('Running ');
+    expect(rows[1]?.[2]).to.equal('$0.00');
+  });
+
+  it('have tables by model, vendor and customer that add up to the last digit', async () => {
+    const { text } = await reader.get(`${MONTHS}/${thisMonth.name}`);
+    for (const label of ['By model', 'By vendor', 'By customer']) {
+      const rows = rowsOf(text, label);
+      const revenue = (row: readonly string[] | undefined) => parseUsd((row?.[1] ?? '').replaceAll(/[$,]/g, ''));
+      const total = rows.at(-1);
+      expect(total?.[0], label).to.equal('Total');
+      const sum = rows.slice(0, -1).reduce((all, row) => all + revenue(row), 0n);
+      expect(formatUsd(sum), label).to.equal('3.50000000001');
+      expect(revenue(total), label).to.equal(sum);
+    }
+  });
+
+  it('are exported with every transfer, as CSV and as JSON lines', async () => {
+    const [counted] = await app.database('transfers').count<{ count: string }[]>();
+    const csv = await reader.get(`${MONTHS}/${thisMonth.name}/export?format=csv`);
+    expect(csv.headers['content-disposition']).to.include(`transfers-${thisMonth.name}.csv`);
+    expect(csv.text.trim().split('\r\n')).to.have.length(Number(counted?.count) + 1);
+    const lines = await reader.get(`${MONTHS}/${thisMonth.name}/export?format=jsonl`);
+    const rows = lines.text
+      .trim()
+      .split('\n')
+      .map((line): Readonly<Record<string, unknown>> => JSON.parse(line));
+    expect(rows).to.have.length(Number(counted?.count));
+    expect(rows.some(({ cause }) => cause === 'processing_failed')).to.equal(true);
+    expect((await reader.get(`${MONTHS}/${thisMonth.name}/export?format=xml`)).status).to.equal(400);
+  });
+
+  it('have a statement for each customer, whose lines add up, and its export', async () => {
+    const found = await reader.get(`${MONTHS}/${thisMonth.name}/statements?search=${customer.accountId}`);
+    const path = `${MONTHS}/${thisMonth.name}/statements/${customer.accountId}`;
+    expect(found.text).to.include(path);
+    const rows = rowsOf((await reader.get(path)).text, 'Customers’ statements');
+    const totals = rows.map((row) => parseUsd((row.at(-1) ?? '').replaceAll(/[$,]/g, '')));
+    const closing = totals.at(-1);
+    expect(totals.slice(0, -1).reduce((all, amount) => all + amount, 0n)).to.equal(closing);
+    expect(closing).to.equal(parseUsd('96.49999999999'));
+    const { text } = await reader.get(`${path}/export?format=csv`);
+    expect(text.split('\r\n')[0]).to.equal('line,transfers,available_usd,reserved_usd,total_usd');
+  });
+
+  it('are closed after a page that says what it freezes, once, by whom', async () => {
+    await insertTransfer(app.database, {
+      id: newId('transfer', past.moment.getTime()),
+      kind: 'adjustment',
+      accountId: customer.accountId,
+      amount: parseUsd(3),
+      author: 'ada',
+      reason: 'a test',
+      createdAt: past.moment,
+    });
+    const path = `${MONTHS}/${past.name}/close`;
+    const { text } = await finance.get(path);
+    expect(text).to.include('It cannot be undone.').and.include('$3.00').and.include('Corrections');
+    const answers = await Promise.all([finance.send(path), finance.send(path), finance.send(path)]);
+    expect(answers.map(({ status }) => status)).to.deep.equal([303, 303, 303]);
+    const closed = await app.database('closed_months').select('author');
+    expect(closed).to.deep.equal([{ author: 'fin@example.com' }]);
+    expect((await reader.get(`${MONTHS}/${past.name}`)).text).to.include('Closed by fin@example.com');
+    const noted = await app.database('admin_actions').where({ author: 'fin@example.com' }).first('action');
+    expect(noted).to.deep.equal({ action: 'console /staff/months/{month}/close' });
+  });
+
+  it('stay open while the latest reconciliation has findings, and the page says so', async () => {
+    const id = await finish(1);
+    const path = `${MONTHS}/${lastMonth.name}/close`;
+    const shown = await finance.get(path);
+    expect(shown.text).to.include(id).and.not.include('<button type="submit" class="danger"');
+    const sent = await finance.send(path);
+    expect(sent.status).to.equal(409);
+    expect(sent.text).to.include('The books do not agree');
+    await finish(0);
+    expect((await finance.get(path)).text).to.include('<button type="submit" class="danger"');
+  });
+
+  it('stay open before they are over, and out of turn', async () => {
+    await finance.get(MONTHS);
+    for (const month of [thisMonth.name, monthBefore(-1).name, '2020-01']) {
+      expect((await finance.send(`${MONTHS}/${month}/close`)).status, month).to.equal(409);
+    }
+    expect(await app.database('closed_months')).to.have.length(1);
+  });
+
+  it('are not there under what is no month or no account', async () => {
+    for (const at of ['2026-13', 'x', '2026-1', '9999-01', '%00', "2026-10'"]) {
+      for (const page of ['', '/export?format=csv', '/statements', '/close']) {
+        expect((await finance.get(`${MONTHS}/${at}${page}`)).status, at + page).to.equal(404);
+      }
+    }
+    const path = `${MONTHS}/${thisMonth.name}/statements`;
+    for (const id of ['x', newId('account')]) expect((await reader.get(`${path}/${id}`)).status, id).to.equal(404);
+  });
+
+  it('are shown whatever else is in the query', async () => {
+    for (const query of ['cursor=x', 'cursor=2026-13', 'cursor=%27', 'search=%25%5C', 'cursor=&cursor=']) {
+      expect((await reader.get(`${MONTHS}?${query}`)).status, query).to.equal(200);
+      expect((await reader.get(`${MONTHS}/${thisMonth.name}/statements?${query}`)).status, query).to.equal(200);
+    }
+  });
+});
