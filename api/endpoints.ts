@@ -9,6 +9,7 @@ import {
   updateAccount,
 } from './routes/admin/accounts.ts';
 import { adjust, topUp } from './routes/admin/credit.ts';
+import { grantPromo, listPromo } from './routes/admin/promo-grants.ts';
 import { createAdminToken, listActions, listAdminTokens, revokeAdminToken } from './routes/admin/admin-tokens.ts';
 import {
   getStatement,
@@ -37,7 +38,7 @@ import {
   updateUser,
 } from './routes/admin/users.ts';
 import { listUpstreams, restUpstream, resumeUpstream } from './routes/admin/upstreams.ts';
-import { getBalance } from './routes/balance/routes.ts';
+import { getBalance, updateBalance } from './routes/balance/routes.ts';
 import { getDescription } from './routes/docs/routes.ts';
 import { deleteFile, getFile, listFiles, uploadFile } from './routes/files/routes.ts';
 import { isAlive, isReady } from './routes/health/routes.ts';
@@ -89,7 +90,7 @@ const WEBHOOKS = [
   redeliver,
   redeliverMany,
 ];
-const ACCOUNT = [getBalance, sumUsage, listTextRequests];
+const ACCOUNT = [getBalance, updateBalance, sumUsage, listTextRequests];
 const ADMINISTRATION = [
   find,
   createAccount,
@@ -100,6 +101,8 @@ const ADMINISTRATION = [
   reopenAccount,
   topUp,
   adjust,
+  grantPromo,
+  listPromo,
   createKey,
   listKeys,
   getKey,

@@ -26,6 +26,7 @@ export const ID_PREFIX = {
   adminToken: 'adm_',
   user: 'usr_',
   adminAction: 'adc_',
+  promoGrant: 'prm_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

@@ -5,7 +5,8 @@
  */
 
 /** Every book: those of accounts, and Genway's own. */
-export type Book = AccountBook | 'payments' | 'signup_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
+export type Book =
+  AccountBook | 'payments' | 'signup_credit' | 'promo_credit' | 'adjustments' | 'absorbed_loss' | 'revenue';
 
 /** What an account can spend, and what is held until a task or text request has ended. */
 const ACCOUNT_BOOKS = ['available', 'reserved'] as const;
@@ -22,6 +23,10 @@ export const TRANSFERS = {
   topup: { debit: 'payments', credit: 'available' },
   /** Signup credit. */
   signup_grant: { debit: 'signup_credit', credit: 'available' },
+  /** Promo credit: given, too, until it expires. */
+  promo_grant: { debit: 'promo_credit', credit: 'available' },
+  /** What is left of a promo grant when its time is over. */
+  promo_expiry: { debit: 'available', credit: 'promo_credit' },
   /** Holds the price of a task, or the estimate of a text request. One settlement or refund resolves it. */
   reservation: { debit: 'available', credit: 'reserved' },
   /** Charges. What was held beyond the charge is released to `available`. */

@@ -1,7 +1,8 @@
 /**
  * Starts the workflows of tasks whose start was never acknowledged: the api process died between commit and start,
  * Temporal was out of reach, or more tasks arrived than could be started at once. Also starts webhook deliveries that
- * are due, ends tasks and restarts deliveries whose workflows are gone, and creates the partitions of coming months.
+ * are due, ends tasks and restarts deliveries whose workflows are gone, takes back promo credit whose time is over,
+ * announces low balances, and creates the partitions of coming months.
  * Runs in every api process; each task and each delivery is claimed by one of them at a time.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +10,8 @@ import type { Logger } from 'pino';
 import type { Database } from '../db/database.ts';
 import { ensurePartitions } from '../db/partitions.ts';
 import { finishTask, type TaskEnding } from '../db/queries/finish-task.ts';
+import { announceLowBalances } from '../db/queries/low-balances.ts';
+import { expirePromoCredit } from '../db/queries/promo-grants.ts';
 import { claimTasksToStart, findTasksOutOfTime } from '../db/queries/tasks.ts';
 import { ServiceError } from '../domain/errors.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
@@ -28,6 +31,8 @@ const PAUSE_MS = 1_000;
 /** While deliveries wait for a place that others occupy. */
 const BUSY_PAUSE_MS = 100;
 const REPAIR_PAUSE_MS = 30_000;
+/** How long promo credit may outlive its time, and a low balance its announcement. */
+const BALANCES_PAUSE_MS = 5_000;
 /** Partitions are created three months ahead, so a day without an api process does no harm. */
 const PARTITIONS_PAUSE_MS = 6 * 3_600_000;
 /** While tasks wait for others to be picked up by workers. */
@@ -62,6 +67,8 @@ export function startRelay(dependencies: RelayDependencies): Relay {
     run(startDeliveries(dependencies, stopped.signal), 'start deliveries', PAUSE_MS),
     run(() => deliveryRepair.repairSome(), 'repair overdue deliveries', REPAIR_PAUSE_MS),
     run(() => repair.repairSome(), 'repair overdue tasks', REPAIR_PAUSE_MS),
+    run(inBatches(database, expirePromoCredit), 'take back promo credit whose time is over', BALANCES_PAUSE_MS),
+    run(inBatches(database, announceLowBalances), 'announce low balances', BALANCES_PAUSE_MS),
     run(createPartitions(dependencies), 'create the partitions of coming months', PARTITIONS_PAUSE_MS),
   ]);
 
@@ -131,6 +138,11 @@ function startDeliveries({ deliveryStarter }: RelayDependencies, signal: AbortSi
     await pause(BUSY_PAUSE_MS, signal);
     return true;
   };
+}
+
+/** @param work does at most so much; less when nothing is left to do */
+function inBatches(database: Database, work: (database: Database, limit: number) => Promise<number>): Pass {
+  return async () => (await work(database, BATCH_SIZE)) === BATCH_SIZE;
 }
 
 function createPartitions({ database }: RelayDependencies): Pass {

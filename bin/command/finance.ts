@@ -11,6 +11,7 @@ import {
   LIST_FILTERS,
   listOptions,
   type Options,
+  pageOptions,
   PERIOD_FILTERS,
   periodOptions,
   query,
@@ -21,6 +22,7 @@ type Connect = () => Promise<AdminClient>;
 
 export function addFinanceCommands(program: Command, accounts: Command, connect: Connect, report: Report): void {
   addBalanceCommands(accounts, connect, report);
+  addCreditCommands(program, accounts, connect, report);
   addStatementCommands(accounts, connect, report);
   addUsageCommands(accounts, connect, report);
   addRefundCommand(program, connect, report);
@@ -49,6 +51,37 @@ function addBalanceCommands(accounts: Command, connect: Connect, { show }: Repor
     .action(async (account: string, usd: string, { reason, author }: Options) => {
       const body = given({ amount_usd: usd, reason, author });
       show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, body));
+    });
+}
+
+const PROMO_COLUMNS = ['id', 'amount_usd', 'available_usd', 'reserved_usd', 'spent_usd', 'expired_usd', 'expires_at'];
+
+function addCreditCommands(program: Command, accounts: Command, connect: Connect, { show, showList }: Report): void {
+  program
+    .command('credit <account> <usd>')
+    .description('give credit by hand: funded credit, or with --promo credit that expires')
+    .requiredOption('--reason <text>', 'why; recorded with the credit')
+    .option('--promo', 'credit that can be spent until --expires, and is spent first')
+    .option('--expires <time>', 'with --promo: until when, such as 2027-01-31T00:00:00Z')
+    .option('--reference <text>', 'with --promo: identifies the grant, which an account is given once')
+    .option('--author <name>', 'who; by default whose admin token it is')
+    .action(async (account: string, usd: string, { promo, expires, reference, reason, author }: Options) => {
+      const body = { amount_usd: usd, reason, author };
+      if (promo !== true) {
+        if (expires !== undefined)
+          throw new CommandError('Only promo credit expires: add --promo, or leave --expires.');
+        return show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, given(body)));
+      }
+      if (expires === undefined || reference === undefined)
+        throw new CommandError('Promo credit needs --expires and --reference.');
+      const grant = given({ ...body, expires_at: expires, reference });
+      show(await (await connect()).call('POST', `/accounts/${account}/promo-grants`, grant));
+    });
+  pageOptions(accounts.command('promo <account>'))
+    .description('list the promo credit of an account, newest first')
+    .action(async (account: string, options: Options) => {
+      const path = `/accounts/${account}/promo-grants${query(options, LIST_FILTERS)}`;
+      showList(await (await connect()).call('GET', path), PROMO_COLUMNS);
     });
 }
 

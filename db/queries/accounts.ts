@@ -15,6 +15,8 @@ export interface Account {
   /** The first top-up; null for an account with signup credit only. */
   readonly toppedUpAt: Date | null;
   readonly maxConcurrentTasks: number | null;
+  /** Below what balance `account.balance_low` is sent; null for never. */
+  readonly lowBalance: PicoUsd | null;
   /** Since when none of its keys work; null while it is open. */
   readonly suspendedAt: Date | null;
   readonly createdAt: Date;
@@ -45,6 +47,9 @@ export class ExternalIdTakenError extends Error {
 export interface AccountTotals {
   readonly toppedUp: PicoUsd;
   readonly signupGranted: PicoUsd;
+  readonly promoGranted: PicoUsd;
+  /** Promo credit that was not spent in time. */
+  readonly promoExpired: PicoUsd;
   readonly charged: PicoUsd;
   readonly refunded: PicoUsd;
   readonly adjusted: PicoUsd;
@@ -61,6 +66,7 @@ interface AccountRow {
   funded_reserved: string;
   topped_up_at: Date | null;
   max_concurrent_tasks: number | null;
+  low_balance: string | null;
   suspended_at: Date | null;
   created_at: Date;
 }
@@ -145,6 +151,8 @@ export async function sumAccountTotals(database: Database, accountId: string): P
     /* sql */ `
     SELECT coalesce(sum(amount) FILTER (WHERE kind = 'topup'), 0) AS "toppedUp",
       coalesce(sum(amount) FILTER (WHERE kind = 'signup_grant'), 0) AS "signupGranted",
+      coalesce(sum(amount) FILTER (WHERE kind = 'promo_grant'), 0) AS "promoGranted",
+      coalesce(sum(amount) FILTER (WHERE kind = 'promo_expiry'), 0) AS "promoExpired",
       coalesce(sum(amount) FILTER (WHERE kind IN ${CHARGES}), 0) AS "charged",
       coalesce(sum(amount) FILTER (WHERE kind = 'refund'), 0) AS "refunded",
       coalesce(sum(${CHANGE.available}) FILTER (WHERE kind = 'adjustment'), 0)
@@ -157,6 +165,8 @@ export async function sumAccountTotals(database: Database, accountId: string): P
   return {
     toppedUp: picoUsd(sums.toppedUp),
     signupGranted: picoUsd(sums.signupGranted),
+    promoGranted: picoUsd(sums.promoGranted),
+    promoExpired: picoUsd(sums.promoExpired),
     charged: picoUsd(sums.charged),
     refunded: picoUsd(sums.refunded),
     adjusted: picoUsd(sums.adjusted),
@@ -189,6 +199,7 @@ function toAccount(row: AccountRow): Account {
     fundedReserved: picoUsd(row.funded_reserved),
     toppedUpAt: row.topped_up_at,
     maxConcurrentTasks: row.max_concurrent_tasks,
+    lowBalance: row.low_balance === null ? null : picoUsd(row.low_balance),
     suspendedAt: row.suspended_at,
     createdAt: row.created_at,
   };

@@ -10,7 +10,7 @@ export interface NewTransfer {
   readonly kind: TransferKind;
   readonly accountId: string;
   readonly amount: PicoUsd;
-  /** The part of `amount` that is signup credit. */
+  /** The part of `amount` that was given: signup and promo credit. */
   readonly signupAmount?: PicoUsd;
   /** By default, now by the database's clock. */
   readonly createdAt?: Date;

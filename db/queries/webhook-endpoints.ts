@@ -1,5 +1,5 @@
 import { isId } from '../../domain/ids.ts';
-import type { TaskEventType } from '../../domain/webhook-event.ts';
+import type { SubscribableEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
 
 /** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
@@ -8,7 +8,7 @@ export interface WebhookEndpoint {
   readonly accountId: string;
   readonly url: string;
   readonly description: string | null;
-  readonly events: readonly TaskEventType[];
+  readonly events: readonly SubscribableEvent[];
   readonly disabledAt: Date | null;
   /** Why nothing is delivered; null while enabled. */
   readonly disabledReason: string | null;
@@ -23,7 +23,7 @@ interface EndpointRow {
   account_id: string;
   url: string;
   description: string | null;
-  events: TaskEventType[];
+  events: SubscribableEvent[];
   disabled_at: Date | null;
   disabled_reason: string | null;
   failing_since: Date | null;
@@ -45,7 +45,7 @@ export interface NewWebhookEndpoint extends Pick<
 export interface WebhookEndpointChanges {
   readonly url?: string | undefined;
   readonly description?: string | null | undefined;
-  readonly events?: readonly TaskEventType[] | undefined;
+  readonly events?: readonly SubscribableEvent[] | undefined;
   /** True also clears past failures. */
   readonly enabled?: boolean | undefined;
 }

@@ -4,7 +4,7 @@ import { TASK_ERROR_CODES } from '../../domain/errors.ts';
 import { moveOf, TRANSFERS } from '../../domain/ledger.ts';
 import { IDEMPOTENCY } from '../../domain/policy.ts';
 import { TASK_STATUSES } from '../../domain/task.ts';
-import { TASK_EVENTS } from '../../domain/webhook-event.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../domain/webhook-event.ts';
 import { WIRE_FORMAT_NAMES } from '../../domain/wire-format-name.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 
@@ -43,7 +43,7 @@ describe('the domain rules that PostgreSQL also enforces', () => {
   const lists: readonly (readonly [constraint: string, table: string, words: readonly string[]])[] = [
     ['tasks_status_check', 'tasks', TASK_STATUSES],
     ['tasks_error_code_check', 'tasks', TASK_ERROR_CODES],
-    ['webhook_endpoints_events_check', 'webhook_endpoints', TASK_EVENTS],
+    ['webhook_endpoints_events_check', 'webhook_endpoints', SUBSCRIBABLE_EVENTS],
     ['text_requests_format_check', 'text_requests', WIRE_FORMAT_NAMES],
   ];
   for (const [constraint, table, words] of lists) {

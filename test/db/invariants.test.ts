@@ -50,11 +50,12 @@ interface Given {
   readonly action: Row;
 }
 
-/** Rules that nothing can reach, because the one named refuses before. */
+/** Rules that nothing can reach, because the one named refuses before, and those that refuse nothing. */
 const SHADOWED: Readonly<Record<string, string>> = {
   tasks_account_id_fkey: 'transfers_move_balances',
   tasks_api_key_id_fkey: 'transfers_move_balances',
   tasks_price_check: 'transfers_amount_check',
+  accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
 };
 
 describe('the rules of the database', () => {
@@ -1171,6 +1172,98 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'configurations_not_truncated', () => statement('TRUNCATE configurations'));
   });
 
+  describe('promo credit', () => {
+    const expires_at = new Date(Date.now() + 86_400_000);
+    const newGrant = (changes: Row = {}): Row => ({
+      id: newId('promoGrant'),
+      account_id: given.account.id,
+      reference: newId('request'),
+      amount: 1_000,
+      expires_at,
+      author: 'Ada',
+      reason: 'a test',
+      ...changes,
+    });
+    const insertGrant = (changes: Row): PromiseLike<unknown> => insert('promo_grants', newGrant(changes));
+    const promo = { kind: 'promo_grant', debit: 'promo_credit', author: null, reason: null, signup_amount: 1_000 };
+    /** What happens to a grant that was given; nothing of it stays. */
+    const afterGiving = (
+      attempt: (transaction: Database, id: Row) => PromiseLike<unknown>,
+      transferred: Row = {},
+    ): PromiseLike<unknown> =>
+      database.transaction(async (transaction) => {
+        const row = newGrant();
+        await transaction('promo_grants').insert(row);
+        const transfer = { ...promo, reference: row['id'], ...transferred };
+        await transaction('transfers').insert(adjustmentOf(given.account, transfer));
+        await attempt(transaction, row);
+        await transaction.rollback(new Error('not refused'));
+      });
+    const grants = (transaction: Database, { id }: Row) => transaction('promo_grants').where({ id });
+
+    refuses('an id that is none', 'promo_grants_id_check', () => insertGrant({ id: 'prm_1' }));
+    refuses('a grant to nobody', 'promo_grants_account_id_fkey', () => insertGrant({ account_id: newId('account') }));
+    refuses('a grant for nothing that can be named', 'promo_grants_reference_check', () =>
+      insertGrant({ reference: '' }),
+    );
+    refuses('a grant of nothing', 'promo_grants_amount_check', () => insertGrant({ amount: 0 }));
+    refuses('a grant whose time is over', 'promo_grants_last', () => insertGrant({ expires_at: new Date(0) }));
+    refuses('a grant of nobody', 'promo_grants_author_check', () => insertGrant({ author: '' }));
+    refuses('a grant for no reason', 'promo_grants_reason_check', () => insertGrant({ reason: '' }));
+    refuses('a grant that nothing gave', 'promo_grants_start_empty', () => insertGrant({ available: 1_000 }));
+    refuses('a grant twice', 'promo_grants_pkey', () =>
+      afterGiving((transaction, { id }) => transaction('promo_grants').insert(newGrant({ id }))),
+    );
+    refuses('a reference twice', 'promo_grants_once_per_reference', () =>
+      afterGiving((transaction, { reference }) => transaction('promo_grants').insert(newGrant({ reference }))),
+    );
+    refuses('a transfer of another amount', 'promo_grants_add_up', () =>
+      afterGiving(async () => {}, { amount: 999, signup_amount: 999 }),
+    );
+    refuses('a transfer that names no grant', 'transfers_promo_names_its_grant', () => insertAdjustment(promo));
+    refuses('a transfer of a grant that is not there', '23503', () =>
+      insertAdjustment({ ...promo, reference: newId('promoGrant') }),
+    );
+    refuses('to spend a grant by hand', 'promo_grants_balances', () =>
+      afterGiving((transaction, row) => grants(transaction, row).update({ available: 0, spent: 1_000 })),
+    );
+    refuses('to prolong a grant', 'promo_grants_keep_identity', () =>
+      afterGiving((transaction, row) => grants(transaction, row).update({ expires_at: new Date(8e12) })),
+    );
+    refuses('to forget a grant', 'promo_grants_are_kept', () =>
+      afterGiving((transaction, row) => grants(transaction, row).delete()),
+    );
+    refuses('to forget all grants', 'promo_grants_not_truncated', () => statement('TRUNCATE promo_grants CASCADE'));
+    refuses('to hide that an account has promo credit', 'accounts_has_promo', () =>
+      update('accounts', given.account, { has_promo: true }),
+    );
+
+    const hold = { reservation_id: newId('transfer'), amount: 1 };
+    refuses('a hold of no grant', 'promo_holds_grant_id_fkey', () =>
+      insert('promo_holds', { ...hold, grant_id: newId('promoGrant') }),
+    );
+    refuses('a hold of nothing', 'promo_holds_amount_check', () =>
+      afterGiving((transaction, { id }) => transaction('promo_holds').insert({ ...hold, grant_id: id, amount: 0 })),
+    );
+    refuses('a hold twice', 'promo_holds_pkey', () =>
+      afterGiving((transaction, { id }) =>
+        transaction('promo_holds').insert([
+          { ...hold, grant_id: id },
+          { ...hold, grant_id: id },
+        ]),
+      ),
+    );
+  });
+
+  describe('low balances', () => {
+    refuses('a threshold that no balance is below', 'accounts_low_balance_check', () =>
+      update('accounts', given.account, { low_balance: 0 }),
+    );
+    refuses('a balance that is low by no threshold', 'accounts_low_by_a_threshold', () =>
+      update('accounts', given.account, { low_balance_since: new Date() }),
+    );
+  });
+
   describe('orders to models', () => {
     const order = { model: 'vidone-3.0', kind: 'enable', author: 'Ada', reason: 'a test' };
     const insertOrder = (changes: Row): PromiseLike<unknown> => insert('model_orders', { ...order, ...changes });
@@ -1336,12 +1429,24 @@ const TAKEN = { debit: 'available', credit: 'adjustments' };
 const REFUND = { kind: 'refund', credit: 'available' };
 const FAILED = { status: 'failed', error_code: 'processing_failed', error_message: 'It failed.' };
 
-const BOOKS = ['available', 'reserved', 'revenue', 'payments', 'signup_credit', 'absorbed_loss', 'adjustments', 'cash'];
+const BOOKS = [
+  'available',
+  'reserved',
+  'revenue',
+  'payments',
+  'signup_credit',
+  'promo_credit',
+  'absorbed_loss',
+  'adjustments',
+  'cash',
+];
 
 const LAWFUL_BOOKS: readonly (readonly [kind: string, pairs: readonly (readonly [debit: string, credit: string])[]])[] =
   [
     ['topup', [['payments', 'available']]],
     ['signup_grant', [['signup_credit', 'available']]],
+    ['promo_grant', [['promo_credit', 'available']]],
+    ['promo_expiry', [['available', 'promo_credit']]],
     ['reservation', [['available', 'reserved']]],
     ['settlement', [['reserved', 'revenue']]],
     ['refund', [['reserved', 'available']]],

@@ -61,6 +61,8 @@ export const AccountSchema = component(
       totals: objectOf<AccountObject['totals']>({
         topped_up_usd: usd('Paid in'),
         signup_granted_usd: usd('Given'),
+        promo_granted_usd: usd('Given with an expiry'),
+        promo_expired_usd: usd('Given and not spent in time'),
         charged_usd: usd('Charged'),
         refunded_usd: usd('Refunded'),
         adjusted_usd: usd('Added by hand, net of deductions'),
@@ -97,6 +99,8 @@ export function presentAccount(account: Account, totals: AccountTotals) {
     totals: {
       topped_up_usd: toUsdNumber(totals.toppedUp),
       signup_granted_usd: toUsdNumber(totals.signupGranted),
+      promo_granted_usd: toUsdNumber(totals.promoGranted),
+      promo_expired_usd: toUsdNumber(totals.promoExpired),
       charged_usd: toUsdNumber(totals.charged),
       refunded_usd: toUsdNumber(totals.refunded),
       adjusted_usd: toUsdNumber(totals.adjusted),

@@ -2,64 +2,11 @@
 import ipaddr from 'ipaddr.js';
 import Joi from 'joi';
 import { ADMIN_ROLES, type AdminRole } from '../../../domain/admin-role.ts';
-import { parseUsd } from '../../../domain/money.ts';
+import { nonNegativeUsd, positiveUsd, signedUsd } from '../../usd.ts';
 import { choice, freeText } from '../../validation.ts';
 
 const AUTHOR =
   'Who. Left out, it is the name of the admin token, or `admin` for GENWAY_ADMIN_TOKEN; only with that it may be another.';
-
-/** More than anybody will top up, and small enough for every column. */
-const MAX_AMOUNT_USD = 10 ** 12;
-const MAX_AMOUNT = parseUsd(MAX_AMOUNT_USD);
-
-interface UsdRule {
-  readonly isAllowed: (amount: bigint) => boolean;
-  readonly sentence: string;
-  /** The parts of the rule that JSON Schema can express. */
-  readonly openapi: { readonly number: object; readonly pattern: string };
-}
-
-/** Amounts may be numbers or decimal strings; both are read exactly. */
-function usd({ isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
-  return Joi.alternatives(Joi.string(), Joi.number().unsafe())
-    .custom((value: string | number, helpers) => {
-      try {
-        return isAllowed(parseUsd(value)) ? value : helpers.error('usd.refused');
-      } catch {
-        return helpers.error('usd.refused');
-      }
-    })
-    .messages({ '*': `{{#label}} must be ${sentence}` })
-    .meta({
-      openapi: {
-        oneOf: [
-          { type: 'number', maximum: MAX_AMOUNT_USD, ...openapi.number },
-          { type: 'string', pattern: openapi.pattern },
-        ],
-      },
-    });
-}
-
-const UNSIGNED_DECIMAL = String.raw`^\d{1,13}(\.\d{1,12})?$`;
-
-const positiveUsd = usd({
-  isAllowed: (amount) => amount > 0n && amount <= MAX_AMOUNT,
-  sentence: 'an amount in USD above 0, such as 25 or "25.50"',
-  openapi: { number: { exclusiveMinimum: 0 }, pattern: UNSIGNED_DECIMAL },
-});
-const nonNegativeUsd = usd({
-  isAllowed: (amount) => amount >= 0n && amount <= MAX_AMOUNT,
-  sentence: 'an amount in USD, 0 or more',
-  openapi: { number: { minimum: 0 }, pattern: UNSIGNED_DECIMAL },
-});
-const signedUsd = usd({
-  isAllowed: (amount) => amount !== 0n && amount <= MAX_AMOUNT && amount >= -MAX_AMOUNT,
-  sentence: 'an amount in USD other than 0; negative to take',
-  openapi: {
-    number: { minimum: -MAX_AMOUNT_USD, not: { const: 0 } },
-    pattern: UNSIGNED_DECIMAL.replace('^', '^-?'),
-  },
-});
 
 export interface AccountDetailsBody {
   readonly name?: string;
@@ -154,6 +101,14 @@ export const adjustmentSchema = Joi.object<AdjustmentBody>({
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
+export interface PromoGrantBody {
+  readonly amount_usd: string | number;
+  readonly expires_at: string;
+  readonly reference: string;
+  readonly reason: string;
+  readonly author?: string;
+}
+
 export interface OperatorActionBody {
   readonly reason: string;
   readonly author?: string;
@@ -215,6 +170,17 @@ const expiresAt = Joi.string()
   .custom((text: string, helpers) => (isInUnixTime(text) ? text : helpers.error('date.refused')))
   .allow(null)
   .messages({ '*': '{{#label}} must be an ISO 8601 time from 1970 to 9999' });
+
+export const promoGrantSchema = Joi.object<PromoGrantBody>({
+  amount_usd: positiveUsd.required().description('Amount to give').example(5),
+  expires_at: expiresAt.disallow(null).required().description('Until when it can be spent'),
+  reference: freeText({ min: 1, max: 255 })
+    .required()
+    .description('Identifies the grant; each reference is granted once per account')
+    .example('launch-2026'),
+  reason: freeText({ min: 1, max: 1000 }).required().description('The reason; kept with the grant'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+});
 
 export const createAdminTokenSchema = Joi.object<CreateAdminTokenBody>({
   name: freeText({ min: 1, max: 200 }).required().description('Whose it is: the author of what is done with it'),

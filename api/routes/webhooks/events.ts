@@ -2,9 +2,24 @@
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import type { JsonSchema } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
-import { type EventObject, TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import {
+  type EventObject,
+  LOW_BALANCE_EVENT,
+  type LowBalanceObject,
+  TASK_EVENTS,
+} from '../../../domain/webhook-event.ts';
 import { json } from '../../endpoint/answers.ts';
-import { exactly, idOf, namedObject, object, oneOfTexts, text, unixSeconds } from '../../openapi/json-schema.ts';
+import {
+  exactly,
+  idOf,
+  namedObject,
+  object,
+  objectOf,
+  oneOfTexts,
+  text,
+  unixSeconds,
+  usd,
+} from '../../openapi/json-schema.ts';
 import { TaskSchema } from '../tasks/present.ts';
 
 const TEST_EVENT = 'endpoint.test';
@@ -20,6 +35,20 @@ const TaskEventSchema = namedObject<EventObject>(
   },
   'An event, with the task as polling showed it at that moment.',
 );
+
+const LowBalanceEventSchema = namedObject<EventObject<LowBalanceObject>>('LowBalanceEvent', {
+  id: idOf('event'),
+  object: exactly('event'),
+  type: exactly(LOW_BALANCE_EVENT),
+  created_at: unixSeconds('When it was found to be low'),
+  data: objectOf<LowBalanceObject>({
+    object: exactly('balance'),
+    account_id: idOf('account'),
+    available_usd: usd('Available to spend'),
+    reserved_usd: usd('Held for running tasks and requests'),
+    low_balance_usd: usd('The threshold, below which the sum of both fell'),
+  }),
+});
 
 const TestEventSchema = namedObject<ReturnType<typeof presentTestEvent>>('TestEvent', {
   id: idOf('event'),
@@ -57,6 +86,10 @@ const DELIVERY_HEADERS: readonly (readonly [name: string, description: string])[
 export const EVENTS: Readonly<Record<string, JsonSchema>> = {
   'task.succeeded': received('A task succeeded and its result is stored', TaskEventSchema),
   'task.failed': received('A task failed; its price is refunded. Not sent for a processing timeout.', TaskEventSchema),
+  [LOW_BALANCE_EVENT]: received(
+    'The balance fell below the threshold of the account, once each time. Sent to endpoints that ask for it.',
+    LowBalanceEventSchema,
+  ),
   [TEST_EVENT]: received('A test was requested', TestEventSchema),
 };
 

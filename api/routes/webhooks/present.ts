@@ -3,7 +3,7 @@ import { DELIVERY_STATUSES, type Delivery } from '../../../db/queries/deliveries
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
-import { TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import { SUBSCRIBABLE_EVENTS } from '../../../domain/webhook-event.ts';
 import { historyUrl, type HistoryLinks } from '../../history-link.ts';
 import {
   arrayOf,
@@ -28,7 +28,7 @@ const ENDPOINT_FIELDS = fieldsOf<EndpointObject>({
   object: exactly('webhook_endpoint'),
   url: text('Where events are sent', { format: 'uri' }),
   description: nullable(text('Internal label')),
-  events: arrayOf(oneOfTexts(TASK_EVENTS)),
+  events: arrayOf(oneOfTexts(SUBSCRIBABLE_EVENTS)),
   secret: optional(text('Signs deliveries; shown only when it is created or replaced', { pattern: '^whsec_' })),
   enabled: boolean('Whether events are sent'),
   disabled_at: nullable(unixSeconds('When it was disabled')),
@@ -81,8 +81,8 @@ const DELIVERY_FIELDS = fieldsOf<DeliveryObject>({
   object: exactly('webhook_delivery'),
   webhook_id: idOf('webhookEndpoint', 'The endpoint'),
   event_id: idOf('event'),
-  event: text('`task.succeeded`, `task.failed` or `endpoint.test`'),
-  task_id: nullable(idOf('task', 'Null for a test event')),
+  event: text('`task.succeeded`, `task.failed`, `account.balance_low` or `endpoint.test`'),
+  task_id: nullable(idOf('task', 'Null for an event that is about no task')),
   status: oneOfTexts(DELIVERY_STATUSES),
   attempts: arrayOf(
     objectOf<DeliveryObject['attempts'][number]>({

@@ -1,13 +1,13 @@
 /** Request bodies of the webhook calls: contract 2.4. */
 import Joi from 'joi';
 import { DELIVERY_STATUSES, type DeliveryStatus } from '../../../db/queries/deliveries.ts';
-import { TASK_EVENTS, type TaskEventType } from '../../../domain/webhook-event.ts';
+import { SUBSCRIBABLE_EVENTS, type SubscribableEvent } from '../../../domain/webhook-event.ts';
 import { choice, freeText } from '../../validation.ts';
 
 export interface CreateEndpointBody {
   readonly url: string;
   readonly description?: string | null;
-  readonly events?: TaskEventType[];
+  readonly events?: SubscribableEvent[];
 }
 
 export interface UpdateEndpointBody extends Partial<CreateEndpointBody> {
@@ -26,11 +26,11 @@ const url = freeText({ min: 1, max: 2048 })
 
 const settings = {
   description: freeText({ min: 0, max: 1000 }).allow('', null).description('Internal label'),
-  events: Joi.array<TaskEventType[]>()
-    .items(choice(TASK_EVENTS))
+  events: Joi.array<SubscribableEvent[]>()
+    .items(choice(SUBSCRIBABLE_EVENTS))
     .min(1)
-    .max(TASK_EVENTS.length)
-    .description('Events to deliver; both when omitted'),
+    .max(SUBSCRIBABLE_EVENTS.length)
+    .description('Events to deliver; both events of tasks when omitted'),
 };
 
 export const createEndpointSchema = Joi.object<CreateEndpointBody>({ url: url.required(), ...settings });

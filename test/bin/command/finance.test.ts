@@ -52,6 +52,38 @@ describe('the commands of finance', () => {
     expect(ledger).to.match(/,adjustment,available,adjustments,0\.000000001,.*,Ada,credited twice\r\n/);
   });
 
+  it('give promo credit once per reference, and show what became of it', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 3 });
+    const give = (usd: string, expires: string) =>
+      genway(
+        'credit',
+        accountId,
+        usd,
+        '--promo',
+        '--expires',
+        expires,
+        '--reference',
+        'launch',
+        '--reason',
+        'we launch',
+      );
+    const nextYear = new Date(Date.now() + 365 * 86_400_000).toISOString();
+    expect(await give('2.5', nextYear)).to.match(/^available_usd +2\.5$/m);
+    expect(await give('2.5', nextYear)).to.match(/^available_usd +2\.5$/m);
+    expect(await give('3', nextYear)).to.include('This reference was granted before: 2.5 USD until');
+    expect(await give('2.5', '2020-01-01T00:00:00Z')).to.include('expires_at must be later than now');
+    expect(await genway('accounts', 'promo', accountId)).to.match(/^prm_\w+ +2\.5 +2\.5 +0 +0 +0 +\S+$/m);
+    expect(await genway('accounts', 'balance', accountId)).to.match(/^totals\.promo_granted_usd +2\.5$/m);
+  });
+
+  it('give funded credit by hand, which does not expire', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 3 });
+    expect(await genway('credit', accountId, '2', '--reason', 'goodwill')).to.match(/available_usd +5$/m);
+    expect(await genway('credit', accountId, '2', '--reason', 'goodwill', '--expires', '2030-01-01')).to.include(
+      'Only promo credit expires',
+    );
+  });
+
   it('adjust nothing without a reason', async () => {
     expect(await genway('accounts', 'adjust', caller.accountId, '1', '--author', 'Ada')).to.match(
       /^CommanderError: error: required option '--reason </,

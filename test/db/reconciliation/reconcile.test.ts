@@ -2,6 +2,7 @@
 import { expect } from 'chai';
 import { loadCatalogue } from '../../../catalogue/load.ts';
 import type { Database } from '../../../db/database.ts';
+import { grantPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
 import type { FileLookup, Finding, WorkflowLookup } from '../../../db/reconciliation/check.ts';
 import { CHECKS, reconcile, runChecks } from '../../../db/reconciliation/reconcile.ts';
@@ -45,6 +46,9 @@ interface Given {
   readonly overrun: string;
   readonly open: string;
   readonly openReservation: string;
+  readonly promoAccount: string;
+  readonly promo: string;
+  readonly promoReservation: string;
 }
 
 interface Damage {
@@ -310,6 +314,41 @@ const DAMAGES: readonly Damage[] = [
       UPDATE text_holds SET opened_at = now() - interval '10 minutes' WHERE id = :open`,
     says: /^1000000000 are held since .*, which nobody waits for$/,
   },
+  {
+    what: 'promo credit that was spent by hand',
+    check: 'promo_grants',
+    subject: 'promo',
+    sql: 'UPDATE promo_grants SET reserved = reserved - 1, spent = spent + 1 WHERE id = :promo',
+    says: /^reserved is 999999999, but should be 1000000000$/,
+  },
+  {
+    what: 'promo credit that was given without a transfer',
+    check: 'promo_grants',
+    subject: 'promo',
+    sql: `DELETE FROM transfers WHERE kind = 'promo_grant' AND reference = :promo`,
+    says: /^amount is 1000000000000, but should be 0$/,
+  },
+  {
+    what: 'promo credit that its account does not know of',
+    check: 'promo_balances',
+    subject: 'promoAccount',
+    sql: 'UPDATE accounts SET has_promo = false WHERE id = :promoAccount',
+    says: /; not marked$/,
+  },
+  {
+    what: 'promo credit that is held for a reservation which is gone',
+    check: 'promo_holds',
+    subject: 'promoReservation',
+    sql: 'DELETE FROM transfers WHERE id = :promoReservation',
+    says: /^1000000000 of prm_\w+ are held, but there is no such reservation$/,
+  },
+  {
+    what: 'promo credit whose time is long over',
+    check: 'overdue_promo',
+    subject: 'promo',
+    sql: 'UPDATE promo_grants SET created_at = to_timestamp(0), expires_at = to_timestamp(1) WHERE id = :promo',
+    says: /^999000000000 can still be spent, although it expired 1970/,
+  },
 ];
 
 describe('reconciliation', () => {
@@ -522,7 +561,29 @@ async function prepare({ database, url }: TestDatabase): Promise<Given> {
     failed: failed.id,
     refund: (await reloadTask(database, failed)).resolutionId ?? '',
     ...(await prepareText(database, url, key)),
+    ...(await preparePromo(database, url)),
   };
+}
+
+/** An account with promo credit, of which some is held. */
+async function preparePromo(
+  database: Database,
+  url: string,
+): Promise<Pick<Given, 'promoAccount' | 'promo' | 'promoReservation'>> {
+  const key = await createKey(database, await createAccount(database, { fundedUsd: 1 }));
+  const { grant } = await grantPromoCredit(database, {
+    accountId: key.accountId,
+    amount: 10n ** 12n,
+    expiresAt: new Date(Date.now() + 86_400_000),
+    reference: 'launch',
+    author: 'ada',
+    reason: 'a test',
+  });
+  const hold = newHold(key, { amount: 10n ** 9n });
+  const ledger = openTextLedger(url, { poolSize: 1 });
+  await ledger.hold([hold]);
+  await ledger.close();
+  return { promoAccount: key.accountId, promo: grant.id, promoReservation: hold.reservationId };
 }
 
 /** Text requests of every outcome, charged as the catalogue says. */

@@ -1,0 +1,56 @@
+/** Amounts of money in request bodies. */
+import Joi from 'joi';
+import { parseUsd } from '../domain/money.ts';
+
+/** More than anybody will top up, and small enough for every column. */
+const MAX_AMOUNT_USD = 10 ** 12;
+const MAX_AMOUNT = parseUsd(MAX_AMOUNT_USD);
+
+interface UsdRule {
+  readonly isAllowed: (amount: bigint) => boolean;
+  readonly sentence: string;
+  /** The parts of the rule that JSON Schema can express. */
+  readonly openapi: { readonly number: object; readonly pattern: string };
+}
+
+/** Amounts may be numbers or decimal strings; both are read exactly. */
+function usd({ isAllowed, sentence, openapi }: UsdRule): Joi.AnySchema {
+  return Joi.alternatives(Joi.string(), Joi.number().unsafe())
+    .custom((value: string | number, helpers) => {
+      try {
+        return isAllowed(parseUsd(value)) ? value : helpers.error('usd.refused');
+      } catch {
+        return helpers.error('usd.refused');
+      }
+    })
+    .messages({ '*': `{{#label}} must be ${sentence}` })
+    .meta({
+      openapi: {
+        oneOf: [
+          { type: 'number', maximum: MAX_AMOUNT_USD, ...openapi.number },
+          { type: 'string', pattern: openapi.pattern },
+        ],
+      },
+    });
+}
+
+const UNSIGNED_DECIMAL = String.raw`^\d{1,13}(\.\d{1,12})?$`;
+
+export const positiveUsd = usd({
+  isAllowed: (amount) => amount > 0n && amount <= MAX_AMOUNT,
+  sentence: 'an amount in USD above 0, such as 25 or "25.50"',
+  openapi: { number: { exclusiveMinimum: 0 }, pattern: UNSIGNED_DECIMAL },
+});
+export const nonNegativeUsd = usd({
+  isAllowed: (amount) => amount >= 0n && amount <= MAX_AMOUNT,
+  sentence: 'an amount in USD, 0 or more',
+  openapi: { number: { minimum: 0 }, pattern: UNSIGNED_DECIMAL },
+});
+export const signedUsd = usd({
+  isAllowed: (amount) => amount !== 0n && amount <= MAX_AMOUNT && amount >= -MAX_AMOUNT,
+  sentence: 'an amount in USD other than 0; negative to take',
+  openapi: {
+    number: { minimum: -MAX_AMOUNT_USD, not: { const: 0 } },
+    pattern: UNSIGNED_DECIMAL.replace('^', '^-?'),
+  },
+});

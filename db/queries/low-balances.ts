@@ -1,0 +1,78 @@
+/** Accounts that want to hear that their balance is low: contract 6. */
+import { newId } from '../../domain/ids.ts';
+import { type PicoUsd, toUsdNumber } from '../../domain/money.ts';
+import { WEBHOOKS } from '../../domain/policy.ts';
+import { LOW_BALANCE_EVENT, renderLowBalanceEvent } from '../../domain/webhook-event.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+interface LowAccountRow {
+  id: string;
+  signup_available: string;
+  signup_reserved: string;
+  funded_available: string;
+  funded_reserved: string;
+  low_balance: string;
+  low_balance_since: Date;
+}
+
+/** Below the threshold, and not announced since the balance was last above it. */
+const IS_NEWLY_LOW = /* sql */ `low_balance IS NOT NULL AND low_balance_since IS NULL
+  AND signup_available + signup_reserved + funded_available + funded_reserved < low_balance`;
+
+/** @param threshold null to hear nothing any more; a balance that is below it already is announced, too */
+export async function setLowBalance(database: Database, accountId: string, threshold: PicoUsd | null): Promise<void> {
+  await database('accounts')
+    .where({ id: accountId })
+    .update({ low_balance: threshold?.toString() ?? null, low_balance_since: null });
+}
+
+/**
+ * Writes an event, and its deliveries, for each account whose balance fell below its threshold: once for each time it did,
+ * in whatever process.
+ *
+ * @param limit the most accounts
+ * @returns how many were looked at; fewer than `limit` when none is left
+ */
+export async function announceLowBalances(database: Database, limit: number): Promise<number> {
+  const low = await database('accounts').whereRaw(IS_NEWLY_LOW).limit(limit).select<{ id: string }[]>('id');
+  for (const { id } of low) await database.transaction((transaction) => announce(transaction, id));
+  return low.length;
+}
+
+async function announce(transaction: Database, accountId: string): Promise<void> {
+  const [account] = await transaction('accounts')
+    .where({ id: accountId })
+    // Again, under the lock: another process may have announced it, or a credit come in between.
+    .whereRaw(IS_NEWLY_LOW)
+    .update({ low_balance_since: transaction.raw('clock_timestamp()') })
+    .returning<LowAccountRow[]>('*');
+  if (!account) return;
+  const id = newId('event');
+  const at = account.low_balance_since;
+  const payload = renderLowBalanceEvent({ id, at, balance: presentLowBalance(account) });
+  await transaction('events').insert({ id, account_id: accountId, type: LOW_BALANCE_EVENT, payload, created_at: at });
+  await transaction.raw(
+    /* sql */ `
+    INSERT INTO deliveries (id, event_id, endpoint_id, account_id, created_at, next_start_at)
+    SELECT (:deliveryIds::text[])[row_number() OVER (ORDER BY id)], :eventId, id, account_id, :at, now()
+    FROM webhook_endpoints
+    WHERE account_id = :accountId AND deleted_at IS NULL AND disabled_at IS NULL AND :type = ANY (events)`,
+    {
+      deliveryIds: Array.from({ length: WEBHOOKS.maxEndpoints }, () => newId('delivery')),
+      eventId: id,
+      at,
+      accountId,
+      type: LOW_BALANCE_EVENT,
+    },
+  );
+}
+
+function presentLowBalance(account: LowAccountRow) {
+  return {
+    object: 'balance',
+    account_id: account.id,
+    available_usd: toUsdNumber(picoUsd(account.signup_available) + picoUsd(account.funded_available)),
+    reserved_usd: toUsdNumber(picoUsd(account.signup_reserved) + picoUsd(account.funded_reserved)),
+    low_balance_usd: toUsdNumber(picoUsd(account.low_balance)),
+  } as const;
+}

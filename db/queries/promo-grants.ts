@@ -1,0 +1,181 @@
+/** Promo credit: given until a time, spent before all other credit, and taken back when that time is over. */
+import { newId } from '../../domain/ids.ts';
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+import { withPartitions } from '../partitions.ts';
+import { insertTransfer } from './transfers.ts';
+
+/** Promo credit that was given at once. Its four parts add up to `amount`. */
+export interface PromoGrant {
+  readonly id: string;
+  readonly accountId: string;
+  readonly reference: string;
+  readonly amount: PicoUsd;
+  /** What can be spent. */
+  readonly available: PicoUsd;
+  /** What is held for tasks and requests under way. What comes back after `expiresAt` expires then. */
+  readonly reserved: PicoUsd;
+  readonly spent: PicoUsd;
+  readonly expired: PicoUsd;
+  readonly expiresAt: Date;
+  readonly author: string;
+  readonly reason: string;
+  readonly createdAt: Date;
+}
+
+export interface NewPromoGrant {
+  readonly accountId: string;
+  readonly amount: PicoUsd;
+  /** Later than now. */
+  readonly expiresAt: Date;
+  /** What it is given for, 1 to 255 characters; an account is given it once. */
+  readonly reference: string;
+  readonly author: string;
+  readonly reason: string;
+}
+
+interface PromoGrantRow {
+  id: string;
+  account_id: string;
+  reference: string;
+  amount: string;
+  available: string;
+  reserved: string;
+  spent: string;
+  expired: string;
+  expires_at: Date;
+  author: string;
+  reason: string;
+  created_at: Date;
+}
+
+/**
+ * Gives promo credit once per account and reference, however often it is called.
+ *
+ * @returns the grant of this reference: this one or an earlier one, whose amount and time may differ
+ * @throws a check violation when its time is over
+ */
+export async function grantPromoCredit(
+  database: Database,
+  grant: NewPromoGrant,
+): Promise<{ readonly grant: PromoGrant; readonly applied: boolean }> {
+  const { accountId, amount, reference } = grant;
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const id = newId('promoGrant');
+      const [inserted] = await transaction('promo_grants')
+        .insert({
+          id,
+          account_id: accountId,
+          reference,
+          amount: amount.toString(),
+          expires_at: grant.expiresAt,
+          author: grant.author,
+          reason: grant.reason,
+        })
+        .onConflict(['account_id', 'reference'])
+        .ignore()
+        .returning<{ created_at: Date }[]>('created_at');
+      if (inserted) await move(transaction, 'promo_grant', { id, accountId, amount, at: inserted.created_at });
+      const row = await transaction<PromoGrantRow>('promo_grants').where({ account_id: accountId, reference }).first();
+      if (!row) throw new Error(`the grant ${reference} cannot have disappeared`);
+      return { grant: toGrant(row), applied: inserted !== undefined };
+    }),
+  );
+}
+
+/** All grants of an account, newest first. */
+export async function listPromoGrants(
+  database: Database,
+  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+): Promise<readonly PromoGrant[]> {
+  const query = database<PromoGrantRow>('promo_grants').where({ account_id: accountId });
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toGrant);
+}
+
+/** What of an account's balance is promo credit, and when the first of it expires. */
+export async function sumPromoCredit(
+  database: Database,
+  accountId: string,
+): Promise<{ readonly available: PicoUsd; readonly nextExpiry: Date | null }> {
+  const [row] = await database('promo_grants')
+    .where({ account_id: accountId, is_open: true })
+    .where('available', '>', 0)
+    .select<{ available: string | null; next_expiry: Date | null }[]>(
+      database.raw('sum(available) AS available'),
+      database.raw('min(expires_at) AS next_expiry'),
+    );
+  return { available: picoUsd(row?.available ?? '0'), nextExpiry: row?.next_expiry ?? null };
+}
+
+/**
+ * Takes back what is left of grants whose time is over: each amount once, in whatever process and however often it is
+ * called. What holds of such a grant give back later is taken back then.
+ *
+ * @param limit the most grants
+ * @returns how many; fewer than `limit` when none is left
+ */
+export async function expirePromoCredit(database: Database, limit: number): Promise<number> {
+  const due = await database<PromoGrantRow>('promo_grants')
+    .where('is_open', true)
+    .where('available', '>', 0)
+    .whereRaw('expires_at <= now()')
+    .orderBy('expires_at')
+    .limit(limit)
+    .select('id', 'account_id');
+  for (const { id, account_id: accountId } of due) {
+    await withPartitions(database, () =>
+      database.transaction(async (transaction) => {
+        await lockAccount(transaction, accountId);
+        // What it was before the lock may have been spent, or taken back by another process.
+        const [row] = await transaction('promo_grants')
+          .where({ id })
+          .select<{ available: string; now: Date }[]>('available', transaction.raw('clock_timestamp() AS now'));
+        if (!row) throw new Error(`the grant ${id} cannot have disappeared`);
+        const amount = picoUsd(row.available);
+        if (amount > 0n) await move(transaction, 'promo_expiry', { id, accountId, amount, at: row.now });
+      }),
+    );
+  }
+  return due.length;
+}
+
+/** Everybody who moves money locks the account first. */
+async function lockAccount(transaction: Database, accountId: string): Promise<void> {
+  await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
+}
+
+async function move(
+  transaction: Database,
+  kind: 'promo_grant' | 'promo_expiry',
+  { id, accountId, amount, at }: Pick<PromoGrant, 'id' | 'accountId' | 'amount'> & { readonly at: Date },
+): Promise<void> {
+  await insertTransfer(transaction, {
+    id: newId('transfer'),
+    kind,
+    accountId,
+    amount,
+    signupAmount: amount,
+    reference: id,
+    createdAt: at,
+  });
+}
+
+function toGrant(row: PromoGrantRow): PromoGrant {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    reference: row.reference,
+    amount: picoUsd(row.amount),
+    available: picoUsd(row.available),
+    reserved: picoUsd(row.reserved),
+    spent: picoUsd(row.spent),
+    expired: picoUsd(row.expired),
+    expiresAt: row.expires_at,
+    author: row.author,
+    reason: row.reason,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,78 @@
+/** Does promo credit agree with the ledger and the balances that it is a part of? */
+import { sqlCheck } from './check.ts';
+
+export const PROMO_CHECKS = [
+  sqlCheck({
+    name: 'promo_grants',
+    question: 'Is every promo grant available, reserved, spent or expired, as its transfers and holds say?',
+    remedy: 'The transfers and holds are right. Find what wrote to promo_grants past the triggers, and set it to them.',
+    sql: /* sql */ `
+      WITH moved AS (
+        SELECT reference AS id, sum(amount) FILTER (WHERE kind = 'promo_grant') AS given,
+          sum(amount) FILTER (WHERE kind = 'promo_expiry') AS expired
+        FROM transfers WHERE kind IN ('promo_grant', 'promo_expiry') GROUP BY reference
+      ), held AS (
+        SELECT grant_id AS id, sum(amount) AS reserved FROM promo_holds GROUP BY grant_id
+      ), compared AS (
+        -- Of months that were detached the transfers are gone.
+        SELECT promo.*, moved.given, moved.expired AS taken_back, held.reserved AS held,
+          EXISTS (SELECT FROM carried_balances AS carried WHERE carried.account_id = promo.account_id
+            AND carried.month >= date_trunc('month', promo.created_at AT TIME ZONE 'UTC')::date) AS is_carried
+        FROM promo_grants AS promo LEFT JOIN moved USING (id) LEFT JOIN held USING (id)
+      )
+      SELECT id AS subject, string_agg(format('%s is %s, but should be %s', part.name, part.kept, part.summed), '; ')
+        AS detail
+      FROM compared, LATERAL (VALUES
+        ('reserved', reserved, coalesce(held, 0)),
+        ('amount', amount, CASE WHEN is_carried THEN amount ELSE coalesce(given, 0) END),
+        ('expired', expired, CASE WHEN is_carried THEN expired ELSE coalesce(taken_back, 0) END),
+        ('the sum of its parts', available + reserved + spent + expired, amount)) AS part(name, kept, summed)
+      WHERE part.kept <> part.summed GROUP BY id
+      UNION ALL
+      SELECT moved.id, format('%s were given for a grant that is not there', moved.given) FROM moved
+      WHERE NOT EXISTS (SELECT FROM promo_grants WHERE id = moved.id)
+      ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'promo_balances',
+    question: 'Is all promo credit a part of what its account was given, and does the account know of it?',
+    remedy: 'Compare the grants with the ledger of the account, and set has_promo to whether one is open.',
+    sql: /* sql */ `
+      WITH sums AS (
+        SELECT account_id, sum(available) AS available, sum(reserved) AS reserved FROM promo_grants
+        WHERE is_open GROUP BY account_id
+      )
+      SELECT id AS subject, format('%s and %s reserved of promo credit, of %s and %s reserved that were given; %s',
+        coalesce(sums.available, 0), coalesce(sums.reserved, 0), signup_available, signup_reserved,
+        CASE WHEN has_promo THEN 'marked' ELSE 'not marked' END) AS detail
+      FROM accounts LEFT JOIN sums ON sums.account_id = accounts.id
+      WHERE has_promo <> (sums.account_id IS NOT NULL)
+        OR sums.available > signup_available OR sums.reserved > signup_reserved ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'promo_holds',
+    question: 'Does every hold of promo credit belong to a reservation that is open?',
+    remedy: 'Compare the chain of the reservation with the grant, and adjust the account by the difference.',
+    sql: /* sql */ `
+      SELECT promo_holds.reservation_id AS subject,
+        format('%s of %s are held', sum(promo_holds.amount), string_agg(grant_id, ', '))
+          || CASE WHEN held.id IS NULL THEN ', but there is no such reservation'
+            WHEN resolution.id IS NOT NULL THEN format(', but it was resolved by %s', resolution.id)
+            ELSE format(', but the reservation took %s of what was given', held.signup_amount) END AS detail
+      FROM promo_holds
+      LEFT JOIN transfers AS held ON held.id = promo_holds.reservation_id AND held.kind = 'reservation'
+      LEFT JOIN transfers AS resolution
+        ON resolution.pending_id = promo_holds.reservation_id AND resolution.opened_at = held.opened_at
+      GROUP BY promo_holds.reservation_id, held.id, held.signup_amount, resolution.id
+      HAVING held.id IS NULL OR resolution.id IS NOT NULL OR sum(promo_holds.amount) > held.signup_amount ORDER BY 1`,
+  }),
+  sqlCheck({
+    name: 'overdue_promo',
+    question: 'Was all promo credit taken back when its time was over?',
+    remedy: 'Look for why the relays of the api processes cannot take it back: their logs say so.',
+    sql: /* sql */ `
+      SELECT id AS subject, format('%s can still be spent, although it expired %s', available, to_json(expires_at) #>> '{}')
+        AS detail
+      FROM promo_grants WHERE is_open AND available > 0 AND expires_at < now() - interval '15 minutes' ORDER BY 1`,
+  }),
+];

@@ -1,0 +1,285 @@
+/**
+ * Any sequence of grants, top-ups, holds, settlements, refunds and expiries, made in PostgreSQL and in a model of a few lines:
+ * both say the same of every grant after each step, and the books agree.
+ */
+import { expect } from 'chai';
+import { array, assert, asyncProperty, bigInt, constantFrom, nat, oneof, record } from 'fast-check';
+import { type Database, picoUsd } from '../../db/database.ts';
+import { grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import { expirePromoCredit, grantPromoCredit } from '../../db/queries/promo-grants.ts';
+import { LEDGER_CHECKS } from '../../db/reconciliation/ledger-checks.ts';
+import { PROMO_CHECKS } from '../../db/reconciliation/promo-checks.ts';
+import { runChecks } from '../../db/reconciliation/reconcile.ts';
+import type { NewTextHold, TextLedger } from '../../db/text-money/ledger.ts';
+import { newId } from '../../domain/ids.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createAccount, createKey, type TestKey } from '../support/factories.ts';
+import { newHold, openTextLedger, settlementOf } from '../support/text-money.ts';
+
+const RUNS = 15;
+const MAX_STEPS = 25;
+const MAX_AMOUNT = 20n;
+const DAY_MS = 86_400_000;
+/** How far grants whose time is over are moved into the past, in the place of waiting for it. */
+const AGO_DAYS = 1_000;
+
+const amount = bigInt({ min: 1n, max: MAX_AMOUNT });
+
+const anyStep = oneof(
+  record({ action: constantFrom('promo'), amount, days: nat({ max: 4 }) }),
+  record({ action: constantFrom('signup', 'topUp'), amount }),
+  record({ action: constantFrom('hold'), amount }),
+  // The request is chosen among those that exist then. A charge of nothing refunds.
+  record({ action: constantFrom('settle'), request: nat(), charge: bigInt({ min: 0n, max: 2n * MAX_AMOUNT }) }),
+  record({ action: constantFrom('wait'), days: nat({ max: 3 }) }),
+);
+type Step = typeof anyStep extends { generate(...args: never[]): { value: infer S } } ? S : never;
+
+interface ModelGrant {
+  readonly expiresOnDay: number;
+  available: bigint;
+  reserved: bigint;
+  spent: bigint;
+  expired: bigint;
+}
+
+interface ModelHold {
+  readonly amount: bigint;
+  readonly signup: bigint;
+  readonly promo: readonly (readonly [grant: ModelGrant, amount: bigint])[];
+}
+
+/** What should be true, kept by the simplest code that can. */
+class Model {
+  readonly grants: ModelGrant[] = [];
+  readonly holds: (ModelHold | null)[] = [];
+  signup = 0n;
+  funded = 0n;
+  today = 0;
+
+  hold(amount: bigint): boolean {
+    if (amount > this.available()) return false;
+    const promo = this.takePromo(amount);
+    for (const [grant, taken] of promo) grant.reserved += taken;
+    const rest = amount - sum(promo.map(([, taken]) => taken));
+    const signup = min(this.signup, rest);
+    this.signup -= signup;
+    this.funded -= rest - signup;
+    this.holds.push({ amount, signup, promo });
+    return true;
+  }
+
+  settle(index: number, charge: bigint): void {
+    const hold = this.holds[index];
+    if (!hold) return;
+    this.holds[index] = null;
+    let left = min(charge, hold.amount);
+    for (const [grant, taken] of hold.promo) {
+      const spent = min(left, taken);
+      left -= spent;
+      grant.reserved -= taken;
+      grant.spent += spent;
+      grant.available += taken - spent;
+    }
+    const signup = min(left, hold.signup);
+    this.signup += hold.signup - signup;
+    const funded = hold.amount - hold.signup - sum(hold.promo.map(([, taken]) => taken));
+    this.funded += funded - (left - signup);
+    this.takeBeyond(charge - hold.amount);
+  }
+
+  wait(days: number): void {
+    this.today += days;
+    for (const grant of this.grants.filter(({ expiresOnDay }) => expiresOnDay <= this.today)) {
+      grant.expired += grant.available;
+      grant.available = 0n;
+    }
+  }
+
+  /** What a request cost above its hold, as far as the account has it. */
+  private takeBeyond(beyond: bigint): void {
+    const amount = min(beyond, this.available());
+    if (amount <= 0n) return;
+    const promo = this.takePromo(amount);
+    for (const [grant, taken] of promo) grant.spent += taken;
+    const rest = amount - sum(promo.map(([, taken]) => taken));
+    const signup = min(this.signup, rest);
+    this.signup -= signup;
+    this.funded -= rest - signup;
+  }
+
+  private takePromo(amount: bigint): [ModelGrant, bigint][] {
+    const parts: [ModelGrant, bigint][] = [];
+    let left = amount;
+    for (const grant of this.grants.toSorted((a, b) => a.expiresOnDay - b.expiresOnDay)) {
+      const taken = min(left, grant.available);
+      if (taken === 0n) continue;
+      grant.available -= taken;
+      left -= taken;
+      parts.push([grant, taken]);
+    }
+    return parts;
+  }
+
+  private available(): bigint {
+    return this.signup + this.funded + sum(this.grants.map(({ available }) => available));
+  }
+}
+
+describe('promo credit', () => {
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+  });
+
+  after(() => testDatabase.drop());
+
+  it('is neither lost nor invented, and agrees with its model after every step', async () => {
+    const { database, url } = testDatabase;
+    const ledger = openTextLedger(url, { poolSize: 1 });
+    try {
+      await assert(
+        asyncProperty(array(anyStep, { minLength: 1, maxLength: MAX_STEPS, size: 'max' }), async (steps) => {
+          const model = new Model();
+          const real = await createReal(database, ledger);
+          // Whoever never topped up holds nothing here.
+          for (const step of [{ action: 'topUp', amount: 1n } as const, ...steps]) {
+            await perform(step, model, real);
+            expect(await real.grants(), `grants after ${step.action}`).to.deep.equal(model.grants.map(partsOf));
+            expect(await real.otherCredit(), `credit after ${step.action}`).to.deep.equal([model.signup, model.funded]);
+          }
+        }),
+        { numRuns: RUNS },
+      );
+      expect(await findingsOf(database)).to.deep.equal([]);
+    } finally {
+      await ledger.close();
+    }
+  });
+});
+
+/** What reconciliation says of the money of all accounts. */
+async function findingsOf(database: Database): Promise<readonly unknown[]> {
+  const checks = [...PROMO_CHECKS, ...LEDGER_CHECKS.filter(({ name }) => name === 'account_balances')];
+  const outside = {
+    workflows: { listOpen: async function* () {}, isOpen: async () => false },
+    files: { has: async () => true, keyOf: () => null },
+  };
+  return (await runChecks(checks, { snapshot: database, database, ...outside })).findings;
+}
+
+async function perform(step: Step, model: Model, real: Real): Promise<void> {
+  switch (step.action) {
+    case 'promo': {
+      // No two grants of a run expire at once, so that their order is known.
+      const expiresOnDay = model.today + 1 + step.days + model.grants.length / 1_000;
+      await real.grant(step.amount, expiresOnDay);
+      model.grants.push({ expiresOnDay, available: step.amount, reserved: 0n, spent: 0n, expired: 0n });
+      return;
+    }
+    case 'signup':
+      await real.signup(step.amount);
+      model.signup += step.amount;
+      return;
+    case 'topUp':
+      await real.topUp(step.amount);
+      model.funded += step.amount;
+      return;
+    case 'hold':
+      expect(await real.hold(step.amount), 'accepted').to.equal(model.hold(step.amount));
+      return;
+    case 'settle': {
+      const index = step.request % Math.max(1, model.holds.length);
+      if (!model.holds[index]) return;
+      await real.settle(index, step.charge);
+      model.settle(index, step.charge);
+      return;
+    }
+    case 'wait':
+      model.wait(step.days);
+      await real.waitUntil(model.today);
+  }
+}
+
+interface Real {
+  grant(amount: bigint, expiresOnDay: number): Promise<void>;
+  signup(amount: bigint): Promise<void>;
+  topUp(amount: bigint): Promise<void>;
+  hold(amount: bigint): Promise<boolean>;
+  settle(index: number, charge: bigint): Promise<void>;
+  waitUntil(day: number): Promise<void>;
+  grants(): Promise<readonly (readonly bigint[])[]>;
+  /** Signup credit and funded credit that are available. */
+  otherCredit(): Promise<readonly bigint[]>;
+}
+
+/** The same steps in PostgreSQL, on an account of its own. */
+async function createReal(database: Database, ledger: TextLedger): Promise<Real> {
+  const key: TestKey = await createKey(database, await createAccount(database));
+  const { accountId } = key;
+  const start = Date.now() + DAY_MS;
+  const holds: NewTextHold[] = [];
+  let references = 0;
+
+  return {
+    grant: async (amount, expiresOnDay) => {
+      references += 1;
+      const expiresAt = new Date(start + Math.round(expiresOnDay * DAY_MS));
+      const common = { reference: `grant ${references}`, author: 'ada', reason: 'a test' };
+      await grantPromoCredit(database, { accountId, amount, expiresAt, ...common });
+    },
+    signup: async (amount) => void (await grantSignupCredit(database, accountId, amount)),
+    topUp: async (amount) => void (await topUp(database, { accountId, amount, reference: newId('request') })),
+    hold: async (amount) => {
+      const hold = newHold(key, { amount });
+      const [decision] = await ledger.hold([hold]);
+      const accepted = decision?.refusal === null;
+      if (accepted) holds.push(hold);
+      return accepted;
+    },
+    settle: async (index, charge) => {
+      const hold = holds[index];
+      if (!hold) throw new Error(`there is no hold ${index}`);
+      await ledger.settle([settlementOf(hold, { charge })]);
+    },
+    waitUntil: async (day) => {
+      await database.transaction(async (transaction) => {
+        await transaction.raw('SET LOCAL session_replication_role = replica');
+        await transaction.raw(
+          `UPDATE promo_grants SET expires_at = expires_at - make_interval(days => :ago),
+            created_at = created_at - make_interval(days => :ago + 1)
+          WHERE account_id = :accountId AND expires_at > now() AND expires_at < :end`,
+          { ago: AGO_DAYS, accountId, end: new Date(start + Math.floor(day) * DAY_MS + 1) },
+        );
+      });
+      await Promise.all([expirePromoCredit(database, 100), expirePromoCredit(database, 100)]);
+    },
+    grants: async () => {
+      const rows = await database<Record<string, string>>('promo_grants')
+        .where('account_id', accountId)
+        .orderByRaw(`substring(reference FROM '\\d+')::integer`);
+      return rows.map((row) => ['available', 'reserved', 'spent', 'expired'].map((part) => picoUsd(row[part] ?? '')));
+    },
+    otherCredit: async () => {
+      const { rows } = await database.raw<{ rows: { signup: string; funded: string }[] }>(
+        `SELECT signup_available - (SELECT coalesce(sum(available), 0) FROM promo_grants WHERE account_id = accounts.id)
+          AS signup, funded_available AS funded FROM accounts WHERE id = ?`,
+        [accountId],
+      );
+      return rows.flatMap(({ signup, funded }) => [picoUsd(signup), picoUsd(funded)]);
+    },
+  };
+}
+
+function partsOf({ available, reserved, spent, expired }: ModelGrant): readonly bigint[] {
+  return [available, reserved, spent, expired];
+}
+
+function sum(amounts: readonly bigint[]): bigint {
+  return amounts.reduce((total, amount) => total + amount, 0n);
+}
+
+function min(a: bigint, b: bigint): bigint {
+  return a < b ? a : b;
+}

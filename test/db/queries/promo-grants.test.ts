@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { CHECK_VIOLATION, type Database, isDatabaseError } from '../../../db/database.ts';
+import type { Account } from '../../../db/queries/accounts.ts';
+import { expirePromoCredit, grantPromoCredit, listPromoGrants } from '../../../db/queries/promo-grants.ts';
+import { listTransfers } from '../../../db/queries/transfers.ts';
+import { parseUsd } from '../../../domain/money.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+import {
+  createAccount,
+  createKey,
+  createTaskRow,
+  finishAsFailed,
+  reloadAccount,
+  type TestKey,
+} from '../../support/factories.ts';
+import { rejectionOf } from '../../support/rejection.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('db/queries/promo-grants', () => {
+  let testDatabase: TestDatabase;
+  let database: Database;
+  let account: Account;
+  let key: TestKey;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    database = testDatabase.database;
+  });
+
+  beforeEach(async () => {
+    account = await createAccount(database, { fundedUsd: 3, signupUsd: 1 });
+    key = await createKey(database, account);
+  });
+
+  after(() => testDatabase.drop());
+
+  const give = (usd: number, reference = 'launch', days = 1) =>
+    grantPromoCredit(database, {
+      accountId: account.id,
+      amount: parseUsd(usd),
+      expiresAt: new Date(Date.now() + days * DAY_MS),
+      reference,
+      author: 'ada',
+      reason: 'a test',
+    });
+
+  /** In the place of waiting: the time of the account's grants is over. */
+  async function letExpire(): Promise<void> {
+    await database.transaction(async (transaction) => {
+      await transaction.raw('SET LOCAL session_replication_role = replica');
+      await transaction('promo_grants')
+        .where('account_id', account.id)
+        .update({ created_at: new Date(0), expires_at: new Date(DAY_MS) });
+    });
+  }
+
+  async function kinds(): Promise<readonly string[]> {
+    const transfers = await listTransfers(database, { accountId: account.id, limit: 50 });
+    return transfers.map(({ kind, amount }) => `${kind} ${amount}`).filter((line) => line.startsWith('promo'));
+  }
+
+  it('gives credit once per reference', async () => {
+    const first = await give(2);
+    const again = await give(5);
+    expect(first.applied).to.equal(true);
+    expect(again).to.deep.equal({ grant: first.grant, applied: false });
+    expect((await reloadAccount(database, account)).signupAvailable).to.equal(parseUsd(3));
+  });
+
+  it('gives credit once though it is asked for several times at once', async () => {
+    const given = await Promise.all(Array.from({ length: 5 }, () => give(2)));
+    expect(given.filter(({ applied }) => applied)).to.have.length(1);
+    expect(await kinds()).to.deep.equal([`promo_grant ${parseUsd(2)}`]);
+  });
+
+  it('refuses credit whose time is over', async () => {
+    const refusal = await rejectionOf(give(2, 'launch', -1));
+    expect(isDatabaseError(refusal, CHECK_VIOLATION)).to.equal(true);
+  });
+
+  it('is taken back once, whatever number of processes look', async () => {
+    await give(2);
+    await letExpire();
+    await Promise.all(Array.from({ length: 5 }, () => expirePromoCredit(database, 100)));
+    expect(await kinds()).to.deep.equal([`promo_expiry ${parseUsd(2)}`, `promo_grant ${parseUsd(2)}`]);
+    const { signupAvailable, fundedAvailable } = await reloadAccount(database, account);
+    expect([signupAvailable, fundedAvailable]).to.deep.equal([parseUsd(1), parseUsd(3)]);
+  });
+
+  it('expires as well when a hold gives it back later', async () => {
+    await give(0.75);
+    const task = await createTaskRow(database, key);
+    await letExpire();
+    await expirePromoCredit(database, 100);
+    expect(await kinds(), 'while it is held').to.deep.equal([`promo_grant ${parseUsd(0.75)}`]);
+    await finishAsFailed(database, task);
+    await expirePromoCredit(database, 100);
+    expect(await kinds()).to.deep.equal([`promo_expiry ${parseUsd(0.75)}`, `promo_grant ${parseUsd(0.75)}`]);
+    const [grant] = await listPromoGrants(database, { accountId: account.id, limit: 1 });
+    expect(grant).to.include({ available: 0n, reserved: 0n, spent: 0n, expired: parseUsd(0.75) });
+    expect((await reloadAccount(database, account)).signupAvailable).to.equal(parseUsd(1));
+  });
+
+  it('moves grants by the ledger alone', async () => {
+    const { grant } = await give(2);
+    const change = database('promo_grants')
+      .where('id', grant.id)
+      .update({ available: 0, spent: grant.amount.toString() });
+    expect(await rejectionOf(change)).to.match(/moved by transfers only/);
+  });
+});
