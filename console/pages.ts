@@ -6,6 +6,8 @@ import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
 import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
+import { staffReconciliationPages } from './pages/staff/reconciliations/pages.tsx';
+import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
@@ -20,6 +22,8 @@ export const PAGES: readonly Page[] = [
   ...keyPages,
   ...staffAccountPages,
   ...staffMonthPages,
+  ...staffRefundPages,
+  ...staffReconciliationPages,
   ...usagePages,
   ...staffTaskPages,
 ];

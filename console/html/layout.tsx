@@ -52,6 +52,8 @@ const STAFF_ENTRIES: readonly {
   { name: 'accounts', path: '/accounts' },
   { name: 'allTasks', path: '/tasks' },
   { name: 'months', path: '/months' },
+  { name: 'refunds', path: '/refunds' },
+  { name: 'reconciliation', path: '/reconciliations' },
 ];
 
 export function renderPage(frame: Frame): string {

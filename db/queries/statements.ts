@@ -1,4 +1,5 @@
 /** Queries for finance: daily statements, and the refunds of all accounts. */
+import type { Knex } from 'knex';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
@@ -110,6 +111,42 @@ interface RefundRow {
 
 export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;
+  /** Only refunds for that cause. */
+  readonly cause?: string | undefined;
+}
+
+/** What the refunds for one cause add up to. */
+export interface RefundSum {
+  /** Null for refunds of which nothing else is known. */
+  readonly cause: string | null;
+  readonly refunds: number;
+  readonly amount: PicoUsd;
+}
+
+/** Why a refund was given. */
+const CAUSE = `coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded'))`;
+const WITH_CAUSE = /* sql */ `
+  LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at
+  LEFT JOIN text_requests AS request ON request.id = refund.text_request_id`;
+
+/** All refunds by cause, the highest sum first. */
+export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
+  const rows = await database
+    .select<{ cause: string | null; refunds: string; amount: string }[]>(
+      database.raw(`${CAUSE} AS cause, count(*) AS refunds, sum(refund.amount) AS amount`),
+    )
+    .from(refundsIn(database, filter).as('refund'))
+    .joinRaw(WITH_CAUSE)
+    .groupByRaw('1')
+    .orderByRaw('3 DESC, 1');
+  return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
+}
+
+function refundsIn(database: Database, { accountId, from, to }: RefundFilter): Knex.QueryBuilder {
+  const refunds = database('transfers').where('kind', 'refund');
+  if (accountId !== undefined) void refunds.where('account_id', accountId);
+  createdIn(refunds, { from, to });
+  return refunds;
 }
 
 /** All refunds, newest first, read on demand. */
@@ -120,18 +157,13 @@ export function streamRefunds(database: Database, filter: RefundFilter): AsyncIt
 /** A page of refunds, of all accounts or one, newest first. @param before the last refund's id on the previous page */
 export async function listRefunds(
   database: Database,
-  {
-    accountId,
-    before,
-    limit,
-    ...period
-  }: RefundFilter & { readonly before?: string | undefined; readonly limit: number },
+  { before, limit, ...filter }: RefundFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly Refund[]> {
-  const refunds = database('transfers').where('kind', 'refund').orderBy('id', 'desc').limit(limit);
-  if (accountId !== undefined) void refunds.where('account_id', accountId);
-  createdIn(refunds, period);
+  const refunds = refundsIn(database, filter);
   if (before !== undefined) void refunds.where('id', '<', before);
-  const rows = await database
+  // Where the cause does not matter, only those that are shown are looked up.
+  if (filter.cause === undefined) void refunds.orderBy('id', 'desc').limit(limit);
+  const query = database
     .select<RefundRow[]>(
       'refund.id',
       'refund.created_at',
@@ -142,15 +174,15 @@ export async function listRefunds(
       'refund.task_id',
       'refund.text_request_id',
       database.raw('coalesce(task.model, request.model) AS model'),
-      database.raw(
-        `coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) AS cause, task.error_message AS message`,
-      ),
+      database.raw(`${CAUSE} AS cause, task.error_message AS message`),
       database.raw('coalesce(task.request_id, request.request_id) AS request_id'),
     )
     .from(refunds.as('refund'))
-    .joinRaw('LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at')
-    .joinRaw('LEFT JOIN text_requests AS request ON request.id = refund.text_request_id')
-    .orderBy('refund.id', 'desc');
+    .joinRaw(WITH_CAUSE)
+    .orderBy('refund.id', 'desc')
+    .limit(limit);
+  if (filter.cause !== undefined) void query.whereRaw(`${CAUSE} = ?`, [filter.cause]);
+  const rows = await query;
   return rows.map((row) => ({
     id: row.id,
     createdAt: row.created_at,

@@ -2,7 +2,10 @@ import { Readable } from 'node:stream';
 import axe from 'axe-core';
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
+import type { Database } from '../../db/database.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
+import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { newId } from '../../domain/ids.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole } from '../support/console.ts';
@@ -110,9 +113,23 @@ async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Prom
     task_id: succeeded.id,
     key_id: keyId,
     webhook_id: endpoint.id,
+    reconciliation_id: await makeReport(database, accountId),
     month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
+}
+
+/** The report of a reconciliation that found something. */
+async function makeReport(database: Database, accountId: string): Promise<string> {
+  const id = newId('reconciliation');
+  await insertReconciliation(database, { id, requestedBy: 'operator' });
+  await finishReconciliation(database, id, {
+    checks: [{ check: 'account_balances', question: 'Is every balance right?', findings: 1, durationMs: 3 }],
+    findings: [
+      { check: 'account_balances', subject: accountId, detail: 'is 1', remedy: 'Set the balance to the sum.' },
+    ],
+  });
+  return id;
 }
 
 /** What axe finds on the page that is open, on each of the screens. */

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
+import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { startTestConsole, Visitor } from '../support/console.ts';
 
-/** Who finds each of finance's pages; `-` is refused, and what does not exist for somebody is not there. */
+/** What each of finance's pages answers to whom: for customers none is there. */
 const ACCESS = `
   page                                                  operator finance readonly customer
   get  /staff/months                                    200      200     200      404
@@ -15,6 +16,13 @@ const ACCESS = `
   get  /staff/months/{month}/statements/{account_id}/export 200  200     200      404
   get  /staff/months/{month}/close                      200      200     403      404
   post /staff/months/{month}/close                      409      409     403      404
+  get  /staff/refunds                                   200      200     200      404
+  get  /staff/refunds/export                            200      200     200      404
+  get  /staff/reconciliations                           200      200     200      404
+  post /staff/reconciliations                           303      303     403      404
+  get  /staff/reconciliations/{reconciliation_id}       200      200     200      404
+  get  /staff/reconciliations/{reconciliation_id}/report 200     200     200      404
+  get  /staff/reconciliations/{reconciliation_id}/export 200     200     200      404
 `;
 
 const ROOMS = ['/staff/months', '/staff/refunds', '/staff/reconciliations', '/staff/corrections'];
@@ -49,7 +57,10 @@ describe('who finds the pages of finance', () => {
       await Visitor.invited(app, { email: 'customer@example.com', account_id: accountId }),
     ];
     for (const visitor of visitors) await visitor.get('/console/profile');
-    samples = { month: new Date().toISOString().slice(0, 7), account_id: accountId };
+    const reconciliationId = newId('reconciliation');
+    await insertReconciliation(app.database, { id: reconciliationId, requestedBy: 'operator' });
+    const month = new Date().toISOString().slice(0, 7);
+    samples = { month, account_id: accountId, reconciliation_id: reconciliationId };
   });
   after(() => app.stop());
 

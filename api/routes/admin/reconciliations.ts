@@ -2,12 +2,10 @@
 import type { Database } from '../../../db/database.ts';
 import {
   findReconciliation,
-  insertReconciliation,
   listReconciliations as findReconciliations,
   type Reconciliation,
 } from '../../../db/queries/reconciliations.ts';
 import type { Finding } from '../../../db/reconciliation/check.ts';
-import { newId } from '../../../domain/ids.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -26,6 +24,7 @@ import {
   oneOfTexts,
   text,
 } from '../../openapi/json-schema.ts';
+import { runReconciliation } from '../../services/finance/run-reconciliation.ts';
 
 const RECONCILIATION_FIELDS = fieldsOf<ReturnType<typeof presentReconciliation>>({
   id: idOf('reconciliation'),
@@ -77,10 +76,7 @@ export const reconcile = endpoint({
   answers: { 201: dataOf(ReconciliationSchema, 'Started') },
   refusals: ['processing_unavailable'],
   handle: async (_, { database, startReconciliation }) => {
-    const id = newId('reconciliation');
-    await startReconciliation(id);
-    // The workflow inserts this row as well; whichever comes first wins.
-    await insertReconciliation(database, { id, requestedBy: 'operator' });
+    const id = await runReconciliation({ database, startReconciliation });
     return { data: presentReconciliation(await existing(database, id)) };
   },
 });
@@ -146,7 +142,7 @@ function presentReport(reconciliation: Reconciliation) {
   return { ...presentReconciliation(reconciliation), findings: reconciliation.report?.findings ?? [] };
 }
 
-const FINDING_COLUMNS: readonly Column<Finding>[] = [
+export const FINDING_COLUMNS: readonly Column<Finding>[] = [
   ['check', ({ check }) => check],
   ['subject', ({ subject }) => subject],
   ['detail', ({ detail }) => detail],

@@ -1,0 +1,67 @@
+/** Refunds of all accounts, with what each was given for. */
+import { presentRefund, refundColumns } from '../../../../api/routes/admin/present-finance.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { listRefunds, type RefundFilter, streamRefunds, sumRefunds } from '../../../../db/queries/statements.ts';
+import { isId } from '../../../../domain/ids.ts';
+import { exportFile } from '../../../export.ts';
+import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
+import { periodOf } from '../period.ts';
+import { RefundContent } from './content.tsx';
+
+const PAGE_SIZE = 50;
+const CAUSE = /^[a-z_]{1,100}$/;
+
+export const staffRefundPages = [
+  staffPage({ method: 'get', path: '/staff/refunds', roles: ALL_STAFF, handle: showRefunds }),
+  staffPage({
+    method: 'get',
+    path: '/staff/refunds/export',
+    roles: ALL_STAFF,
+    handle: async (visit, { reports, clock, temporal }) => {
+      const filter = filterOf(visit, clock.nowMs());
+      return exportFile('refunds', visit.query.get('format') ?? 'csv', {
+        rows: () => streamRefunds(reports, filter),
+        columns: refundColumns(temporal),
+        present: (refund) => presentRefund(refund, temporal),
+      });
+    },
+  }),
+];
+
+async function showRefunds(visit: UserVisit, { reports, clock }: ApiServices): Promise<Answer> {
+  const filter = filterOf(visit, clock.nowMs());
+  const cursor = visit.query.get('cursor') ?? '';
+  const before = isId('transfer', cursor) ? cursor : undefined;
+  const [found, sums] = await Promise.all([
+    listRefunds(reports, { ...filter, before, limit: PAGE_SIZE + 1 }),
+    sumRefunds(reports, filter),
+  ]);
+  const refunds = found.slice(0, PAGE_SIZE);
+  return {
+    kind: 'page',
+    title: visit.texts.refunds.title,
+    current: 'refunds',
+    content: (
+      <RefundContent
+        refunds={refunds}
+        sums={sums}
+        filter={filter}
+        next={found.length > PAGE_SIZE ? (refunds.at(-1)?.id ?? null) : null}
+        visit={visit}
+      />
+    ),
+  };
+}
+
+/** What the filters ask for: the refunds of this month unless they name other days. */
+function filterOf({ query }: UserVisit, nowMs: number): RefundFilter {
+  const asked = periodOf(query);
+  const now = new Date(nowMs);
+  const thisMonth = { from: new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1)), to: undefined };
+  const cause = query.get('cause') ?? '';
+  return {
+    ...(asked.from || asked.to ? asked : thisMonth),
+    accountId: (query.get('account_id') ?? '').trim() || undefined,
+    cause: CAUSE.test(cause) ? cause : undefined,
+  };
+}

@@ -1,0 +1,99 @@
+import { expect } from 'chai';
+import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import { newId } from '../../domain/ids.ts';
+import { startTestApp, type TestApp } from '../support/app.ts';
+import { Visitor } from '../support/console.ts';
+import { mountConsole } from '../../console/serve.ts';
+
+const RECONCILIATIONS = '/console/staff/reconciliations';
+
+describe('reconciliations in the console of the staff', () => {
+  let app: TestApp;
+  let finance: Visitor;
+  let started: string[];
+  let isTemporalAway = false;
+
+  before(async () => {
+    started = [];
+    const startReconciliation = async (id: string): Promise<void> => {
+      if (isTemporalAway) throw new ServiceError('processing_unavailable', 'Temporal does not answer. Try again.');
+      started.push(id);
+    };
+    app = await startTestApp({ mountPages: mountConsole, startReconciliation });
+    finance = await Visitor.invited(app, { email: 'fin@example.com', staff_role: 'finance' });
+  });
+  after(() => app.stop());
+
+  const finish = async (id: string, findings: number, subject = 'x'): Promise<void> => {
+    const found = { check: 'account_balances', subject, detail: '<b>is 1</b>', remedy: 'Set the balance to the sum.' };
+    await finishReconciliation(app.database, id, {
+      checks: [{ check: 'account_balances', question: 'Is every balance right?', findings, durationMs: 1_234 }],
+      findings: findings === 0 ? [] : [found],
+    });
+  };
+
+  it('say so before there is one', async () => {
+    expect((await finance.get(RECONCILIATIONS)).text).to.include('There is no report yet');
+  });
+
+  it('are run now, once however often the button is pressed while it runs, and by whom is written down', async () => {
+    await finance.get(RECONCILIATIONS);
+    const first = await finance.send(RECONCILIATIONS);
+    const again = await finance.send(RECONCILIATIONS);
+    expect(started).to.have.length(1);
+    const path = `${RECONCILIATIONS}/${started[0]}`;
+    expect([first, again].map(({ status, headers }) => [status, headers['location']])).to.deep.equal([
+      [303, path],
+      [303, path],
+    ]);
+    const noted = await app.database('admin_actions').where({ author: 'fin@example.com' }).pluck('action');
+    expect(noted).to.include('console /staff/reconciliations');
+    expect((await finance.get(path)).text)
+      .to.include(`hx-get="${path}/report"`)
+      .and.include('Running');
+  });
+
+  it('say what is wrong and what to do about it, once they have ended', async () => {
+    const { accountId } = await app.createAccount();
+    const [id = ''] = started;
+    await finish(id, 1, accountId);
+    const { text } = await finance.get(`${RECONCILIATIONS}/${id}/report`);
+    expect(text).to.include('1 finding').and.include('Set the balance to the sum.').and.include('1,234 ms');
+    expect(text)
+      .to.include(`/console/staff/accounts/${accountId}`)
+      .and.include('&lt;b&gt;is 1')
+      .and.not.include('hx-get');
+    const { text: csv } = await finance.get(`${RECONCILIATIONS}/${id}/export?format=csv`);
+    expect(csv.split('\r\n')[1]).to.equal(`account_balances,${accountId},<b>is 1</b>,Set the balance to the sum.`);
+    expect((await finance.get(RECONCILIATIONS)).text)
+      .to.include(id)
+      .and.include('1 finding');
+  });
+
+  it('say that everything agrees when it does', async () => {
+    const id = newId('reconciliation');
+    await insertReconciliation(app.database, { id, requestedBy: 'schedule' });
+    await finish(id, 0);
+    const { text } = await finance.get(`${RECONCILIATIONS}/${id}`);
+    expect(text).to.include('Everything agrees').and.not.include('What to do');
+  });
+
+  it('are not run while Temporal is away, and nothing is left behind', async () => {
+    isTemporalAway = true;
+    await finance.get(RECONCILIATIONS);
+    const before = await app.database('reconciliations').count();
+    expect((await finance.send(RECONCILIATIONS)).status).to.equal(503);
+    expect(await app.database('reconciliations').count()).to.deep.equal(before);
+    isTemporalAway = false;
+  });
+
+  it('are not there under any other id', async () => {
+    for (const id of ['x', newId('reconciliation'), newId('task')]) {
+      for (const page of ['', '/report', '/export']) {
+        expect((await finance.get(`${RECONCILIATIONS}/${id}${page}`)).status, id + page).to.equal(404);
+      }
+    }
+    expect((await finance.get(`${RECONCILIATIONS}?cursor=%27`)).status).to.equal(200);
+  });
+});

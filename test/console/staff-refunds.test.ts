@@ -1,0 +1,73 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import { parseUsd } from '../../domain/money.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsFailed } from '../support/factories.ts';
+
+const REFUNDS = '/console/staff/refunds';
+
+describe('refunds in the console of the staff', () => {
+  let app: TestApp;
+  let one: TestCaller;
+  let other: TestCaller;
+  let reader: Visitor;
+  let violation: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    one = await app.createAccount({ fundedUsd: 50 });
+    other = await app.createAccount({ fundedUsd: 50 });
+    violation = await refund(one, 'content_policy_violation', '1.000000000001');
+    await refund(one, 'processing_failed', '2');
+    await refund(other, 'processing_failed', '3.25');
+    reader = await Visitor.invited(app, { email: 'read@example.com', staff_role: 'readonly' });
+  });
+  after(() => app.stop());
+
+  async function refund(caller: TestCaller, code: Parameters<typeof finishAsFailed>[2], usd: string): Promise<string> {
+    const key = { id: caller.keyId, accountId: caller.accountId };
+    const task = await createTaskRow(app.database, key, { price: parseUsd(usd) });
+    await finishAsFailed(app.database, task, code);
+    return task.id;
+  }
+
+  const show = async (query: string) => (await reader.get(`${REFUNDS}?${query}`)).text;
+
+  it('are listed with their reasons, and each leads to its task', async () => {
+    const text = await show('');
+    expect(text).to.include(`/console/staff/tasks/${violation}`).and.include('Content policy');
+    expect(text).to.include(`/console/staff/accounts/${other.accountId}`).and.include('It failed. Try again.');
+  });
+
+  it('are added up by reason, to the last digit', async () => {
+    const text = await show('');
+    expect(text).to.include('$6.250000000001').and.include('$5.25').and.include('$1.000000000001');
+  });
+
+  it('are chosen by reason, account and days', async () => {
+    expect(await show('cause=content_policy_violation'))
+      .to.include(violation)
+      .and.not.include(other.accountId);
+    const ofOther = await show(`account_id=${other.accountId}`);
+    expect(ofOther).to.include('$3.25').and.not.include(violation);
+    expect(await show('from=2020-01-01&to=2020-01-31')).to.include('No refunds match');
+    const today = new Date().toISOString().slice(0, 10);
+    expect(await show(`from=${today}&to=${today}`)).to.include(violation);
+  });
+
+  it('are exported as they were chosen', async () => {
+    const { text, headers } = await reader.get(`${REFUNDS}/export?format=csv&cause=processing_failed`);
+    expect(headers['content-disposition']).to.include('refunds.csv');
+    expect(text.trim().split('\r\n')).to.have.length(3);
+    const lines = await reader.get(`${REFUNDS}/export?format=jsonl&account_id=${one.accountId}`);
+    expect(lines.text.trim().split('\n')).to.have.length(2);
+  });
+
+  it('are shown whatever the query says', async () => {
+    for (const query of ['cause=%27', 'account_id=x', `cursor=${newId('transfer', 0)}`, 'from=2026-13-40', 'to=x']) {
+      expect((await reader.get(`${REFUNDS}?${query}`)).status, query).to.equal(200);
+    }
+    expect((await reader.get(`${REFUNDS}/export?format=xml`)).status).to.equal(400);
+  });
+});
