@@ -5,6 +5,7 @@ import { fal } from './adapters/fal.ts';
 import { google } from './adapters/google.ts';
 import { httpJobs } from './adapters/http-jobs.ts';
 import { kling } from './adapters/kling.ts';
+import { minimax } from './adapters/minimax.ts';
 import { openaiImages } from './adapters/openai-images.ts';
 import { openaiVideos } from './adapters/openai-videos.ts';
 import { replicate } from './adapters/replicate.ts';
@@ -15,6 +16,7 @@ const ADAPTERS = {
   fal,
   google,
   kling,
+  minimax,
   'openai-images': openaiImages,
   'openai-videos': openaiVideos,
   replicate,

@@ -7,8 +7,9 @@ import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { createdAtMsOf } from '../../../domain/ids.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
-import type { JobState, KindTraits, MediaAdapter, RenderRequest, SentSubmission } from '../adapter.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
+import { contentItems, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { listOf, objectOf, withParams } from '../json.ts';
@@ -76,7 +77,7 @@ export const ark: MediaAdapter = {
     for (let page = 1; page <= MAX_PAGES; page += 1) {
       const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
       const items = listOf(objectOf(documentOf(await http.ask({ path: TASKS, query }, signal)))['items']);
-      const recent = items.map(objectOf).filter((item) => isRecent(item, sent));
+      const recent = items.map(objectOf).filter((item) => isMadeSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
       if (recent.length < PAGE_SIZE) return found;
     }
@@ -107,29 +108,12 @@ function videoOf(request: RenderRequest): JsonObject {
   const optional = { ratio, resolution, duration, callback_url };
   return {
     model,
-    content: contentOf(request),
+    content: contentItems(request),
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
     watermark: false,
     execution_expires_after: expiryOf(request),
     safety_identifier: request.accountId,
   };
-}
-
-/** Text first, then either frames or references. */
-function contentOf({ prompt, images = [], imagesAs, referenceVideos = [], referenceAudios = [] }: RenderRequest) {
-  const isReferred = imagesAs === 'references' || referenceVideos.length > 0 || referenceAudios.length > 0;
-  const most = imagesAs === 'first_and_last_frame' ? 2 : 1;
-  if (!isReferred && images.length > most) {
-    throw new JobRefusedError('bad_request', `The model takes ${most} images at the most.`);
-  }
-  const roleOf = (index: number): string =>
-    isReferred ? 'reference_image' : index === 0 ? 'first_frame' : 'last_frame';
-  return [
-    { type: 'text', text: prompt },
-    ...images.map((url, index) => ({ type: 'image_url', image_url: { url }, role: roleOf(index) })),
-    ...referenceVideos.map((url) => ({ type: 'video_url', video_url: { url }, role: 'reference_video' })),
-    ...referenceAudios.map((url) => ({ type: 'audio_url', audio_url: { url }, role: 'reference_audio' })),
-  ];
 }
 
 /** Counted from the creation time in the task's id, so that the same request gives the same body. */
@@ -154,10 +138,6 @@ function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; 
   const links = items.map(({ url }) => url).filter((url) => typeof url === 'string');
   if (links.length === 0) throw new OutcomeUnknownError('the upstream answered without an image');
   return { files: links.map((url) => ({ url, mimeType: null })), ...costOf(answer) };
-}
-
-function isRecent({ created_at: createdAt }: JsonObject, { since }: SentSubmission): boolean {
-  return typeof createdAt === 'number' && createdAt * 1000 >= since.getTime();
 }
 
 function stateOf(task: JsonObject): JobState {

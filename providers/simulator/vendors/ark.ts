@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
 import { parseJson, sendJson, type SimulatorRequest } from '../router.ts';
+import { promptIn, textIn } from './content-items.ts';
 import {
   type Fault,
   hasCredential,
@@ -31,13 +32,6 @@ const TASK_FIELDS = [
   'safety_identifier',
 ];
 const IMAGE_FIELDS = ['model', 'prompt', 'image', 'size', 'response_format', 'watermark', 'seed'];
-/** The roles of each type of content; frames and references exclude each other. */
-const ROLES: Readonly<Record<string, readonly string[]>> = {
-  image_url: ['first_frame', 'last_frame', 'reference_image'],
-  video_url: ['reference_video'],
-  audio_url: ['reference_audio'],
-};
-const FRAMES: readonly string[] = ['first_frame', 'last_frame'];
 const LEAST_PIXELS = 1920 * 1920;
 const MAX_PAGE = 500;
 const TOKENS = 50_638;
@@ -53,7 +47,7 @@ export const ark: Vendor = {
       path: TASKS,
       handle(request, response) {
         const body = bodyOf(request, TASK_FIELDS);
-        const prompt = promptOf(body);
+        const prompt = promptIn(body);
         const render = play.take({
           prompt,
           model: textIn(body, 'model'),
@@ -124,32 +118,6 @@ function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObjec
   if (!isObject(body)) throw invalid('body', 'The request body must be an object.');
   onlyFields(body, fields);
   return body;
-}
-
-/** @throws VendorFault */
-function textIn(body: JsonObject, field: string): string {
-  const value = body[field];
-  if (typeof value === 'string' && value !== '') return value;
-  throw invalid(field, `The parameter ${field} must be a string.`);
-}
-
-function promptOf({ content }: JsonObject): string {
-  if (!Array.isArray(content)) throw invalid('content', 'The parameter content must be an array.');
-  const texts: string[] = [];
-  const roles = new Set<unknown>();
-  for (const item of content.filter(isObject)) {
-    const { type, role } = item;
-    if (type === 'text') texts.push(textIn(item, 'text'));
-    else if (typeof type !== 'string' || !ROLES[type]?.includes(String(role))) {
-      throw invalid('content.role', `The role ${String(role)} does not fit ${String(type)}.`);
-    } else roles.add(role);
-  }
-  const frames = [...roles].filter((role) => FRAMES.includes(String(role)));
-  if (frames.length > 0 && frames.length < roles.size) {
-    throw invalid('content.role', 'First and last frames cannot be mixed with references.');
-  }
-  if (roles.has('last_frame') && !roles.has('first_frame')) throw invalid('content.role', 'There is no first frame.');
-  return texts.join(' ');
 }
 
 function videoOf({ ratio = '16:9', resolution = '720p', duration = 5 }: JsonObject): Rendering {

@@ -5,12 +5,13 @@ import { ark } from './ark.ts';
 import { fal } from './fal.ts';
 import { google } from './google.ts';
 import { kling } from './kling.ts';
+import { minimax } from './minimax.ts';
 import { openaiImages } from './openai-images.ts';
 import { openaiVideos } from './openai-videos.ts';
 import { type PlayOptions, playVendor, type Vendor } from './play.ts';
 import { replicate } from './replicate.ts';
 
-export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, openaiImages, openaiVideos, replicate];
+export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
 
 /** Their routes, and what tests do with their renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {

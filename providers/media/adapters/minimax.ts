@@ -1,0 +1,178 @@
+/**
+ * MiniMax's second API of videos (docs/vendors/minimax.md). Its tasks resemble Ark's, at other addresses and in other
+ * words. Callbacks have to answer a challenge before they are used, and are left alone.
+ */
+import type { TaskErrorCode } from '../../../domain/errors.ts';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { VendorCost } from '../../../domain/media-route.ts';
+import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
+import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
+import { bearer } from '../credentials.ts';
+import { documentOf, isSuccess } from '../exchange.ts';
+import { listOf, objectOf, withParams } from '../json.ts';
+import {
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+  type SubmissionError,
+  textOf,
+} from '../outcomes.ts';
+import { retryAfterMs, type VendorAnswer } from '../vendor-http.ts';
+import { messageFor, wordsOf } from '../words.ts';
+
+const SUBMISSIONS = 'v2/video_generation';
+const TASKS = 'v2/query/video_generation';
+
+const VIDEO: KindTraits = {
+  answers: 'job',
+  recovery: 'exclusion',
+  inputs: 'links',
+  poll: { firstMs: 5_000, everyMs: 10_000 },
+};
+
+const PAGE_SIZE = 20;
+const MAX_PAGES = 20;
+/** The vendor's names of resolutions. Its 768P is the nearest to 720p. */
+const RESOLUTIONS: Readonly<Record<string, string>> = { '480p': '480P', '720p': '768P', '768p': '768P', '1440p': '2K' };
+/** Statuses of a cancellation that say: it runs, and cannot be stopped, or has ended. */
+const ENDED_STATUSES: readonly number[] = [400, 404, 409];
+/** 422 is moderation alone. */
+const VERDICT_STATUSES: Readonly<Record<number, TaskErrorCode>> = {
+  400: 'bad_request',
+  422: 'content_policy_violation',
+};
+
+/** Codes of failed tasks, and of answers whose status is 200 nevertheless. */
+const VERDICT_CODES: Readonly<Record<string, TaskErrorCode>> = {
+  1026: 'content_policy_violation',
+  1027: 'content_policy_violation',
+  2013: 'bad_request',
+};
+const TOO_MANY: readonly unknown[] = [1002];
+/** Our credential, or our money. */
+const OPERATORS_FAULTS: readonly unknown[] = [1004, 1008, 2049];
+
+export const minimax: MediaAdapter = {
+  kinds: { video: VIDEO },
+  baseUrl: 'https://api.minimax.io',
+  versionPath: 'v2',
+  authorization: bearer,
+  probe: { path: TASKS, query: { page_num: 1, page_size: 1 } },
+
+  submission(request) {
+    return { path: SUBMISSIONS, body: { json: withParams(videoOf(request), request.params) } };
+  },
+
+  accepted(answer) {
+    const document = objectOf(answer.document);
+    const code = objectOf(document['base_resp'])['status_code'] ?? 0;
+    if (code !== 0) throw refusalBy(code, answer);
+    return { jobId: textOf(document['task_id'], 'task id') };
+  },
+
+  refusal(answer) {
+    const error = objectOf(objectOf(answer.document)['error']);
+    const verdict = VERDICT_STATUSES[answer.status];
+    if (verdict === undefined || Object.keys(error).length === 0) return null;
+    return new JobRefusedError(verdict, error['message']);
+  },
+
+  async find(sent, http, signal) {
+    const found: string[] = [];
+    for (let page = 1; page <= MAX_PAGES; page += 1) {
+      const query = { page_num: page, page_size: PAGE_SIZE, 'filter.model': sent.request.model };
+      const items = itemsOf(documentOf(await http.ask({ path: TASKS, query }, signal)));
+      const recent = items.filter((item) => isMadeSince(item, sent));
+      found.push(...recent.map(({ id }) => textOf(id, 'task id')));
+      // The size of pages is the vendor's to limit: only an older task shows that all newer ones were seen.
+      if (items.length === 0 || recent.length < items.length) return found;
+    }
+    throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
+  },
+
+  async status(jobId, http, signal) {
+    const answer = await http.ask({ path: pathOf(TASKS, jobId) }, signal);
+    if (isMissing(answer)) return { state: 'unknown' };
+    return stateOf(objectOf(objectOf(documentOf(answer))['task']));
+  },
+
+  async cancel(jobId, http, signal) {
+    // Deleting a task that has ended would delete its record.
+    const task = objectOf(documentOf(await http.ask({ path: pathOf(TASKS, jobId) }, signal)))['task'];
+    if (objectOf(task)['status'] !== 'queued') return;
+    const answer = await http.ask({ method: 'DELETE', path: pathOf(SUBMISSIONS, jobId) }, signal);
+    if (!isSuccess(answer) && !ENDED_STATUSES.includes(answer.status)) documentOf(answer);
+  },
+};
+
+function pathOf(folder: string, jobId: string): string {
+  return `${folder}/${encodeURIComponent(jobId)}`;
+}
+
+function videoOf(request: RenderRequest): JsonObject {
+  const { model, durationSeconds, aspectRatio, resolution = '768p', images = [] } = request;
+  const size = RESOLUTIONS[resolution];
+  if (size === undefined) {
+    throw new JobRefusedError(
+      'bad_request',
+      `The model renders these resolutions: ${Object.keys(RESOLUTIONS).join(', ')}.`,
+    );
+  }
+  // A video that begins with a frame has the shape of the frame.
+  const isFramed = images.length > 0 && !hasReferences(request);
+  return {
+    model,
+    content: contentItems(request),
+    resolution: size,
+    ...(durationSeconds !== undefined && { duration: durationSeconds }),
+    ...(aspectRatio !== undefined && !isFramed && { ratio: aspectRatio }),
+  };
+}
+
+/** @throws ProviderUnreachableError unless the newest come first, without which nothing can be concluded from a page */
+function itemsOf(document: unknown): readonly JsonObject[] {
+  const { items } = objectOf(document);
+  if (!Array.isArray(items)) throw new ProviderUnreachableError('the upstream sent no list of tasks');
+  const tasks = listOf(items).map(objectOf);
+  const times = tasks.map(({ created_at: createdAt }) => Number(createdAt));
+  const isOrdered = times.every((time, index) => index === 0 || time <= (times[index - 1] ?? Number.NaN));
+  if (!isOrdered) throw new ProviderUnreachableError('the upstream lists tasks in no order that is known');
+  return tasks;
+}
+
+/** A task that is not there, or older than a week, is called an invalid one. */
+function isMissing({ status, document }: VendorAnswer): boolean {
+  const { message } = objectOf(objectOf(document)['error']);
+  return isObject(document) && (status === 404 || (status === 400 && /invalid task_id/i.test(String(message))));
+}
+
+function stateOf(task: JsonObject): JobState {
+  const { status, content, error } = task;
+  if (status === 'succeeded') {
+    const { url } = objectOf(content);
+    if (typeof url !== 'string') throw new ProviderUnreachableError('the upstream named no file of a finished task');
+    return { state: 'succeeded', results: [{ url, mimeType: 'video/mp4' }], ...costOf(task) };
+  }
+  if (status === 'failed' || status === 'cancelled' || status === 'expired') {
+    const { code, message } = objectOf(error);
+    const verdict = VERDICT_CODES[String(code)] ?? 'processing_failed';
+    return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
+  }
+  return { state: 'running', progressPercent: null, detail: wordsOf(status) };
+}
+
+/** Videos are charged by the second, those among the inputs included. */
+function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
+  const { total_seconds: seconds } = objectOf(usage);
+  return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: String(seconds), unit: 'seconds' } } : {};
+}
+
+function refusalBy(code: unknown, answer: VendorAnswer): SubmissionError {
+  const said = `the upstream answered code ${String(code)}`;
+  if (OPERATORS_FAULTS.includes(code)) return new NotTakenError(said, { leavesRoute: true });
+  if (TOO_MANY.includes(code)) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
+  const verdict = VERDICT_CODES[String(code)];
+  const { status_msg: words } = objectOf(objectOf(answer.document)['base_resp']);
+  return verdict === undefined ? new OutcomeUnknownError(said) : new JobRefusedError(verdict, words);
+}

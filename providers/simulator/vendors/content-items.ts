@@ -1,0 +1,50 @@
+/** The `content` of requests for videos, as Ark and MiniMax take it. */
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { invalid } from './play.ts';
+
+/** The roles of each type of content; frames and references exclude each other. */
+const ROLES: Readonly<Record<string, readonly string[]>> = {
+  image_url: ['first_frame', 'last_frame', 'reference_image'],
+  video_url: ['reference_video'],
+  audio_url: ['reference_audio'],
+};
+const FRAMES: readonly string[] = ['first_frame', 'last_frame'];
+
+/** The prompt of a request whose content is in order. @throws VendorFault */
+export function promptIn({ content }: JsonObject): string {
+  if (!Array.isArray(content)) throw invalid('content', 'The parameter content must be an array.');
+  const texts: string[] = [];
+  for (const item of content.filter(isObject)) {
+    const { type, role } = item;
+    if (type === 'text') texts.push(textIn(item, 'text'));
+    else if (typeof type !== 'string' || !ROLES[type]?.includes(String(role))) {
+      throw invalid('content.role', `The role ${String(role)} does not fit ${String(type)}.`);
+    }
+  }
+  assertRoles(rolesIn(content));
+  return texts.join(' ');
+}
+
+/** Whether the video begins with a frame. */
+export function isFramed({ content }: JsonObject): boolean {
+  return Array.isArray(content) && rolesIn(content).has('first_frame');
+}
+
+/** @throws VendorFault */
+export function textIn(body: JsonObject, field: string): string {
+  const value = body[field];
+  if (typeof value === 'string' && value !== '') return value;
+  throw invalid(field, `The parameter ${field} must be a string.`);
+}
+
+function rolesIn(content: readonly unknown[]): ReadonlySet<unknown> {
+  return new Set(content.filter(isObject).flatMap(({ role }) => (role === undefined ? [] : [role])));
+}
+
+function assertRoles(roles: ReadonlySet<unknown>): void {
+  const frames = [...roles].filter((role) => FRAMES.includes(String(role)));
+  if (frames.length > 0 && frames.length < roles.size) {
+    throw invalid('content.role', 'First and last frames cannot be mixed with references.');
+  }
+  if (roles.has('last_frame') && !roles.has('first_frame')) throw invalid('content.role', 'There is no first frame.');
+}

@@ -1,0 +1,158 @@
+/** MiniMax's second API: tasks of videos, and errors in an envelope of their own. docs/vendors/minimax.md names the facts. */
+import { isObject, type JsonObject } from '../../../domain/json.ts';
+import { videoSizeFor } from '../../../domain/video-size.ts';
+import type { Rendering } from '../jobs/submission.ts';
+import { parseJson, sendJson, type SimulatorRequest } from '../router.ts';
+import { isFramed, promptIn, textIn } from './content-items.ts';
+import {
+  type Fault,
+  hasCredential,
+  invalid,
+  onlyFields,
+  type Play,
+  type Render,
+  type Vendor,
+  type VendorAnswer,
+} from './play.ts';
+
+const SUBMISSIONS = '/v2/video_generation';
+const TASKS = '/v2/query/video_generation';
+const FIELDS = ['model', 'content', 'resolution', 'duration', 'ratio', 'callback_url', 'extra'];
+const SHORT_EDGES: Readonly<Record<string, string>> = { '480P': '480p', '768P': '768p', '2K': '1440p' };
+const RATIOS: readonly unknown[] = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'];
+/** Of a video without a ratio that is to have the shape of its frame. */
+const ADAPTED = '16:9';
+const DEFAULT_PAGE = 20;
+const MAX_PAGE = 50;
+
+export const minimax: Vendor = {
+  name: 'minimax',
+  isAuthorized: (request, apiKey) => hasCredential(request, apiKey),
+  words: minimaxWords,
+
+  routes: (play) => [
+    {
+      method: 'POST',
+      path: SUBMISSIONS,
+      handle(request, response) {
+        const body = bodyOf(request);
+        const prompt = promptIn(body);
+        if (prompt === '') throw invalid('content', 'content needs exactly one text item.');
+        const render = play.take({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
+        play.acknowledge(render, response, { status: 200, body: { task_id: render.id } });
+      },
+    },
+    {
+      method: 'GET',
+      path: TASKS,
+      handle({ url: { searchParams } }, response) {
+        const model = searchParams.get('filter.model');
+        const size = Math.min(Number(searchParams.get('page_size') ?? DEFAULT_PAGE), MAX_PAGE);
+        const start = (Number(searchParams.get('page_num') ?? 1) - 1) * size;
+        const tasks = play.all().filter(({ order }) => model === null || order.model === model);
+        const items = tasks.slice(start, start + size).map((render) => present(play, render, null));
+        sendJson(response, 200, { items, total: tasks.length });
+      },
+    },
+    {
+      method: 'GET',
+      path: `${TASKS}/{id}`,
+      handle(request, response) {
+        sendJson(response, 200, { task: present(play, play.ask(request.parameters['id'] ?? ''), request) });
+      },
+    },
+    {
+      method: 'DELETE',
+      path: `${SUBMISSIONS}/{id}`,
+      handle({ parameters }, response) {
+        const render = play.ask(parameters['id'] ?? '');
+        if (play.stateOf(render) === 'running') throw invalid('task_id', 'the task is running');
+        play.cancel(render);
+        sendJson(response, 200, { action: 'cancelled' });
+      },
+    },
+  ],
+};
+
+function bodyOf(request: SimulatorRequest): JsonObject {
+  const body = parseJson(request);
+  if (!isObject(body)) throw invalid('body', 'the request body must be an object');
+  onlyFields(body, FIELDS);
+  return body;
+}
+
+function videoOf(body: JsonObject): Rendering {
+  const { resolution, duration, ratio } = body;
+  const edge = SHORT_EDGES[String(resolution)];
+  if (edge === undefined) throw invalid('resolution', 'resolution must be 480P, 768P or 2K');
+  if (typeof duration !== 'number' || !Number.isInteger(duration) || duration < 4 || duration > 15) {
+    throw invalid('duration', 'duration must be an integer from 4 to 15');
+  }
+  if (ratio === undefined && !isFramed(body)) throw invalid('ratio', 'ratio is required for text-to-video');
+  if (ratio !== undefined && !RATIOS.includes(ratio)) throw invalid('ratio', 'ratio is not supported');
+  const shape = typeof ratio === 'string' && !isFramed(body) ? ratio : ADAPTED;
+  return { kind: 'video', ...videoSizeFor(edge, shape), durationSeconds: duration };
+}
+
+const STATES = {
+  queued: 'queued',
+  running: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  odd: 'reheating',
+} as const;
+
+function present(play: Play, render: Render, request: SimulatorRequest | null): JsonObject {
+  const state = play.stateOf(render);
+  const { rendering, model } = render.order;
+  const [url] = request && state === 'succeeded' ? play.linksOf(render, request) : [];
+  const isModerated = play.failureOf(render) === 'content_policy_violation';
+  const seconds = rendering.kind === 'video' ? rendering.durationSeconds : 0;
+  return {
+    id: render.id,
+    model,
+    status: STATES[state],
+    task_type: 'generation',
+    modality: 'video',
+    created_at: Math.floor(render.job.createdAtMs / 1000),
+    updated_at: Math.floor(Date.now() / 1000),
+    ...(state === 'failed' && {
+      error: isModerated
+        ? { code: '1027', message: 'The generated video involves sensitive content.' }
+        : { code: '1000', message: 'The prompt asked for it.' },
+    }),
+    ...(state === 'succeeded' && {
+      content: url === undefined ? {} : { url },
+      usage: { total_seconds: seconds, input_seconds: 0, output_seconds: seconds },
+    }),
+  };
+}
+
+type Words = readonly [status: number, type: string, message: string];
+
+const FAULTS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused'>, Words>> = {
+  unauthorized: [401, 'authorized_error', 'login fail: the API key is not valid'],
+  limited: [429, 'rate_limit_error', 'rate limit exceeded'],
+  broke: [402, 'insufficient_balance_error', 'insufficient balance'],
+  missing: [400, 'bad_request_error', 'invalid task_id'],
+  error: [500, 'server_error', 'unknown error'],
+};
+
+function minimaxWords(fault: Fault): VendorAnswer {
+  const [status, type, message] = wordsOf(fault);
+  const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
+  const error = { type, message, http_code: String(status) };
+  return { status, body: { type: 'error', error, request_id: 'simulated' }, headers };
+}
+
+function wordsOf(fault: Fault): Words {
+  if (fault.kind === 'invalid') return [400, 'bad_request_error', `invalid params, ${fault.message}`];
+  if (fault.kind !== 'refused') return FAULTS[fault.kind];
+  if (fault.code === 'content_policy_violation') {
+    return [422, 'unprocessable_entity_error', 'The prompt involves sensitive content.'];
+  }
+  return fault.code === 'bad_request'
+    ? [400, 'bad_request_error', 'invalid params, as the prompt asked']
+    : [503, 'server_error', 'The prompt asked for it.'];
+}

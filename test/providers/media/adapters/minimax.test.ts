@@ -1,0 +1,192 @@
+import { expect } from 'chai';
+import { minimax } from '../../../../providers/media/adapters/minimax.ts';
+import {
+  JobRefusedError,
+  NotTakenError,
+  OutcomeUnknownError,
+  ProviderUnreachableError,
+} from '../../../../providers/media/outcomes.ts';
+import type { MediaUpstream } from '../../../../providers/media/upstream.ts';
+import { createSimulator, type Simulator } from '../../../../providers/simulator/simulator.ts';
+import { endOf, submit, testUpstream, videoRequest } from '../../../support/media.ts';
+import { readMp4 } from '../../../support/mp4.ts';
+import { startReceiver } from '../../../support/receiver.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
+
+const signal = new AbortController().signal;
+const LINKS = ['https://example.com/1.png', 'https://example.com/2.png', 'https://example.com/3.png'];
+
+describe('MiniMax', () => {
+  let simulator: Simulator;
+  let baseUrl: string;
+  let upstream: MediaUpstream;
+
+  before(async () => {
+    simulator = createSimulator({ apiKey: 'minimax-key', renderMs: 0 });
+    baseUrl = `${await simulator.listen(0, '127.0.0.1')}/vendors/minimax`;
+    const { origin } = new URL(baseUrl.replace('127.0.0.1', 'localhost'));
+    const credential = { apiKey: 'minimax-key' };
+    upstream = testUpstream({ adapter: minimax, baseUrl: `${baseUrl}/v2`, credential, resultOrigins: [origin] });
+  });
+
+  after(async () => {
+    await upstream.close();
+    await simulator.close();
+  });
+
+  const video = (overrides: Parameters<typeof videoRequest>[0] = {}) =>
+    videoRequest({ durationSeconds: 5, resolution: '768p', ...overrides });
+
+  it('renders the requested video, and reports its seconds', async () => {
+    const state = await endOf(upstream, await submit(upstream, video({ resolution: '1440p', aspectRatio: '9:16' })));
+    if (state.state !== 'succeeded' || !state.results[0]) throw new Error(`no result: ${JSON.stringify(state)}`);
+    expect(state.cost).to.deep.equal({ amount: '5', unit: 'seconds' });
+    const { body } = await upstream.fetchResult(state.results[0], signal);
+    const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
+    expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1440, 2560], 5]);
+  });
+
+  for (const [what, inputs, roles, ratio] of [
+    ['text', {}, [], '16:9'],
+    ['a first frame, whose shape it has', { images: LINKS.slice(0, 1) }, ['first_frame'], undefined],
+    [
+      'a first and a last frame',
+      { images: LINKS.slice(0, 2), imagesAs: 'first_and_last_frame' },
+      ['first_frame', 'last_frame'],
+      undefined,
+    ],
+    [
+      'references of every kind',
+      {
+        images: LINKS.slice(0, 1),
+        referenceVideos: ['https://example.com/1.mp4'],
+        referenceAudios: ['https://example.com/1.mp3'],
+      },
+      ['reference_image', 'reference_video', 'reference_audio'],
+      '16:9',
+    ],
+  ] as const) {
+    it(`is asked for a video from ${what}`, async () => {
+      const request = video(inputs);
+      const { body } = upstream.prepare(request);
+      if (!body || !('json' in body)) throw new Error('the body is not JSON');
+      const sent: { content: { role?: string }[]; ratio?: string } = JSON.parse(JSON.stringify(body.json));
+      expect(sent.content.slice(1).map(({ role }) => role)).to.deep.equal(roles);
+      expect(sent.ratio).to.equal(ratio);
+      await submit(upstream, request);
+    });
+  }
+
+  it('is asked for the vendor’s resolutions, and refuses what it does not render', () => {
+    const sizes = ['480p', '720p', '768p', '1440p'].map((resolution) => upstream.prepare(video({ resolution })).body);
+    expect(sizes.map((body) => JSON.parse(JSON.stringify(body)).json.resolution)).to.deep.equal([
+      '480P',
+      '768P',
+      '768P',
+      '2K',
+    ]);
+    for (const request of [
+      video({ resolution: '1080p' }),
+      video({ images: LINKS.slice(0, 2) }),
+      video({ images: LINKS, imagesAs: 'first_and_last_frame' }),
+    ]) {
+      expect(() => upstream.prepare(request)).to.throw(JobRefusedError);
+    }
+  });
+
+  it('lists the tasks of the model that were made since, over as many pages as it takes', async () => {
+    const request = video({ model: 'MiniMax-listed', prompt: '[sim:drop_submit]' });
+    for (let task = 0; task < 25; task += 1) await rejectionOf(submit(upstream, request));
+    const since = new Date(Date.now() - 30_000);
+    const find = (sent: object) => upstream.find({ request, fingerprint: '', since, ...sent }, signal);
+    const found = await find({});
+    expect(new Set(found).size).to.equal(25);
+    expect(await upstream.status(found?.[0] ?? '', signal)).to.not.include({ state: 'unknown' });
+    expect(await find({ request: { ...request, model: 'another' } })).to.deep.equal([]);
+    expect(await find({ since: new Date(Date.now() + 60_000) })).to.deep.equal([]);
+  });
+
+  for (const [what, list] of [
+    [
+      'a list in another order',
+      {
+        items: [
+          { id: '1', created_at: 1 },
+          { id: '2', created_at: 2 },
+        ],
+      },
+    ],
+    ['a list without times', { items: [{ id: '1' }, { id: '2' }] }],
+    ['no list', { total: 0 }],
+  ] as const) {
+    it(`concludes nothing from ${what}`, async () => {
+      const other = await answering(200, list);
+      const sent = { request: video(), fingerprint: '', since: new Date() };
+      expect(await rejectionOf(other.upstream.find(sent, signal))).to.be.instanceOf(ProviderUnreachableError);
+      await other.close();
+    });
+  }
+
+  for (const [directive, outcome] of [
+    ['reject=content_policy_violation', { code: 'content_policy_violation' }],
+    ['reject=bad_request', { code: 'bad_request' }],
+    ['broke', { leavesRoute: true }],
+    ['limited=1', { leavesRoute: false, retryAfterMs: 1_000 }],
+  ] as const) {
+    it(`says by its status what is wrong: ${directive}`, async () => {
+      expect(await rejectionOf(submit(upstream, video({ prompt: `[sim:${directive}]` })))).to.include(outcome);
+    });
+  }
+
+  for (const [code, outcome] of [
+    [1002, { leavesRoute: false }],
+    [1004, { leavesRoute: true }],
+    [1008, { leavesRoute: true }],
+    [1026, { code: 'content_policy_violation' }],
+    [2013, { code: 'bad_request' }],
+  ] as const) {
+    it(`reads the code ${code} of an answer that has the status 200`, async () => {
+      const other = await answering(200, { base_resp: { status_code: code, status_msg: 'no' } });
+      expect(await rejectionOf(submit(other.upstream, video()))).to.include(outcome);
+      await other.close();
+    });
+  }
+
+  it('takes an answer that holds nothing, and a code that nobody knows, for no verdict', async () => {
+    for (const answer of [{}, { base_resp: { status_code: 1000 } }]) {
+      const other = await answering(200, answer);
+      expect(await rejectionOf(submit(other.upstream, video()))).to.be.instanceOf(OutcomeUnknownError);
+      await other.close();
+    }
+  });
+
+  it('leaves a credential that is refused, and can be asked whether it is', async () => {
+    const other = testUpstream({ adapter: minimax, baseUrl, credential: { apiKey: 'wrong' } });
+    expect(await rejectionOf(submit(other, video())))
+      .to.be.instanceOf(NotTakenError)
+      .with.property('leavesRoute', true);
+    expect([(await other.probe(signal)).status, (await upstream.probe(signal)).status]).to.deep.equal([401, 200]);
+    await other.close();
+  });
+
+  it('distinguishes a render that moderation stopped from one that failed', async () => {
+    for (const code of ['content_policy_violation', 'processing_failed']) {
+      const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
+      expect(state).to.include({ state: 'failed', code });
+    }
+  });
+
+  it('forgets no task that has ended when it is asked to stop it, and knows none that is not there', async () => {
+    const jobId = await submit(upstream, video());
+    await endOf(upstream, jobId);
+    await upstream.cancel(jobId, signal);
+    expect(await upstream.status(jobId, signal)).to.include({ state: 'succeeded' });
+    expect(await upstream.status('nowhere', signal)).to.deep.equal({ state: 'unknown' });
+  });
+
+  async function answering(status: number, answer: object) {
+    const server = await startReceiver((_request, response) => response.writeHead(status).end(JSON.stringify(answer)));
+    const other = testUpstream({ adapter: minimax, baseUrl: server.url });
+    return { upstream: other, close: async () => void (await Promise.all([other.close(), server.close()])) };
+  }
+});
