@@ -5,32 +5,17 @@
  * - requests a second through the whole gateway beside a bare Node proxy in the same run;
  * - what billing adds to a request, beside the same gateway with its billing taken out, with one client and with 32.
  */
-import { randomUUID } from 'node:crypto';
 import { cpus } from 'node:os';
-import { pino } from 'pino';
-import { createTextBilling } from '../db/text-money/create-billing.ts';
-import { createMetrics } from '../telemetry/metrics.ts';
-import type { TextOutcome } from '../db/text-money/billing.ts';
-import { loadCatalogue } from '../catalogue/load.ts';
-import { type Caller, findCallers } from '../db/queries/api-keys.ts';
+import { loadLedger } from './ledger-load/run.ts';
 import { mean, rounded } from './statistics.ts';
-import { load, MODEL, startTextStack, type Target } from './text-stack.ts';
+import { load, startTextStack, type Target } from './text-stack.ts';
 
 const ACCOUNTS = 1_000;
-const CALLERS_AT_ONCE = 500;
+const REQUESTS_AT_ONCE = 500;
 const CLIENTS = 64;
 const LATENCY_CLIENTS = [1, 32] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
-const OUTCOME: TextOutcome = {
-  status: 'succeeded',
-  errorCode: null,
-  usage: { inputTotal: 120, cacheRead: null, cacheWrite: null, outputTotal: 200, reasoning: null },
-  countedOutputTokens: 200,
-  upstream: { provider: 'simulator', format: 'chat-completions', model: 'textc-M3' },
-  latencyMs: 10,
-  firstByteMs: 10,
-};
 
 // What is cut short must not leave its servers behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -58,60 +43,15 @@ try {
 
 /** A hold and its settlement count as one. */
 async function measureLedger(): Promise<{ oneAccount: number; manyAccounts: number }> {
-  const callers = await createCallers();
-  const { database, databaseUrl } = stack;
-  const log = pino({ enabled: false });
-  const catalogue = loadCatalogue();
-  const billing = createTextBilling({
-    database,
-    databaseUrl,
-    catalogue,
-    log,
-    metrics: createMetrics(),
-  });
-  const model = catalogue.textModels.get(MODEL);
-  if (model === undefined) throw new Error(`${MODEL} is not in the catalogue`);
-  const charge = {
-    model,
-    catalogueVersion: catalogue.version,
-    format: 'chat-completions',
-    streamed: false,
-    estimateInputTokens: () => 150,
-    mostInputTokens: 300,
-    maxOutputTokens: 400,
-    choiceCount: 1,
-  } as const;
-
-  async function holdAndSettle(among: readonly Caller[]): Promise<number> {
-    const startedAt = performance.now();
-    let settled = 0;
-    const next = async (): Promise<void> => {
-      while (performance.now() - startedAt < ROUND_SECONDS * 1000) {
-        const caller = among[settled % among.length];
-        if (caller === undefined) throw new Error('there are callers');
-        const hold = await billing.hold({ ...charge, caller, requestId: randomUUID(), startedAtMs: Date.now() });
-        await hold.settle(OUTCOME);
-        settled += 1;
-      }
-    };
-    await Promise.all(Array.from({ length: CALLERS_AT_ONCE }, next));
-    return settled / ((performance.now() - startedAt) / 1000);
-  }
-
-  try {
-    const one = callers.slice(0, 1);
-    await holdAndSettle(one);
-    return { oneAccount: await holdAndSettle(one), manyAccounts: await holdAndSettle(callers) };
-  } finally {
-    await billing.close();
-  }
-}
-
-async function createCallers(): Promise<Caller[]> {
   const digests: Buffer[] = [];
   while (digests.length < ACCOUNTS) digests.push(stack.digest(await stack.createApiKey()));
-  const callers = await findCallers(stack.database, digests);
-  return callers.filter((caller) => caller !== null);
+  const settledPerSecond = async (accounts: number): Promise<number> => {
+    const settings = { processes: 1, seconds: ROUND_SECONDS, requestsAtOnce: REQUESTS_AT_ONCE };
+    const [load] = await loadLedger(stack, { ...settings, digests: digests.slice(0, accounts) });
+    return load?.perSecond ?? 0;
+  };
+  await settledPerSecond(1);
+  return { oneAccount: await settledPerSecond(1), manyAccounts: await settledPerSecond(ACCOUNTS) };
 }
 
 async function measureGateway(): Promise<{ gateway: number; proxy: number }> {

@@ -25,6 +25,7 @@ export const MODEL = 'textd-v2.5';
 
 /** What production runs: compiled, without what the loader of development adds to every function. */
 const BUILD = '.genway/bench';
+const GATEWAY = `${BUILD}/bin/text.js`;
 const MAX_CONNECTIONS = 500;
 const DATABASE_CONNECTIONS = 10;
 const STOP_GRACE_MS = 20_000;
@@ -49,8 +50,12 @@ export interface TextStack {
   createApiKey(): Promise<string>;
   /** The digest by which the database knows a key. */
   digest(apiKey: string): Buffer;
-  /** Another text process on the same database, from a file of `text-servers` that takes the place of `bin/text.ts`. */
-  startGateway(name: string): Promise<Target>;
+  /**
+   * Another text process on the same database.
+   *
+   * @param name a file of `text-servers` that takes the place of `bin/text.ts`
+   */
+  startGateway(name?: string): Promise<Target>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
   ask(target: Target, pauseMs?: number): Promise<Dispatcher.ResponseData>;
   stop(): Promise<void>;
@@ -95,7 +100,7 @@ export async function startTextStack(): Promise<TextStack> {
 
   const upstreamUrl = await serve('upstream.js', upstreamPort, []);
   const proxyUrl = await serve('proxy.js', await findFreePort(), [upstreamUrl]);
-  const gatewayUrl = await stack.join('text', `${BUILD}/bin/text.js`);
+  const gatewayUrl = await stack.join('text', GATEWAY);
   const apiKey = await createApiKey();
   const target = (url: string): Target => ({
     url: `${url}/v1/chat/completions`,
@@ -113,7 +118,8 @@ export async function startTextStack(): Promise<TextStack> {
     pids: { proxy: servers[1]?.pid ?? 0, gateway: memberPid('text'), postgres: memberPid('postgres') },
     createApiKey,
     digest,
-    startGateway: async (name) => target(await stack.join('text', `${BUILD}/bench/text-servers/${name}`)),
+    startGateway: async (name) =>
+      target(await stack.join('text', name === undefined ? GATEWAY : `${BUILD}/bench/text-servers/${name}`)),
     ask: (to, pauseMs) => ask(to, agent, pauseMs),
     stop: async () => {
       await agent.close();
