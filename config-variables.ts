@@ -140,6 +140,27 @@ const encryptionKey = secretText(
   '64 hexadecimal digits (32 bytes), such as the output of `openssl rand -hex 32`',
   Joi.string().pattern(/^[0-9a-f]{64}$/i),
 );
+/** Stands in {@link topUpUrl} where the id of an account belongs. */
+const ACCOUNT_PLACE = '{account_id}';
+const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+const topUpUrl: Kind<string> = {
+  form: 'an https URL in whose path or query `{account_id}` stands (http on loopback)',
+  parse: unchanged,
+  schema: Joi.string()
+    .custom((text: string, { error }) => (isTopUpUrl(text) ? text : error('any.invalid')))
+    .required(),
+};
+
+function isTopUpUrl(text: string): boolean {
+  const sample = 'acc_0';
+  const filled = text.replaceAll(ACCOUNT_PLACE, sample);
+  if (!URL.canParse(filled)) return false;
+  const url = new URL(filled);
+  const isSafe = url.protocol === 'https:' || (url.protocol === 'http:' && LOOPBACK_HOSTS.includes(url.hostname));
+  return isSafe && `${url.pathname}${url.search}`.includes(sample) && !url.host.includes(sample) && url.username === '';
+}
+
 const anySecret = secretText('a non-empty secret', Joi.string());
 
 function required<Value>(kind: Kind<Value>, meaning: string): Variable<Value> {
@@ -254,6 +275,10 @@ export const VARIABLE_GROUPS = {
     GENWAY_PAYMENT_WEBHOOK_SECRET: optional(
       anySecret,
       'Secret with which the payment provider signs its events (`whsec_…`); POST /v1/payment-events exists only if it is set.',
+    ),
+    GENWAY_TOP_UP_URL: optional(
+      topUpUrl,
+      'Where customers pay for their account, such as https://buy.stripe.com/test_1?client_reference_id={account_id}: "Add funds" in the console leads there; not shown if it is not set.',
     ),
   },
   'E-mail': {

@@ -73,6 +73,8 @@ export interface Config {
   readonly payments: {
     /** The secret with which the payment provider signs its events; without it, none are accepted. */
     readonly webhookSecret: string | undefined;
+    /** Where customers pay, with a place for the id of their account; without it, the console does not say where. */
+    readonly topUpUrl: string | undefined;
   };
   /** Sends e-mail, if anything does. */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
@@ -221,7 +223,7 @@ export function loadConfig(env: Environment = process.env): Config {
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
         ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
         : undefined,
-    payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET },
+    payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET, topUpUrl: values.GENWAY_TOP_UP_URL },
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,

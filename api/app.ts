@@ -57,7 +57,7 @@ export interface AppDependencies extends GivenServices {
 
 export interface AppSettings extends Pick<
   ApiServices,
-  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal'
+  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal' | 'topUpUrl'
 > {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
@@ -136,7 +136,7 @@ function createServices({
 }: AppDependencies): ApiServices {
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
-  const { keyPeppers, paymentWebhookSecret, temporal, adminTokens, metricsToken, requestLimits } = settings;
+  const { keyPeppers, paymentWebhookSecret, topUpUrl, temporal, adminTokens, metricsToken, requestLimits } = settings;
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
@@ -168,6 +168,7 @@ function createServices({
     uploadExpiryMs: settings.uploads.expiryMs,
     keyPeppers,
     paymentWebhookSecret,
+    topUpUrl,
     temporal,
     gates,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),

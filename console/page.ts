@@ -98,6 +98,8 @@ interface StaffPage {
 
 export const ALL_MEMBERS: readonly MemberRole[] = ['owner', 'developer', 'finance'];
 export const DEVELOPERS: readonly MemberRole[] = ['owner', 'developer'];
+/** Who sees what an account pays. */
+export const PAYERS: readonly MemberRole[] = ['owner', 'finance'];
 export const OWNERS: readonly MemberRole[] = ['owner'];
 export const ALL_STAFF: readonly AdminRole[] = ['operator', 'finance', 'readonly'];
 export const OPERATORS: readonly AdminRole[] = ['operator'];

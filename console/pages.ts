@@ -1,5 +1,6 @@
 /** Every page of the console. Where two paths match, the first one answers. */
 import type { Page } from './page.ts';
+import { billingPages } from './pages/billing/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
@@ -26,4 +27,5 @@ export const PAGES: readonly Page[] = [
   ...staffReconciliationPages,
   ...usagePages,
   ...staffTaskPages,
+  ...billingPages,
 ];

@@ -49,6 +49,25 @@ export function moveOf(kind: TransferKind, taken = false): Move {
   return taken ? { debit: credit, credit: debit } : { debit, credit };
 }
 
+/**
+ * What a row of the ledger adds to each book of its account; negative where it takes. The rest of what a settlement held is
+ * `released`.
+ */
+export function changesBy({
+  debit,
+  credit,
+  amount,
+  released,
+}: {
+  readonly debit: Book;
+  readonly credit: Book;
+  readonly amount: bigint;
+  readonly released: bigint;
+}): Readonly<Record<AccountBook, bigint>> {
+  const moved = (book: AccountBook): bigint => (credit === book ? amount : 0n) - (debit === book ? amount : 0n);
+  return { available: moved('available') + released, reserved: moved('reserved') - released };
+}
+
 /** Whether a move charges its account. A key's `used` is what it has reserved and been charged. */
 export function isCharge({ debit, credit }: Move): boolean {
   return credit === 'revenue' && ACCOUNT_BOOKS.some((book) => book === debit);

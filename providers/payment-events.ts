@@ -1,9 +1,11 @@
 /**
  * A payment provider's events, signed and shaped like Stripe's: https://docs.stripe.com/webhooks and
- * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`.
+ * https://docs.stripe.com/api/events. A payment belongs to the account in its metadata's `account_id`, or in the
+ * `client_reference_id` of the link that led to where it was paid.
  */
 import { createHmac } from 'node:crypto';
 import Joi from 'joi';
+import { isId } from '../domain/ids.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import { isSameSecret } from '../net/same-secret.ts';
 
@@ -76,6 +78,8 @@ interface CheckoutSessionDocument {
   readonly amount_total?: number | null;
   readonly currency?: string | null;
   readonly metadata: Metadata;
+  /** What the link to a payment page was given for the page to be told apart by. */
+  readonly client_reference_id?: string | null;
 }
 
 /** The fields that both kinds of documents have. */
@@ -84,7 +88,8 @@ interface PaidDocument {
   readonly isPaid: boolean;
   readonly cents: number;
   readonly currency: string;
-  readonly metadata: Metadata;
+  /** Undefined or empty when it is not for an account. */
+  readonly accountId: string | undefined;
 }
 
 const metadata = Joi.object({ account_id: Joi.string().max(255).allow('') })
@@ -113,6 +118,7 @@ const checkoutSessionSchema = Joi.object<CheckoutSessionDocument>({
   amount_total: cents.allow(null),
   currency: currency.allow(null),
   metadata,
+  client_reference_id: Joi.string().max(255).allow(null, ''),
 }).unknown();
 
 /** Reads each kind of event about a payment. */
@@ -132,22 +138,31 @@ export function readPaymentEvent(document: unknown): PaymentEvent {
   const { type, data } = check(eventSchema, document);
   const reader = Object.hasOwn(READERS, type) ? READERS[type] : undefined;
   if (!reader) return { ignored: `Events of the type ${type} credit nothing.` };
-  const { id, isPaid, cents, currency, metadata } = reader(data.object);
+  const { id, isPaid, cents, currency, accountId } = reader(data.object);
   if (id === null) return { ignored: 'It is not about a single payment.' };
   if (!isPaid || cents === 0) return { ignored: 'Nothing has been paid yet.' };
-  if (!metadata.account_id) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
+  if (!accountId) return { ignored: 'Its metadata names no account_id: it is not for an account.' };
   if (currency.toLowerCase() !== 'usd') throw new UnusablePaymentEventError(`only USD is credited, not ${currency}`);
-  return { payment: { id, accountId: metadata.account_id, amount: BigInt(cents) * PICO_USD_PER_CENT } };
+  return { payment: { id, accountId, amount: BigInt(cents) * PICO_USD_PER_CENT } };
 }
 
 function readPaymentIntent(object: unknown): PaidDocument {
   const { id, amount_received: cents, currency, metadata } = check(paymentIntentSchema, object);
-  return { id, isPaid: true, cents, currency, metadata };
+  return { id, isPaid: true, cents, currency, accountId: metadata.account_id };
 }
 
 function readCheckoutSession(object: unknown): PaidDocument {
-  const { payment_intent: id, payment_status, amount_total, currency, metadata } = check(checkoutSessionSchema, object);
-  return { id, isPaid: payment_status === 'paid', cents: amount_total ?? 0, currency: currency ?? '', metadata };
+  const session = check(checkoutSessionSchema, object);
+  const { payment_intent: id, payment_status, amount_total, currency, client_reference_id: reference } = session;
+  // Pages that sell other things have references of their own.
+  const referenced = reference && isId('account', reference) ? reference : undefined;
+  return {
+    id,
+    isPaid: payment_status === 'paid',
+    cents: amount_total ?? 0,
+    currency: currency ?? '',
+    accountId: session.metadata.account_id || referenced,
+  };
 }
 
 function check<Value>(schema: Joi.ObjectSchema<Value>, document: unknown): Value {

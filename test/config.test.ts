@@ -75,6 +75,11 @@ describe('configuration', () => {
     ['GENWAY_WEBHOOK_SCHEDULE_S', '-1'],
     ['GENWAY_PUBLIC_URL', 'example.com'],
     ['GENWAY_PUBLIC_URL', 'https://example.com/'],
+    ['GENWAY_TOP_UP_URL', 'https://pay.example/'],
+    ['GENWAY_TOP_UP_URL', 'http://pay.example/{account_id}'],
+    ['GENWAY_TOP_UP_URL', 'https://{account_id}.example/'],
+    ['GENWAY_TOP_UP_URL', 'https://pay.example/#{account_id}'],
+    ['GENWAY_TOP_UP_URL', 'javascript:alert("{account_id}")'],
     ['GENWAY_STORAGE', 'S3'],
     ['GENWAY_LOG_LEVEL', 'verbose'],
     ['TEMPORAL_ADDRESS', '127.0.0.1'],
@@ -83,6 +88,12 @@ describe('configuration', () => {
   for (const [name, text] of refused) {
     it(`refuses ${name}=${JSON.stringify(text)}, and names the variable`, () => {
       expect(() => loadConfig({ ...REQUIRED, [name]: text })).to.throw(new RegExp(`- ${name} .*must be `));
+    });
+  }
+
+  for (const text of ['https://pay.example/?client_reference_id={account_id}', 'http://127.0.0.1:1/{account_id}/pay']) {
+    it(`takes GENWAY_TOP_UP_URL=${text}`, () => {
+      expect(loadConfig({ ...REQUIRED, GENWAY_TOP_UP_URL: text }).payments.topUpUrl).to.equal(text);
     });
   }
 

@@ -63,6 +63,8 @@ export interface ApiServices extends GivenServices {
   readonly keyPeppers: KeyPeppers;
   /** The secret that signs the payment provider's events; null when payments are not taken. */
   readonly paymentWebhookSecret: string | null;
+  /** Where customers pay, with `{account_id}` in the place of their account's id; null where it is not known. */
+  readonly topUpUrl: string | null;
   /** Where operators view workflow histories. */
   readonly temporal: HistoryLinks;
   readonly gates: Gates;

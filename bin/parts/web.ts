@@ -103,6 +103,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
       metricsToken: config.secrets.metricsToken,
       keyPeppers: config.secrets.keyPeppers,
       paymentWebhookSecret: config.payments.webhookSecret ?? null,
+      topUpUrl: config.payments.topUpUrl ?? null,
       requestLimits: config.limits,
       uploads: config.uploads,
       tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },

@@ -1,7 +1,7 @@
 /** Credits to accounts and adjustments of them: top-ups, signup credit and manual corrections. */
 import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
-import type { Database } from '../database.ts';
+import { type Database, picoUsd } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
 
@@ -70,6 +70,25 @@ async function findTopUp(database: Database, accountId: string, reference: strin
   if (!row)
     throw new PaymentOfAnotherAccountError(`${reference} was already credited to an account other than ${accountId}`);
   return { transferId: row.transfer_id, amount: BigInt(row.amount), createdAt: row.created_at, applied: false };
+}
+
+/** A payment that was credited. */
+export type CreditedTopUp = Omit<TopUp, 'applied'> & { readonly reference: string };
+
+/** The top-ups of an account, newest first. @param before the transfer of the last top-up on the previous page */
+export async function listTopUps(
+  database: Database,
+  { accountId, before, limit }: { accountId: string; before?: string | undefined; limit: number },
+): Promise<readonly CreditedTopUp[]> {
+  const query = database<TopUpRow>('top_ups').where({ account_id: accountId });
+  if (before !== undefined) void query.where('transfer_id', '<', before);
+  const rows = await query.orderBy('transfer_id', 'desc').limit(limit);
+  return rows.map((row) => ({
+    transferId: row.transfer_id,
+    amount: picoUsd(row.amount),
+    createdAt: row.created_at,
+    reference: row.reference,
+  }));
 }
 
 /** Grants signup credit. @returns the id of the transfer */

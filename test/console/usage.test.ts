@@ -74,7 +74,7 @@ describe('the usage page', () => {
     expect((await visitor.get(`${path}?period=2020-01`)).text).to.include('Nothing was used in this period');
   });
 
-  for (const period of ['9999-99', '2026-13', '9999-12', "' OR 1=1", '%00', 'x'.repeat(5_000), '0000-01']) {
+  for (const period of ['9999-99', '2026-13', '9999-12', "' OR 1=1", 'x'.repeat(5_000), '0000-01']) {
     it(`refuses the period ${period.slice(0, 12)}, and says what one is`, async () => {
       for (const at of [`${path}?period=${period}`, `${path}/export?format=csv&period=${period}`]) {
         const shown = await visitor.get(at);

@@ -48,6 +48,7 @@ const SETTINGS: AppSettings = {
   metricsToken: METRICS_TOKEN,
   keyPeppers: [KEY_PEPPER],
   paymentWebhookSecret: null,
+  topUpUrl: null,
   requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },
   tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
   uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },

@@ -5,6 +5,7 @@ import { sumDailyUsage } from '../../../db/queries/usage.ts';
 import { BarChart, type Bar } from '../../html/chart.tsx';
 import { Card, Empty, Money, usd } from '../../html/components.tsx';
 import { ALL_MEMBERS, memberPage, page } from '../../page.ts';
+import { AddFunds } from '../billing/add-funds.tsx';
 import { Gallery } from '../tasks/gallery.tsx';
 
 const DAYS = 30;
@@ -26,7 +27,10 @@ export const homePages = [
     method: 'get',
     path: '/accounts/{account_id}',
     roles: ALL_MEMBERS,
-    handle: async ({ account: { accountId }, texts }, { database, reports, clock }) => {
+    handle: async (visit, services) => {
+      const { texts, account: membership } = visit;
+      const { accountId } = membership;
+      const { database, reports, clock } = services;
       const to = new Date(clock.nowMs());
       const from = new Date(Math.floor(to.getTime() / DAY_MS) * DAY_MS - (DAYS - 1) * DAY_MS);
       const [account, days, tasks] = await Promise.all([
@@ -51,6 +55,7 @@ export const homePages = [
                 </p>
                 <p class="soft">{home.held(usd(account.fundedReserved + account.signupReserved))}</p>
                 {signup > 0n ? <p class="soft">{home.signup(usd(signup))}</p> : null}
+                <AddFunds account={membership} services={services} texts={texts} />
               </Card>
               <Card title={home.running}>
                 {running === 0 ? <Empty>{home.nothingRunning}</Empty> : <p class="big number">{running}</p>}

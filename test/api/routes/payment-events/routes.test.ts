@@ -215,6 +215,10 @@ describe('POST /v1/payment-events', () => {
     ['of a type that only objects have', () => ({ type: 'constructor', data: { object: {} } })],
     ['of a payment that names no account', () => intentSucceeded({ metadata: {} })],
     ['of a payment without metadata', () => intentSucceeded({ metadata: null })],
+    [
+      'of a checkout with a reference of another shop',
+      () => checkoutCompleted({ metadata: null, client_reference_id: 'order-7' }),
+    ],
     ['of a checkout that is not paid yet', () => checkoutCompleted({ payment_status: 'unpaid' })],
     ['of a checkout that costs nothing', () => checkoutCompleted({ amount_total: 0 })],
     ['of a subscription', () => checkoutCompleted({ mode: 'subscription', payment_intent: null })],
@@ -226,6 +230,11 @@ describe('POST /v1/payment-events', () => {
       expect(await credited()).to.deep.equal([]);
     });
   }
+
+  it('of a checkout that a link with the account’s id led to credits the account', async () => {
+    const { status, data } = await announce(checkoutCompleted({ metadata: {}, client_reference_id: accountId }));
+    expect([status, data?.outcome]).to.deep.equal([200, 'credited']);
+  });
 
   it('is described where it is served', async () => {
     const served: unknown = await (await fetch(`${app.baseUrl}/openapi.json`)).json();

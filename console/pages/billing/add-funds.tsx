@@ -1,0 +1,25 @@
+/** Leads to where customers pay for their account. */
+import type { ApiServices } from '../../../api/services/services.ts';
+import type { Membership } from '../../../db/queries/users.ts';
+import { PAYERS } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+
+/** Shown to those who pay, where it is known where. */
+export function AddFunds({
+  account: { accountId, role },
+  services: { topUpUrl },
+  texts,
+}: {
+  readonly account: Membership;
+  readonly services: Pick<ApiServices, 'topUpUrl'>;
+  readonly texts: Texts;
+}) {
+  if (topUpUrl === null || !PAYERS.includes(role)) return null;
+  return (
+    <p>
+      <a class="button" href={topUpUrl.replaceAll('{account_id}', accountId)} rel="noreferrer">
+        {texts.billing.addFunds}
+      </a>
+    </p>
+  );
+}

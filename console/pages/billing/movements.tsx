@@ -1,0 +1,130 @@
+/** The movements of an account's balance: the rows of the ledger, without what only its operators say among themselves. */
+import type { ApiServices } from '../../../api/services/services.ts';
+import type { Column } from '../../../api/exports.ts';
+import { listTransfers, streamTransfers, type Transfer } from '../../../db/queries/transfers.ts';
+import { isId } from '../../../domain/ids.ts';
+import { changesBy } from '../../../domain/ledger.ts';
+import { formatUsd } from '../../../domain/money.ts';
+import { exportFile } from '../../export.ts';
+import { Card, Empty, ExactMoney, Pages, Table, Time } from '../../html/components.tsx';
+import { type Answer, type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+import { readPeriod } from '../usage/period.ts';
+
+const PAGE_SIZE = 50;
+
+export const movementPages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/movements',
+    roles: PAYERS,
+    handle: async (visit, { reports }) => {
+      const { account, query, path, texts } = visit;
+      const before = readPosition(query.get('cursor'));
+      const found = await listTransfers(reports, { accountId: account.accountId, before, limit: PAGE_SIZE + 1 });
+      const transfers = found.slice(0, PAGE_SIZE);
+      const last = found.length > PAGE_SIZE ? transfers.at(-1) : undefined;
+      return {
+        kind: 'page',
+        title: texts.billing.movements,
+        current: 'billing',
+        content: (
+          <Card>
+            <Movements transfers={transfers} visit={visit} />
+            <Pages path={path} query={query} next={last ? writePosition(last) : null} texts={texts} />
+          </Card>
+        ),
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/movements/export',
+    roles: PAYERS,
+    handle: async (visit, services) => exportMovements(visit, services),
+  }),
+];
+
+function exportMovements({ account: { accountId }, query }: MemberVisit, { reports, clock }: ApiServices): Answer {
+  const { name, from, to } = readPeriod(query.get('period'), clock.nowMs());
+  return exportFile(`movements-${name}`, query.get('format') ?? '', {
+    rows: () => streamTransfers(reports, { accountId, from, to }),
+    columns: COLUMNS,
+    present: (transfer) => Object.fromEntries(COLUMNS.map(([column, value]) => [column, value(transfer)])),
+  });
+}
+
+const COLUMNS: readonly Column<Transfer>[] = [
+  ['created_at', ({ createdAt }) => createdAt.toISOString()],
+  ['id', ({ id }) => id],
+  ['kind', ({ kind }) => kind],
+  ['available_usd', (transfer) => formatUsd(changesBy(transfer).available)],
+  ['reserved_usd', (transfer) => formatUsd(changesBy(transfer).reserved)],
+  ['api_key_id', ({ apiKeyId }) => apiKeyId],
+  ['task_id', ({ taskId }) => taskId],
+  ['text_request_id', ({ textRequestId }) => textRequestId],
+  ['reference', ({ reference }) => reference],
+];
+
+/** Transfers, and what each changed. */
+export function Movements({
+  transfers,
+  visit: { account, texts },
+}: {
+  readonly transfers: readonly Transfer[];
+  readonly visit: MemberVisit;
+}) {
+  const { billing: words } = texts;
+  if (transfers.length === 0) return <Empty>{words.noMovements}</Empty>;
+  return (
+    <Table
+      label={words.movements}
+      columns={[words.when, words.what, { number: words.available }, { number: words.reserved }]}
+    >
+      {transfers.map((transfer) => {
+        const { available, reserved } = changesBy(transfer);
+        return (
+          <tr>
+            <td>
+              <Time at={transfer.createdAt} />
+            </td>
+            <td class="words">
+              {words.kinds[transfer.kind]} <Cause transfer={transfer} accountId={account.accountId} words={words} />
+            </td>
+            <td class="right">
+              <ExactMoney amount={available} />
+            </td>
+            <td class="right">
+              <ExactMoney amount={reserved} />
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
+  );
+}
+
+/** What a movement was for. */
+function Cause({
+  transfer: { taskId, textRequestId, reference },
+  accountId,
+  words,
+}: {
+  readonly transfer: Transfer;
+  readonly accountId: string;
+  readonly words: MemberVisit['texts']['billing'];
+}) {
+  if (taskId !== null) return <a href={`/console/accounts/${accountId}/tasks/${taskId}`}>{words.task}</a>;
+  if (textRequestId !== null) return <span title={textRequestId}>{`(${words.request})`}</span>;
+  return reference === null ? null : <code>{reference}</code>;
+}
+
+/** The place of a transfer in the list, as links to the next page have it. */
+function writePosition({ createdAt, id }: Transfer): string {
+  return `${createdAt.getTime()}.${id}`;
+}
+
+/** @returns undefined, and thereby the first page, for what {@link writePosition} did not write */
+function readPosition(cursor: string | null): { readonly createdAt: Date; readonly id: string } | undefined {
+  const [, time = '', id = ''] = /^(\d{1,14})\.(\w+)$/.exec(cursor ?? '') ?? [];
+  return isId('transfer', id) ? { createdAt: new Date(Number(time)), id } : undefined;
+}

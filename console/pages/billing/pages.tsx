@@ -1,0 +1,213 @@
+/** What an account has and has paid: its balance, its movements, its statements, and the funds that were added. */
+import type { Child } from 'hono/jsx';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { type Account, findAccount } from '../../../db/queries/accounts.ts';
+import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
+import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
+import { listTransfers } from '../../../db/queries/transfers.ts';
+import { isId } from '../../../domain/ids.ts';
+import { Card, Empty, ExactMoney, exactUsd, Money, Pages, Table, Time } from '../../html/components.tsx';
+import { monthName } from '../../html/months.ts';
+import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+import { monthsBetween } from '../usage/period.ts';
+import { AddFunds } from './add-funds.tsx';
+import { movementPages, Movements } from './movements.tsx';
+import { statementPages } from './statements.tsx';
+
+/** What the first page shows of each list. */
+const LATEST = 10;
+const LATEST_MONTHS = 12;
+const PAGE_SIZE = 50;
+
+export const billingPages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing',
+    roles: PAYERS,
+    handle: async (visit, services) => ({
+      kind: 'page',
+      title: visit.texts.billing.title,
+      current: 'billing',
+      content: await Overview({ visit, services }),
+    }),
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/top-ups',
+    roles: PAYERS,
+    handle: async ({ account: { accountId }, query, path, texts }, { reports }) => {
+      const cursor = query.get('cursor') ?? '';
+      const before = isId('transfer', cursor) ? cursor : undefined;
+      const found = await listTopUps(reports, { accountId, before, limit: PAGE_SIZE + 1 });
+      const topUps = found.slice(0, PAGE_SIZE);
+      const next = found.length > PAGE_SIZE ? (topUps.at(-1)?.transferId ?? null) : null;
+      return {
+        kind: 'page',
+        title: texts.billing.topUps,
+        current: 'billing',
+        content: (
+          <Card>
+            <TopUps topUps={topUps} texts={texts} />
+            <Pages path={path} query={query} next={next} texts={texts} />
+          </Card>
+        ),
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/statements',
+    roles: PAYERS,
+    handle: async (visit, services) => {
+      const months = await monthsOf(visit, services);
+      return {
+        kind: 'page',
+        title: visit.texts.billing.statements,
+        current: 'billing',
+        content: (
+          <Card>
+            <Months months={months} visit={visit} />
+          </Card>
+        ),
+      };
+    },
+  }),
+  ...statementPages,
+  ...movementPages,
+];
+
+async function Overview({ visit, services }: { readonly visit: MemberVisit; readonly services: ApiServices }) {
+  const { account, texts } = visit;
+  const { accountId } = account;
+  const { database, reports, topUpUrl } = services;
+  const { billing: words } = texts;
+  const path = `/console/accounts/${accountId}/billing`;
+  const [found, promo, months, topUps, transfers] = await Promise.all([
+    ownAccount(visit, services),
+    sumPromoCredit(database, accountId),
+    monthsOf(visit, services),
+    listTopUps(database, { accountId, limit: LATEST }),
+    listTransfers(reports, { accountId, limit: LATEST }),
+  ]);
+  return (
+    <>
+      <Balance account={found} promo={promo} texts={texts}>
+        <AddFunds account={account} services={services} texts={texts} />
+        {topUpUrl === null ? <p class="soft">{words.noAddFunds}</p> : null}
+      </Balance>
+      <div class="grid">
+        <Card title={words.topUps}>
+          <TopUps topUps={topUps} texts={texts} />
+          {topUps.length < LATEST ? null : <a href={`${path}/top-ups`}>{words.allTopUps}</a>}
+        </Card>
+        <Card title={words.statements}>
+          <Months months={months.slice(0, LATEST_MONTHS)} visit={visit} />
+          {months.length <= LATEST_MONTHS ? null : <a href={`${path}/statements`}>{words.allMonths}</a>}
+        </Card>
+      </div>
+      <Card title={words.movements}>
+        <Movements transfers={transfers} visit={visit} />
+        {transfers.length < LATEST ? null : (
+          <p class="pages">
+            <a href={`${path}/movements`}>{words.allMovements}</a>
+          </p>
+        )}
+      </Card>
+    </>
+  );
+}
+
+async function ownAccount({ account: { accountId } }: MemberVisit, { database }: ApiServices): Promise<Account> {
+  const account = await findAccount(database, accountId);
+  if (!account) throw new Error(`account ${accountId} cannot have disappeared`);
+  return account;
+}
+
+/** The months in which the account has existed, latest first. */
+async function monthsOf(visit: MemberVisit, services: ApiServices): Promise<readonly string[]> {
+  const { createdAt } = await ownAccount(visit, services);
+  return monthsBetween(createdAt, new Date(services.clock.nowMs()));
+}
+
+function Balance({
+  account: { fundedAvailable, signupAvailable, fundedReserved, signupReserved },
+  promo,
+  texts: { billing: words },
+  children,
+}: {
+  readonly account: Account;
+  readonly promo: Awaited<ReturnType<typeof sumPromoCredit>>;
+  readonly texts: Texts;
+  readonly children: Child;
+}) {
+  return (
+    <div class="grid">
+      <Card title={words.balance}>
+        <p class="big">
+          <Money amount={fundedAvailable + signupAvailable} />
+        </p>
+        {children}
+      </Card>
+      <Card title={words.parts}>
+        <dl>
+          <dt>{words.paid}</dt>
+          <dd>
+            <ExactMoney amount={fundedAvailable} />
+          </dd>
+          <dt>{words.granted}</dt>
+          <dd>
+            <ExactMoney amount={signupAvailable} /> <p class="hint">{words.grantedHint}</p>
+            {promo.nextExpiry === null ? null : (
+              <p class="hint">{words.promo(exactUsd(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}</p>
+            )}
+          </dd>
+          <dt>{words.held}</dt>
+          <dd>
+            <ExactMoney amount={fundedReserved + signupReserved} /> <p class="hint">{words.heldHint}</p>
+          </dd>
+        </dl>
+      </Card>
+    </div>
+  );
+}
+
+function TopUps({
+  topUps,
+  texts: { billing: words },
+}: {
+  readonly topUps: readonly CreditedTopUp[];
+  readonly texts: Texts;
+}) {
+  if (topUps.length === 0) return <Empty>{words.noTopUps}</Empty>;
+  return (
+    <Table label={words.topUps} columns={[words.when, words.reference, { number: words.amount }]}>
+      {topUps.map(({ createdAt, reference, amount }) => (
+        <tr>
+          <td>
+            <Time at={createdAt} />
+          </td>
+          <td>
+            <code>{reference}</code>
+          </td>
+          <td class="right">
+            <ExactMoney amount={amount} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function Months({ months, visit }: { readonly months: readonly string[]; readonly visit: MemberVisit }) {
+  const path = `/console/accounts/${visit.account.accountId}/billing/statements`;
+  return (
+    <ul class="plain">
+      {months.map((month) => (
+        <li>
+          <a href={`${path}/${month}`}>{monthName(month, visit.texts.language)}</a>
+        </li>
+      ))}
+    </ul>
+  );
+}

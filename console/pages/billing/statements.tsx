@@ -1,0 +1,112 @@
+/** The statement of each month, as finance sees it: the balance at its beginning, what changed it, and at its end. */
+import { linesOf, presentStatementLine, STATEMENT_COLUMNS } from '../../../api/routes/admin/present-finance.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { readStatement } from '../../../db/queries/statements.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { type Month, parseMonth } from '../../../domain/month.ts';
+import { EXPORT_FORMATS, exportFile } from '../../export.ts';
+import { Card, ExactMoney, Table } from '../../html/components.tsx';
+import { monthName } from '../../html/months.ts';
+import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
+
+export const statementPages = [
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/statements/{month}',
+    roles: PAYERS,
+    handle: async (visit, services) => {
+      const month = monthOf(visit);
+      const { billing: words, language } = visit.texts;
+      return {
+        kind: 'page',
+        title: words.statement(monthName(month.name, language)),
+        current: 'billing',
+        content: (
+          <Statement lines={await statementLines(visit, services)} month={month} visit={visit} services={services} />
+        ),
+      };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/billing/statements/{month}/export',
+    roles: PAYERS,
+    handle: async (visit, services) => {
+      const lines = await statementLines(visit, services);
+      return exportFile(`statement-${monthOf(visit).name}`, visit.query.get('format') ?? '', {
+        rows: () => lines,
+        columns: STATEMENT_COLUMNS,
+        present: presentStatementLine,
+      });
+    },
+  }),
+];
+
+/** @throws ServiceError `not_found` */
+function monthOf({ params }: MemberVisit): Month {
+  const month = parseMonth(params['month'] ?? '');
+  if (!month) throw new ServiceError('not_found', 'There is no such month.');
+  return month;
+}
+
+async function statementLines(visit: MemberVisit, { reports }: ApiServices) {
+  const { from, to } = monthOf(visit);
+  return linesOf(await readStatement(reports, { accountId: visit.account.accountId, from, to }));
+}
+
+function Statement({
+  lines,
+  month,
+  visit: { path, account, texts },
+  services,
+}: {
+  readonly lines: Awaited<ReturnType<typeof statementLines>>;
+  readonly month: Month;
+  readonly visit: MemberVisit;
+  readonly services: ApiServices;
+}) {
+  const { billing: words, common } = texts;
+  const billing = `/console/accounts/${account.accountId}/billing`;
+  const names: Readonly<Record<string, string>> = { ...words.kinds, opening: words.opening, closing: words.closing };
+  return (
+    <Card>
+      {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
+      <Table
+        label={words.statement(month.name)}
+        columns={[
+          words.what,
+          { number: words.transfers },
+          { number: words.available },
+          { number: words.reserved },
+          { number: words.both },
+        ]}
+      >
+        {lines.map(({ line, transfers, available, reserved }) => (
+          <tr class={transfers === null ? 'sum' : ''}>
+            <th scope="row">{names[line]}</th>
+            <td class="right number">{transfers?.toLocaleString(texts.language)}</td>
+            <td class="right">
+              <ExactMoney amount={available} />
+            </td>
+            <td class="right">
+              <ExactMoney amount={reserved} />
+            </td>
+            <td class="right">
+              <ExactMoney amount={available + reserved} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+      <p class="row">
+        {EXPORT_FORMATS.map((format) => (
+          <a class="button quiet" href={`${path}/export?format=${format}`} download>
+            {common.download[format]}
+          </a>
+        ))}
+        <a class="button quiet" href={`${billing}/movements/export?period=${month.name}&format=csv`} download>
+          {words.downloadMovements}
+        </a>
+      </p>
+    </Card>
+  );
+}

@@ -1,0 +1,172 @@
+import { expect } from 'chai';
+import { mountConsole } from '../../console/serve.ts';
+import { adjust, topUp } from '../../db/queries/credits.ts';
+import { parseUsd } from '../../domain/money.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createTaskRow, finishAsFailed, finishAsSucceeded } from '../support/factories.ts';
+
+const THIS_MONTH = new Date().toISOString().slice(0, 7);
+
+describe('the billing pages', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let other: TestCaller;
+  let owner: Visitor;
+  let path: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 1_000, signupUsd: 2 });
+    other = await app.createAccount({ fundedUsd: 77 });
+    const { accountId, keyId: id } = customer;
+    for (let count = 0; count < 30; count++) {
+      const task = await createTaskRow(app.database, { accountId, id });
+      await (count % 3 === 0 ? finishAsFailed(app.database, task) : finishAsSucceeded(app.database, task));
+    }
+    await createTaskRow(app.database, { accountId, id });
+    await adjust(app.database, {
+      accountId,
+      amount: parseUsd('-1.000000000001'),
+      author: 'ada of operations',
+      reason: 'a note among operators',
+    });
+    await topUp(app.database, { accountId, amount: parseUsd(5), reference: '=cmd|<img src=x onerror=alert(1)>' });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
+    path = `/console/accounts/${accountId}/billing`;
+  });
+  after(() => app.stop());
+
+  it('show the balance and its parts as the API does', async () => {
+    const response = await fetch(`${app.baseUrl}/v1/balance`, {
+      headers: { authorization: `Bearer ${customer.apiKey}` },
+    });
+    const { data } = (await response.json()) as { data: Record<string, number> };
+    expect(data).to.include({ available_usd: 984.999999999999, funded_usd: 984.999999999999, signup_usd: 0 });
+    const { text } = await owner.get(path);
+    expect(text).to.include('984.999999999999').and.include('$1.00');
+  });
+
+  it('show payments, whose references are text', async () => {
+    for (const at of [path, `${path}/top-ups`]) {
+      const { text } = await owner.get(at);
+      expect(text).to.include('$1,000.00').and.include('&lt;img src=x').and.not.include('<img').and.not.include('$77');
+    }
+  });
+
+  it('list every movement once, page by page', async () => {
+    const seen: string[] = [];
+    let next: string | undefined = `${path}/movements`;
+    for (let pages = 0; next !== undefined && pages < 5; pages++) {
+      const { text }: { text: string } = await owner.get(next);
+      const rows = /<tbody>(.*)<\/tbody>/s.exec(text)?.[1]?.split('<tr>').slice(1) ?? [];
+      expect(rows.length).to.be.at.most(50);
+      seen.push(...rows);
+      next = /href="([^"]+)">Older</.exec(text)?.[1]?.replaceAll('&amp;', '&');
+    }
+    const transfers = await app.database('transfers').where({ account_id: customer.accountId });
+    expect(seen).to.have.length(transfers.length);
+    expect(seen.filter((row) => row.includes('Charged'))).to.have.length(20);
+  });
+
+  it('say nothing of what operators note for themselves', async () => {
+    for (const at of ['', '/movements', '/movements/export?format=csv', `/statements/${THIS_MONTH}`]) {
+      const { text } = await owner.get(path + at);
+      expect(text).not.to.include('among operators').and.not.include('ada of operations');
+    }
+  });
+
+  it('show the statement of a month as the administration has it, to the last digit', async () => {
+    const response = await fetch(
+      `${app.baseUrl}/admin/v1/accounts/${customer.accountId}/statements?month=${THIS_MONTH}`,
+      { headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/csv' } },
+    );
+    const statement = await response.text();
+    const file = await owner.get(`${path}/statements/${THIS_MONTH}/export?format=csv`);
+    expect(file.text).to.equal(statement);
+    expect(file.headers['content-disposition']).to.include(`statement-${THIS_MONTH}.csv`);
+    const { text } = await owner.get(`${path}/statements/${THIS_MONTH}`);
+    expect(text).to.include('At the beginning').and.include('$985.999999999999').and.include('still changes');
+  });
+
+  it('download the movements of a month, in which no spreadsheet finds a formula, and which add up to the statement', async () => {
+    const { text } = await owner.get(`${path}/movements/export?period=${THIS_MONTH}&format=csv`);
+    const [head = '', ...rows] = text.trimEnd().split('\r\n');
+    const column = head.split(',').indexOf('available_usd');
+    const sum = rows.reduce((total, row) => total + parseUsd(row.split(',')[column] ?? ''), 0n);
+    expect(sum).to.equal(parseUsd('984.999999999999'));
+    expect(text).to.include("'=cmd");
+  });
+
+  for (const month of ['9999-99', '2026-1', 'x', '%27', '..%2f', '1999-12']) {
+    it(`have no statement for ${month}`, async () => {
+      expect((await owner.get(`${path}/statements/${month}`)).status).to.equal(404);
+      expect((await owner.get(`${path}/statements/${month}/export?format=csv`)).status).to.equal(404);
+    });
+  }
+
+  for (const cursor of ['garbage', '99999999999999.tr_0', `99999999999999.tr_${'z'.repeat(32)}`, '-1.x', "'", 'é']) {
+    it(`take the cursor ${cursor.slice(0, 20)} for no place, or one at the beginning`, async () => {
+      const asked = encodeURIComponent(cursor);
+      expect((await owner.get(`${path}/movements?cursor=${asked}`)).text).to.include('Held for a request');
+      expect((await owner.get(`${path}/top-ups?cursor=${asked}`)).text).to.include('first');
+    });
+  }
+
+  it('lead from a cursor of another account to nothing of it', async () => {
+    const [row] = await app.database('transfers').where({ account_id: other.accountId });
+    const cursor = `${new Date(row.created_at).getTime() + 1}.${row.id}`;
+    for (const at of ['movements', 'top-ups']) {
+      expect((await owner.get(`${path}/${at}?cursor=${cursor}`)).text).not.to.include('$77');
+    }
+  });
+
+  it('are for owners and finance', async () => {
+    const [developer, finance] = await Promise.all(
+      (['developer', 'finance'] as const).map((member_role) =>
+        Visitor.invited(app, { email: `${member_role}@example.com`, account_id: customer.accountId, member_role }),
+      ),
+    );
+    for (const at of ['', '/top-ups', '/movements', '/movements/export?format=csv', `/statements/${THIS_MONTH}`]) {
+      expect((await developer?.get(path + at))?.status, at).to.equal(403);
+      expect((await finance?.get(path + at))?.status, at).to.equal(200);
+    }
+  });
+
+  it('stay quick and small with 10,000 movements', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const member = await Visitor.invited(app, { email: 'many@example.com', account_id: accountId });
+    await app.database.raw(
+      /* sql */ `
+      INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, author, reason)
+      SELECT 'tr_' || lpad(n::text, 32, '0'), date_trunc('milliseconds', now()), date_trunc('milliseconds', now()),
+        'adjustment', 'adjustments', 'available', n, :accountId, 'ada', 'seed'
+      FROM generate_series(1, 10000) AS n`,
+      { accountId },
+    );
+    for (const at of ['', '/top-ups', '/movements', `/statements/${THIS_MONTH}`]) {
+      const { status, text } = await member.get(`/console/accounts/${accountId}/billing${at}`);
+      expect([status, Buffer.byteLength(text) < 100_000], at).to.deep.equal([200, true]);
+    }
+  });
+});
+
+describe('adding funds', () => {
+  it('leads those who pay to the payment provider, with the account’s id', async () => {
+    const topUpUrl = 'https://pay.example/?client_reference_id={account_id}';
+    const app = await startTestApp({ mountPages: mountConsole, settings: { topUpUrl } });
+    const { accountId } = await app.createAccount();
+    const owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
+    const developer = await Visitor.invited(app, {
+      email: 'developer@example.com',
+      account_id: accountId,
+      member_role: 'developer',
+    });
+    const home = `/console/accounts/${accountId}`;
+    for (const at of [home, `${home}/billing`]) {
+      expect((await owner.get(at)).text).to.include(`href="https://pay.example/?client_reference_id=${accountId}"`);
+    }
+    expect((await developer.get(home)).text).not.to.include('pay.example');
+    await app.stop();
+  });
+});
