@@ -11,6 +11,11 @@ import { staffReconciliationPages } from './pages/staff/reconciliations/pages.ts
 import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
+import { staffLivePages } from './pages/staff/live/pages.tsx';
+import { staffModelPages } from './pages/staff/models/pages.tsx';
+import { staffTextRequestPages } from './pages/staff/text-requests/pages.tsx';
+import { staffUpstreamPages } from './pages/staff/upstreams/pages.tsx';
+import { staffWebhookPages } from './pages/staff/webhooks/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 import { usagePages } from './pages/usage/pages.tsx';
 
@@ -28,4 +33,9 @@ export const PAGES: readonly Page[] = [
   ...usagePages,
   ...staffTaskPages,
   ...billingPages,
+  ...staffLivePages,
+  ...staffModelPages,
+  ...staffTextRequestPages,
+  ...staffUpstreamPages,
+  ...staffWebhookPages,
 ];

@@ -1,6 +1,10 @@
+import type { OfferChange } from '../../catalogue/offer.ts';
+
 /** The operator's files, the catalogue and the upstreams, as the answering process goes by them. */
 export interface ConfigurationControl {
   show(): ConfigurationState;
+  /** What the files as they are now would change; null where they are in force. */
+  preview(): Promise<ConfigurationPreview | null>;
   /**
    * Takes up the files as they are now, rather than in a while.
    *
@@ -19,4 +23,11 @@ export interface ConfigurationState {
   readonly since: Date;
   /** Why the files as they are now are not in force; null where they are. */
   readonly refusal: string | null;
+}
+
+/** Files that are not in force yet, or are refused. */
+export interface ConfigurationPreview {
+  readonly catalogueVersion: string;
+  /** In models and prices; empty where only the upstreams are others. */
+  readonly changes: readonly OfferChange[];
 }

@@ -8,14 +8,15 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { ConfigurationControl } from '../../api/services/configuration-control.ts';
+import type { ConfigurationControl, ConfigurationPreview } from '../../api/services/configuration-control.ts';
+import { compareOffers, offerOf } from '../../catalogue/offer.ts';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { FilesConfig } from '../../config.ts';
 import type { Database } from '../../db/database.ts';
 import { recordConfiguration } from '../../db/queries/configurations.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { watchConfiguration } from '../../telemetry/configuration-gauge.ts';
-import { configuredPaths, loadFiles, type OperatorFiles } from './operator-files.ts';
+import { checkFiles, configuredPaths, loadFiles, type OperatorFiles } from './operator-files.ts';
 
 export interface KeptFiles extends ConfigurationControl {
   /** Those in force. */
@@ -101,6 +102,14 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
       const digest = await digestOf(config);
       if (digest !== inForce.digest) await takeUp(digest);
     });
+  /** Files that are wrong in themselves change nothing: their refusal says what is wrong. */
+  async function preview(): Promise<ConfigurationPreview | null> {
+    if ((await digestOf(config)) === inForce.digest) return null;
+    const [before, { catalogue, findings }] = [inForce.files.catalogue, checkFiles(configuredPaths(config), null)];
+    if (catalogue === null || findings.some(({ severity }) => severity === 'error')) return null;
+    return { catalogueVersion: catalogue.version, changes: compareOffers(offerOf(before), offerOf(catalogue)) };
+  }
+
   const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
   process.on('SIGHUP', onSignal);
   const stopped = new AbortController();
@@ -130,6 +139,7 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
       since: inForce.since,
       refusal: refused?.reason ?? null,
     }),
+    preview,
     apply,
     stop: () => {
       process.off('SIGHUP', onSignal);

@@ -166,16 +166,18 @@ export function Field({
 
 interface ChoiceProps {
   readonly name: string;
+  /** Where two forms of a page have fields of the same name. */
+  readonly id?: string;
   readonly label: string;
   readonly value?: string;
   readonly options: readonly (readonly [value: string, label: string])[];
 }
 
-export function Choice({ name, label, value, options }: ChoiceProps) {
+export function Choice({ name, id = `field-${name}`, label, value, options }: ChoiceProps) {
   return (
     <div class="field">
-      <label for={`field-${name}`}>{label}</label>
-      <select id={`field-${name}`} name={name}>
+      <label for={id}>{label}</label>
+      <select id={id} name={name}>
         {options.map(([option, words]) => (
           <option value={option} selected={option === value}>
             {words}

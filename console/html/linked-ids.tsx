@@ -10,6 +10,8 @@ export function LinkedIds({ text }: { readonly text: string }) {
 
 /** What has a page of its own for operators; everything else is found by the search. */
 const OWN_PAGES = [
+  ['webhookEndpoint', 'webhooks'],
+  ['textRequest', 'text-requests'],
   ['account', 'accounts'],
   ['task', 'tasks'],
 ] as const;

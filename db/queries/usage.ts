@@ -38,7 +38,7 @@ export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' |
   readonly upstream: string | null;
   readonly upstreamFormat: string | null;
   readonly upstreamModel: string | null;
-  readonly outcome: string;
+  readonly outcome: TextOutcome;
   readonly errorCode: string | null;
   /** The catalogue version that set the price. */
   readonly catalogueVersion: string;
@@ -79,7 +79,7 @@ interface TextRow {
   upstream: string | null;
   upstream_format: string | null;
   upstream_model: string | null;
-  outcome: string;
+  outcome: TextOutcome;
   error_code: string | null;
   catalogue_version: string;
   input_tokens: string;
@@ -144,44 +144,49 @@ export async function sumDailyUsage(
 }
 
 export interface TextUsageFilter extends Period {
-  readonly accountId: string;
+  /** Absent only for operators. */
+  readonly accountId?: string | undefined;
   readonly apiKeyId?: string | undefined;
   readonly model?: string | undefined;
+  readonly outcome?: TextOutcome | undefined;
 }
 
-/** All text requests of an account, newest first, read on demand. */
+export const TEXT_OUTCOMES = ['succeeded', 'disconnected', 'failed', 'abandoned'] as const;
+export type TextOutcome = (typeof TEXT_OUTCOMES)[number];
+
+/** All text requests, newest first, read on demand. */
 export function streamTextUsage(database: Database, filter: TextUsageFilter): AsyncIterable<TextUsage> {
   return streamPages((after, limit) => listTextUsage(database, { ...filter, before: after?.id, limit }));
 }
 
-/** A page of an account's text requests, newest first. @param before the id of the last request on the previous page */
+/** A page of text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
   {
     accountId,
     apiKeyId,
     model,
+    outcome,
     before,
     limit,
     ...period
   }: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly TextUsage[]> {
-  const query = database<TextRow>('text_requests').where('account_id', accountId);
+  const query = database<TextRow>('text_requests');
+  if (accountId !== undefined) void query.where('account_id', accountId);
   if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
   if (model !== undefined) void query.where('model', model);
+  if (outcome !== undefined) void query.where('outcome', outcome);
   createdIn(query, period);
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));
     // Repeats part of the pair's condition to exclude newer partitions.
     void query.where('created_at', '<=', createdAt).whereRaw('(created_at, id) < (?, ?)', [createdAt, before]);
   }
-  const rows = await query
-    .orderBy([
-      { column: 'created_at', order: 'desc' },
-      { column: 'id', order: 'desc' },
-    ])
-    .limit(limit);
-  return rows.map(toTextUsage);
+  // Ids begin with the time: both orders are one. Each is that of the index that finds the rows.
+  if (accountId !== undefined) void query.orderBy('created_at', 'desc');
+  else if (before !== undefined) void query.where('id', '<', before);
+  return (await query.orderBy('id', 'desc').limit(limit)).map(toTextUsage);
 }
 
 /** The text request of that id once it has ended, whoever made it: for operators. */

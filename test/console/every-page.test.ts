@@ -9,7 +9,14 @@ import { newId } from '../../domain/ids.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole } from '../support/console.ts';
-import { createEndpoint, createTaskRow, finishAsFailed, newEvent, newTask } from '../support/factories.ts';
+import {
+  createEndpoint,
+  createTaskRow,
+  createTextRequestRow,
+  finishAsFailed,
+  newEvent,
+  newTask,
+} from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
 
 /** Web Content Accessibility Guidelines 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
@@ -113,6 +120,8 @@ async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Prom
     task_id: succeeded.id,
     key_id: keyId,
     webhook_id: endpoint.id,
+    model_id: 'vidone-3.0',
+    text_request_id: (await createTextRequestRow(database, key)).id,
     reconciliation_id: await makeReport(database, accountId),
     month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
-import { startTestApp, type TestApp } from './app.ts';
+import { startTestApp, type TestApp, type TestAppOptions } from './app.ts';
 
 export const PASSWORD = 'a kite over the sea';
 
@@ -14,8 +14,8 @@ export interface Shown {
 }
 
 /** The api application with the console. */
-export function startTestConsole(): Promise<TestApp> {
-  return startTestApp({ mountPages: mountConsole });
+export function startTestConsole(options: Omit<TestAppOptions, 'mountPages'> = {}): Promise<TestApp> {
+  return startTestApp({ ...options, mountPages: mountConsole });
 }
 
 /** Sends what the administration sends, to invite somebody. @returns the path of the invitation */

@@ -30,6 +30,7 @@ const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async
 /** Nobody changes the files. */
 const NO_FILES: AppDependencies['configuration'] = {
   show: () => ({ process: 'test', catalogueVersion: 'test', digest: '', since: new Date(0), refusal: null }),
+  preview: async () => null,
   apply: async () => {},
 };
 /** Every model is sold. */

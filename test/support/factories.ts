@@ -179,3 +179,40 @@ export async function createEndpoint(
   if (!endpoint) throw new Error('there is no limit');
   return endpoint;
 }
+
+/** A text request that has ended and cost nothing. */
+export async function createTextRequestRow(
+  database: Database,
+  key: Pick<ApiKey, 'id' | 'accountId'>,
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<{ readonly id: string; readonly requestId: string }> {
+  const [id, requestId] = [newId('textRequest'), newId('request')];
+  await database('text_requests').insert({
+    id,
+    created_at: new Date(createdAtMsOf('textRequest', id)),
+    account_id: key.accountId,
+    api_key_id: key.id,
+    request_id: requestId,
+    model: 'gpt-test',
+    format: 'chat-completions',
+    streamed: true,
+    upstream: 'acme',
+    upstream_format: 'chat-completions',
+    upstream_model: 'acme-gpt',
+    outcome: 'succeeded',
+    catalogue_version: 'test',
+    input_tokens: 1_234,
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    output_tokens: 56,
+    estimated: false,
+    held: 0,
+    charge: 0,
+    excess: 0,
+    absorbed: 0,
+    latency_ms: 900,
+    first_byte_ms: 120,
+    ...settings,
+  });
+  return { id, requestId };
+}

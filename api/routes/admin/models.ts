@@ -1,7 +1,6 @@
 /** Models as operators see them: which are sold, and disabling one for all customers at once. */
 import { allModels, type MediaModel, type TextModel } from '../../../catalogue/types.ts';
-import { type ModelOrder, recordModelOrder } from '../../../db/queries/model-orders.ts';
-import { ServiceError } from '../../../domain/errors.ts';
+import type { ModelOrder } from '../../../db/queries/model-orders.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
@@ -18,6 +17,7 @@ import {
   text,
 } from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
+import { orderModel } from '../../services/order-model.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
@@ -86,17 +86,14 @@ interface Why {
 }
 
 async function order(
-  { database, catalogue, models }: Pick<ApiServices, 'database' | 'catalogue' | 'models'>,
+  services: ApiServices,
   id: string,
   kind: ModelOrder['kind'],
   { author: given, reason = 'not given', by }: Why,
 ) {
   const author = authorOf(by, given);
-  const model = allModels(catalogue).find((one) => one.id === id);
-  if (!model) throw new ServiceError('not_found', 'There is no such model. GET /admin/v1/models lists them.');
-  await recordModelOrder(database, { model: id, kind, author, reason });
-  await models.obey();
-  return { data: presentSold(model, models.disabledBy(id)) };
+  const model = await orderModel(services, { model: id, kind, author, reason });
+  return { data: presentSold(model, services.models.disabledBy(id)) };
 }
 
 function presentSold(model: MediaModel | TextModel, disabled: ModelOrder | null) {

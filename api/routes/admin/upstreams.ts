@@ -1,7 +1,5 @@
 /** Upstreams: their health, taking them out of service and putting them back. */
-import type { Database } from '../../../db/database.ts';
-import { recordUpstreamOrder, type UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
-import { ServiceError } from '../../../domain/errors.ts';
+import type { UpstreamOrder } from '../../../db/queries/upstream-orders.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { WIRE_FORMAT_NAMES } from '../../../domain/wire-format-name.ts';
 import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts';
@@ -10,7 +8,8 @@ import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { arrayOf, count, exactly, isoTime, namedObject, oneOfTexts, text } from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
-import type { UpstreamControl } from '../../services/upstream-control.ts';
+import { orderUpstream } from '../../services/order-upstream.ts';
+import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
 const UpstreamSchema = namedObject<ReturnType<typeof presentWay>>('Upstream', {
@@ -89,18 +88,13 @@ interface Why {
 }
 
 async function order(
-  { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
+  services: Pick<ApiServices, 'database' | 'upstreams'>,
   upstream: string,
   restSeconds: number | null,
   { author: given, reason = 'not given', by }: Why,
 ) {
   const author = authorOf(by, given);
-  if (!upstreams.list().some(({ name }) => name === upstream)) {
-    throw new ServiceError('not_found', 'There is no such text upstream. GET /admin/v1/upstreams lists them.');
-  }
-  const recorded = await recordUpstreamOrder(database, { upstream, restSeconds, author, reason });
-  await upstreams.obey();
-  return { data: presentOrder(recorded) };
+  return { data: presentOrder(await orderUpstream(services, { upstream, restSeconds, author, reason })) };
 }
 
 function presentWay({ sinceMs, untilMs, ...way }: WayState) {

@@ -1,24 +1,19 @@
 /** Webhook deliveries and redelivery, for clients and operators. */
-import type { Database } from '../../../db/database.ts';
 import {
   DELIVERY_STATUSES,
-  type Delivery,
-  type DeliveryFilter,
-  findDelivery,
   listDeliveries as findDeliveries,
   requestRedeliveries,
 } from '../../../db/queries/deliveries.ts';
-import type { Caller } from '../../../db/queries/api-keys.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
-import { noSuch } from '../../endpoint/path.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
 import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts';
 import { countAction } from '../../services/account-limit.ts';
+import { redeliverOne } from '../../services/redeliver.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { AdminDeliverySchema, DeliverySchema, presentAdminDelivery, presentDelivery } from './present.ts';
 import { redeliverSchema, toDate } from './schema.ts';
@@ -63,7 +58,7 @@ export const redeliver = endpoint({
   handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, webhook_id);
     await countAction(database, accountId, REDELIVERIES);
-    return { data: presentDelivery(await sendAgain(database, { accountId, endpointId, deliveryId }, caller)) };
+    return { data: presentDelivery(await redeliverOne(database, { accountId, endpointId, deliveryId }, caller)) };
   },
 });
 
@@ -132,24 +127,7 @@ export const redeliverAny = endpoint({
   answers: { 202: dataOf(AdminDeliverySchema, 'The delivery, pending again') },
   handle: async ({ params }, { database, temporal }) => {
     return {
-      data: presentAdminDelivery(await sendAgain(database, { deliveryId: params.delivery_id }, null), temporal),
+      data: presentAdminDelivery(await redeliverOne(database, { deliveryId: params.delivery_id }, null), temporal),
     };
   },
 });
-
-/** @returns the delivery, pending again */
-async function sendAgain(
-  database: Database,
-  filter: DeliveryFilter & { readonly deliveryId: string },
-  caller: Caller | null,
-): Promise<Delivery> {
-  if (!(await findDelivery(database, filter))) throw noSuch('delivery', caller);
-  if ((await requestRedeliveries(database, { ...filter, limit: 1 })).count === 0) {
-    throw badRequest(
-      `The delivery cannot be sent again: its endpoint is disabled or deleted, or it has had ${WEBHOOKS.maxAttempts} attempts.`,
-    );
-  }
-  const delivery = await findDelivery(database, filter);
-  if (!delivery) throw noSuch('delivery', caller);
-  return delivery;
-}

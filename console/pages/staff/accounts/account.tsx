@@ -19,6 +19,7 @@ import {
   usd,
 } from '../../../html/components.tsx';
 import { FINANCE, OPERATORS, type UserVisit } from '../../../page.ts';
+import { may } from '../may.ts';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
 
@@ -40,9 +41,8 @@ interface Props {
 
 export function AccountContent(props: Props) {
   const { account, members, tasks, actions, visit } = props;
-  const { texts, user } = visit;
+  const { texts } = visit;
   const words = texts.staffAccounts;
-  const may = (roles: typeof OPERATORS) => user.staffRole !== null && roles.includes(user.staffRole);
   return (
     <>
       <div class="grid">
@@ -58,11 +58,11 @@ export function AccountContent(props: Props) {
         </Card>
       </div>
       <div class="grid forms">
-        {may(OPERATORS) ? <StateForm {...props} /> : null}
-        {may(FINANCE) ? <AdjustmentForm {...props} /> : null}
+        {may(visit, OPERATORS) ? <StateForm {...props} /> : null}
+        {may(visit, FINANCE) ? <AdjustmentForm {...props} /> : null}
       </div>
       <Card title={texts.keys.title}>
-        <Keys {...props} mayChange={may(OPERATORS)} />
+        <Keys {...props} mayChange={may(visit, OPERATORS)} />
       </Card>
       <Card title={words.latestTasks}>
         {tasks.length === 0 ? (

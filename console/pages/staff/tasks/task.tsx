@@ -1,7 +1,6 @@
 /** A task with its whole story: what it cost, who rendered it, what was sent of it, and what may be done. */
 import { historyUrl, type HistoryLinks } from '../../../../api/history-link.ts';
 import type { TaskExplanation } from '../../../../api/services/explain-task.ts';
-import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import type { KeptSubmission } from '../../../../db/queries/submissions.ts';
 import { isFinal } from '../../../../domain/task.ts';
 import {
@@ -21,6 +20,8 @@ import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+import { Deliveries } from '../deliveries.tsx';
+import { may } from '../may.ts';
 import { Result, TaskStatus } from '../../tasks/gallery.tsx';
 
 interface Props {
@@ -32,10 +33,10 @@ interface Props {
 }
 
 export function TaskContent({ explanation, temporal, problem, isPromptShown, visit }: Props) {
-  const { texts, user } = visit;
+  const { texts } = visit;
   const { task, submissions, deliveries } = explanation;
   const words = texts.staffTasks;
-  const mayAct = user.staffRole !== null && OPERATORS.includes(user.staffRole);
+  const mayAct = may(visit, OPERATORS);
   return (
     <>
       <Problem message={problem} />
@@ -62,7 +63,11 @@ export function TaskContent({ explanation, temporal, problem, isPromptShown, vis
         <Renders submissions={submissions} texts={texts} />
       </Card>
       <Card title={words.deliveries}>
-        <Deliveries deliveries={deliveries} temporal={temporal} texts={texts} />
+        {deliveries.length === 0 ? (
+          <Empty>{words.noDeliveries}</Empty>
+        ) : (
+          <Deliveries deliveries={deliveries} temporal={temporal} texts={texts} />
+        )}
       </Card>
       {mayAct ? <Actions explanation={explanation} visit={visit} isPromptShown={isPromptShown} /> : null}
     </>
@@ -188,69 +193,6 @@ function Renders({ submissions, texts }: { readonly submissions: readonly KeptSu
           </tr>
         ),
       )}
-    </Table>
-  );
-}
-
-export const DELIVERY_TONES: Readonly<Record<Delivery['status'], Tone>> = {
-  pending: 'busy',
-  delivered: 'good',
-  failed: 'bad',
-};
-
-export function Deliveries({
-  deliveries,
-  temporal,
-  texts,
-}: {
-  readonly deliveries: readonly Delivery[];
-  readonly temporal: HistoryLinks;
-  readonly texts: Texts;
-}) {
-  const { staffTasks: words, common } = texts;
-  if (deliveries.length === 0) return <Empty>{words.noDeliveries}</Empty>;
-  return (
-    <Table
-      label={words.deliveries}
-      columns={[
-        words.event,
-        words.endpoint,
-        common.status,
-        { number: words.attempts },
-        words.lastAttempt,
-        common.created,
-        words.workflow,
-      ]}
-    >
-      {deliveries.map(({ id, eventType, endpointId, status, attempts, createdAt }) => {
-        const last = attempts.at(-1);
-        return (
-          <tr>
-            <th scope="row">
-              {eventType}
-              <div class="soft">
-                <code>{id}</code>
-              </div>
-            </th>
-            <td>
-              <AnyId id={endpointId} />
-            </td>
-            <td>
-              <Badge tone={DELIVERY_TONES[status]}>{words.deliveryStatus[status]}</Badge>
-            </td>
-            <td class="right number">{attempts.length}</td>
-            <td>{last === undefined ? null : (last.error ?? `HTTP ${last.status}`)}</td>
-            <td>
-              <Time at={createdAt} />
-            </td>
-            <td>
-              <a href={historyUrl(temporal, id)} rel="noreferrer">
-                {words.openTemporal}
-              </a>
-            </td>
-          </tr>
-        );
-      })}
     </Table>
   );
 }

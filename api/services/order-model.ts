@@ -1,0 +1,20 @@
+import { allModels, type MediaModel, type TextModel } from '../../catalogue/types.ts';
+import { type NewModelOrder, recordModelOrder } from '../../db/queries/model-orders.ts';
+import { ServiceError } from '../../domain/errors.ts';
+import type { ApiServices } from './services.ts';
+
+/**
+ * Disables a model for all customers, or enables it again: in all processes within seconds, in this one at once.
+ *
+ * @throws ServiceError `not_found`
+ */
+export async function orderModel(
+  { database, catalogue, models }: Pick<ApiServices, 'database' | 'catalogue' | 'models'>,
+  order: NewModelOrder,
+): Promise<MediaModel | TextModel> {
+  const model = allModels(catalogue).find(({ id }) => id === order.model);
+  if (!model) throw new ServiceError('not_found', 'There is no such model. GET /admin/v1/models lists them.');
+  await recordModelOrder(database, order);
+  await models.obey();
+  return model;
+}

@@ -1,0 +1,134 @@
+/** How the gateway is at this moment: what it depends on, what waits, and what is late. */
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
+import { Badge, Card, type Tone } from '../../../html/components.tsx';
+import { ALL_STAFF, staffPage, type UserVisit } from '../../../page.ts';
+import type { Texts } from '../../../texts/texts.ts';
+
+type Readiness = Awaited<ReturnType<ApiServices['checkHealth']>>;
+
+interface State {
+  /** Null when the database does not answer. */
+  readonly backlog: Backlog | null;
+  readonly readiness: Readiness;
+}
+
+const TONES: Readonly<Record<Readiness['status'], Tone>> = { ready: 'good', degraded: 'busy', not_ready: 'bad' };
+/** From so long on, what waits to be started means that a relay is down or behind: see docs/operations.md. */
+const LATE_SECONDS = 30;
+
+export const staffLivePages = [
+  staffPage({
+    method: 'get',
+    path: '/staff/live',
+    roles: ALL_STAFF,
+    handle: async ({ texts }: UserVisit, services) => ({
+      kind: 'page',
+      title: texts.staffLive.title,
+      current: 'live',
+      content: <Live state={await readState(services)} texts={texts} />,
+    }),
+  }),
+  staffPage({
+    method: 'get',
+    path: '/staff/live/state',
+    roles: ALL_STAFF,
+    handle: async ({ texts }, services) => ({
+      kind: 'part',
+      content: <Live state={await readState(services)} texts={texts} />,
+    }),
+  }),
+];
+
+async function readState({ database, checkHealth }: ApiServices): Promise<State> {
+  const [backlog, readiness] = await Promise.all([readBacklog(database).catch(() => null), checkHealth()]);
+  return { backlog, readiness };
+}
+
+/** Asks for itself again while it is looked at. */
+function Live({ state: { backlog, readiness }, texts }: { readonly state: State; readonly texts: Texts }) {
+  const words = texts.staffLive;
+  return (
+    <div hx-get="/console/staff/live/state" hx-trigger="every 3s" hx-swap="outerHTML">
+      <div class="grid">
+        <Card title={words.ready}>
+          <dl>
+            <dt>{words.gateway}</dt>
+            <dd>
+              <Badge tone={TONES[readiness.status]}>{words.statuses[readiness.status]}</Badge>
+            </dd>
+            <dt>{words.database}</dt>
+            <dd>
+              <Badge tone={readiness.database === 'ok' ? 'good' : 'bad'}>{words.databases[readiness.database]}</Badge>
+            </dd>
+            <dt>{words.temporal}</dt>
+            <dd>
+              <Badge tone={readiness.temporal === 'ok' ? 'good' : 'bad'}>{words.temporals[readiness.temporal]}</Badge>
+            </dd>
+          </dl>
+        </Card>
+        {backlog === null ? null : (
+          <>
+            <Tasks backlog={backlog} texts={texts} />
+            <Relay backlog={backlog} texts={texts} />
+            <Deliveries backlog={backlog} texts={texts} />
+          </>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Tasks({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+  const isDrained = backlog.running === 0 && backlog.pendingDeliveries === 0;
+  return (
+    <Card title={words.tasks}>
+      <p class="big number">{backlog.running}</p>
+      <p class="soft">{words.held(backlog.reservedUsd)}</p>
+      <dl>
+        <dt>{words.overdue}</dt>
+        <dd>
+          <Count count={backlog.overdue} isBad={backlog.overdue > 0} />
+        </dd>
+        <dt>{words.drained}</dt>
+        <dd>{isDrained ? words.nothingLeft : words.workLeft}</dd>
+      </dl>
+    </Card>
+  );
+}
+
+function Relay({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+  const { unstarted, oldestUnstartedSeconds, unstartedDeliveries, oldestUnstartedDeliverySeconds } = backlog;
+  return (
+    <Card title={words.relay}>
+      <p class="soft">{words.relayHint}</p>
+      <dl>
+        <dt>{words.tasksToStart}</dt>
+        <dd>
+          <Count count={unstarted} isBad={oldestUnstartedSeconds > LATE_SECONDS} />
+          {unstarted === 0 ? null : ` ${words.oldest(Math.round(oldestUnstartedSeconds))}`}
+        </dd>
+        <dt>{words.deliveriesToStart}</dt>
+        <dd>
+          <Count count={unstartedDeliveries} isBad={oldestUnstartedDeliverySeconds > LATE_SECONDS} />
+          {unstartedDeliveries === 0 ? null : ` ${words.oldest(Math.round(oldestUnstartedDeliverySeconds))}`}
+        </dd>
+      </dl>
+    </Card>
+  );
+}
+
+function Deliveries({ backlog, texts: { staffLive: words } }: { readonly backlog: Backlog; readonly texts: Texts }) {
+  return (
+    <Card title={words.deliveries}>
+      <p class="big number">{backlog.pendingDeliveries}</p>
+      <p>
+        <a href="/console/staff/webhooks">{words.failing}</a>
+      </p>
+    </Card>
+  );
+}
+
+function Count({ count, isBad }: { readonly count: number; readonly isBad: boolean }) {
+  return <Badge tone={isBad ? 'bad' : 'calm'}>{count}</Badge>;
+}

@@ -1,0 +1,66 @@
+/** Text requests of all accounts. */
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { findById, type Found } from '../../../../api/services/find-by-id.ts';
+import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
+import { ServiceError } from '../../../../domain/errors.ts';
+import { isId } from '../../../../domain/ids.ts';
+import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
+import { periodOf } from '../period.ts';
+import { RequestContent, RequestList } from './requests.tsx';
+
+const PAGE_SIZE = 50;
+
+export const staffTextRequestPages = [
+  staffPage({ method: 'get', path: '/staff/text-requests', roles: ALL_STAFF, handle: list }),
+  staffPage({ method: 'get', path: '/staff/text-requests/{text_request_id}', roles: ALL_STAFF, handle: showRequest }),
+];
+
+async function list({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
+  const { database } = services;
+  const id = (query.get('id') ?? '').trim();
+  const found = id === '' ? null : await findRequest(services, id);
+  if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
+  const cursor = query.get('cursor');
+  const requests =
+    id === ''
+      ? await listTextUsage(database, {
+          accountId: query.get('account')?.trim() || undefined,
+          model: query.get('model')?.trim() || undefined,
+          outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
+          ...periodOf(query),
+          before: cursor !== null && isId('textRequest', cursor) ? cursor : undefined,
+          limit: PAGE_SIZE + 1,
+        })
+      : [];
+  return {
+    kind: 'page',
+    title: texts.staffTextRequests.title,
+    current: 'textRequests',
+    content: (
+      <RequestList
+        requests={requests.slice(0, PAGE_SIZE)}
+        hasMore={requests.length > PAGE_SIZE}
+        {...{ query, path, texts }}
+      />
+    ),
+  };
+}
+
+/** By its own id, or by that of the request or the answer. */
+async function findRequest(services: ApiServices, id: string): Promise<Found | null> {
+  const found = await findById(services, id);
+  return found && isId('textRequest', found.id) ? found : null;
+}
+
+async function showRequest({ params, texts }: UserVisit, services: ApiServices): Promise<Answer> {
+  const id = params['text_request_id'] ?? '';
+  const found = await findRequest(services, id);
+  if (found?.id !== id) throw new ServiceError('not_found', 'There is no such text request.');
+  const usage: TextUsage | null = await findTextUsage(services.database, id);
+  return {
+    kind: 'page',
+    title: texts.staffTextRequests.request,
+    current: 'textRequests',
+    content: <RequestContent found={found} usage={usage} texts={texts} />,
+  };
+}

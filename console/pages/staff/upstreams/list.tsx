@@ -1,0 +1,116 @@
+/** The ways to text models: upstream, model and key, with the health of each. */
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { Badge, Card, Choice, Empty, Field, Form, Problem, Table, Time, type Tone } from '../../../html/components.tsx';
+import { OPERATORS, type UserVisit } from '../../../page.ts';
+import type { Texts } from '../../../texts/texts.ts';
+import { may } from '../may.ts';
+
+type Ways = ReturnType<ApiServices['upstreams']['list']>;
+
+const TONES: Readonly<Record<Ways[number]['state'], Tone>> = { ok: 'good', resting: 'bad', probing: 'busy' };
+const USUAL_MINUTES = '10';
+
+export function UpstreamList({
+  ways,
+  visit,
+  problem,
+}: {
+  readonly ways: Ways;
+  readonly visit: UserVisit;
+  readonly problem: string | null;
+}) {
+  const { texts } = visit;
+  return (
+    <>
+      <p class="soft">{texts.staffUpstreams.about}</p>
+      <Problem message={problem} />
+      <UpstreamTable ways={ways} texts={texts} />
+      {may(visit, OPERATORS) && ways.length > 0 ? <Orders ways={ways} visit={visit} /> : null}
+    </>
+  );
+}
+
+/** Asks for itself again while it is looked at. */
+export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly texts: Texts }) {
+  const { staffUpstreams: words, common } = texts;
+  if (ways.length === 0) return <Empty>{words.none}</Empty>;
+  return (
+    <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
+      <Card>
+        <Table
+          label={words.title}
+          columns={[
+            words.upstream,
+            common.model,
+            words.key,
+            common.status,
+            words.until,
+            { number: words.requests },
+            { number: words.failures },
+          ]}
+        >
+          {ways.map(({ name, format, model, key, state, cause, sinceMs, untilMs, requests, failures }) => (
+            <tr>
+              <th scope="row">
+                {name}
+                <div class="soft">{format}</div>
+              </th>
+              <td>{model}</td>
+              <td>
+                <code>{`…${key}`}</code>
+              </td>
+              <td>
+                <Badge tone={TONES[state]}>{words.states[state]}</Badge>
+                {cause === null ? null : <div class="soft">{words.causes[cause]}</div>}
+                {sinceMs === null ? null : (
+                  <div class="soft">
+                    <Time at={new Date(sinceMs)} />
+                  </div>
+                )}
+              </td>
+              <td>{untilMs === null ? null : <Time at={new Date(untilMs)} />}</td>
+              <td class="right number">{requests}</td>
+              <td class="right number">{failures}</td>
+            </tr>
+          ))}
+        </Table>
+      </Card>
+    </div>
+  );
+}
+
+function Orders({ ways, visit }: { readonly ways: Ways; readonly visit: UserVisit }) {
+  const { session, form, texts } = visit;
+  const { staffUpstreams: words, staff } = texts;
+  const names = [...new Set(ways.map(({ name }) => name))].map((name) => [name, name] as const);
+  const chosen = form.text('upstream');
+  return (
+    <div class="grid">
+      <Card title={words.rest}>
+        <p class="soft">{words.restHint}</p>
+        <Form token={session.formToken} action="/console/staff/upstreams/rest">
+          <Choice name="upstream" id="rest-upstream" label={words.upstream} value={chosen} options={names} />
+          <Field
+            name="minutes"
+            label={words.minutes}
+            value={form.text('minutes') || USUAL_MINUTES}
+            inputMode="numeric"
+            required
+          />
+          <Field name="reason" id="rest-reason" label={staff.reason} value={form.text('reason')} required />
+          <button type="submit" class="danger">
+            {words.rest}
+          </button>
+        </Form>
+      </Card>
+      <Card title={words.resume}>
+        <p class="soft">{words.resumeHint}</p>
+        <Form token={session.formToken} action="/console/staff/upstreams/resume">
+          <Choice name="upstream" id="resume-upstream" label={words.upstream} value={chosen} options={names} />
+          <Field name="reason" id="resume-reason" label={staff.reason} required />
+          <button type="submit">{words.resume}</button>
+        </Form>
+      </Card>
+    </div>
+  );
+}

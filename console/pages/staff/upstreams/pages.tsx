@@ -1,0 +1,69 @@
+/** Text upstreams: how each is, and taking one out of service. */
+import { orderUpstream } from '../../../../api/services/order-upstream.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { authorshipOf } from '../reason.ts';
+import { UpstreamList, UpstreamTable } from './list.tsx';
+
+const MINUTE_SECONDS = 60;
+
+const MAX_MINUTES = 43_200;
+
+export const staffUpstreamPages = [
+  staffPage({
+    method: 'get',
+    path: '/staff/upstreams',
+    roles: ALL_STAFF,
+    handle: async (visit, services) => showUpstreams(visit, services),
+  }),
+  staffPage({
+    method: 'get',
+    path: '/staff/upstreams/health',
+    roles: ALL_STAFF,
+    handle: async ({ texts }, { upstreams }) => ({
+      kind: 'part',
+      content: <UpstreamTable ways={upstreams.list()} texts={texts} />,
+    }),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/upstreams/rest',
+    roles: OPERATORS,
+    handle: (visit, services) => order(visit, services, () => readSeconds(visit.form.text('minutes'))),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/upstreams/resume',
+    roles: OPERATORS,
+    handle: (visit, services) => order(visit, services, () => null),
+  }),
+];
+
+function showUpstreams(visit: UserVisit, { upstreams }: ApiServices, problem: ServiceError | null = null): Answer {
+  return {
+    kind: 'page',
+    title: visit.texts.staffUpstreams.title,
+    current: 'upstreams',
+    status: problem?.status ?? 200,
+    content: <UpstreamList ways={upstreams.list()} visit={visit} problem={problem?.message ?? null} />,
+  };
+}
+
+async function order(visit: UserVisit, services: ApiServices, secondsOf: () => number | null): Promise<Answer> {
+  const problem = await problemOf(async () =>
+    orderUpstream(services, {
+      upstream: visit.form.text('upstream'),
+      restSeconds: secondsOf(),
+      ...authorshipOf(visit),
+    }),
+  );
+  return problem ? showUpstreams(visit, services, problem) : { kind: 'redirect', path: '/staff/upstreams' };
+}
+
+function readSeconds(minutes: string): number {
+  const count = /^\d{1,5}$/.test(minutes) ? Number(minutes) : 0;
+  if (count < 1 || count > MAX_MINUTES) throw badRequest(`Choose a whole number of minutes from 1 to ${MAX_MINUTES}.`);
+  return count * MINUTE_SECONDS;
+}

@@ -1,0 +1,122 @@
+/** Webhook endpoints of all accounts, the failing ones first of all, and their deliveries. */
+import { redeliverOne } from '../../../../api/services/redeliver.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { DELIVERY_STATUSES, listDeliveries, requestRedeliveries } from '../../../../db/queries/deliveries.ts';
+import {
+  findAnyWebhookEndpoint,
+  listAllWebhookEndpoints,
+  type WebhookEndpoint,
+} from '../../../../db/queries/webhook-endpoints.ts';
+import { badRequest, ServiceError } from '../../../../domain/errors.ts';
+import { isId } from '../../../../domain/ids.ts';
+import { WEBHOOKS } from '../../../../domain/policy.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
+import { EndpointContent, EndpointList } from './endpoints.tsx';
+
+const PAGE_SIZE = 50;
+
+export const staffWebhookPages = [
+  staffPage({ method: 'get', path: '/staff/webhooks', roles: ALL_STAFF, handle: list }),
+  staffPage({
+    method: 'get',
+    path: '/staff/webhooks/{webhook_id}',
+    roles: ALL_STAFF,
+    handle: (visit, services) => showEndpoint(visit, services),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/webhooks/{webhook_id}/redeliver',
+    roles: OPERATORS,
+    handle: (visit, services) => act(visit, services, (endpoint) => redeliverFailed(endpoint, services)),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver',
+    roles: OPERATORS,
+    handle: (visit, services) =>
+      act(visit, services, ({ id: endpointId }) =>
+        redeliverOne(services.database, { endpointId, deliveryId: visit.params['delivery_id'] ?? '' }, null),
+      ),
+  }),
+];
+
+async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
+  const [accountId, cursor] = [query.get('account')?.trim(), query.get('cursor')];
+  const found = await listAllWebhookEndpoints(database, {
+    accountId: accountId || undefined,
+    failing: query.get('show') === 'all' ? undefined : true,
+    before: cursor !== null && isId('webhookEndpoint', cursor) ? cursor : undefined,
+    limit: PAGE_SIZE + 1,
+  });
+  return {
+    kind: 'page',
+    title: texts.staffWebhooks.title,
+    current: 'failingWebhooks',
+    content: (
+      <EndpointList
+        endpoints={found.slice(0, PAGE_SIZE)}
+        hasMore={found.length > PAGE_SIZE}
+        {...{ query, path, texts }}
+      />
+    ),
+  };
+}
+
+async function showEndpoint(
+  visit: UserVisit,
+  { database, temporal }: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<Answer> {
+  const endpoint = await existingEndpoint(visit, database);
+  const cursor = visit.query.get('cursor');
+  const found = await listDeliveries(database, {
+    endpointId: endpoint.id,
+    status: DELIVERY_STATUSES.find((known) => known === visit.query.get('status')),
+    before: cursor !== null && isId('delivery', cursor) ? cursor : undefined,
+    limit: PAGE_SIZE + 1,
+  });
+  return {
+    kind: 'page',
+    title: visit.texts.staffWebhooks.endpoint,
+    current: 'failingWebhooks',
+    status: problem?.status ?? 200,
+    content: (
+      <EndpointContent
+        deliveries={found.slice(0, PAGE_SIZE)}
+        hasMore={found.length > PAGE_SIZE}
+        {...{ endpoint, temporal, visit }}
+        problem={problem?.message ?? null}
+      />
+    ),
+  };
+}
+
+async function existingEndpoint({ params }: UserVisit, database: ApiServices['database']): Promise<WebhookEndpoint> {
+  const endpoint = await findAnyWebhookEndpoint(database, params['webhook_id'] ?? '');
+  if (!endpoint) throw new ServiceError('not_found', 'There is no such webhook endpoint.');
+  return endpoint;
+}
+
+async function redeliverFailed(
+  { id, accountId, disabledAt }: WebhookEndpoint,
+  { database }: ApiServices,
+): Promise<void> {
+  if (disabledAt) throw badRequest('The endpoint is disabled. Its owner has to enable it first.');
+  const limit = WEBHOOKS.redeliveriesPerCall;
+  const { count } = await requestRedeliveries(database, { accountId, endpointId: id, status: 'failed', limit });
+  if (count === 0) throw badRequest('No failed delivery of this endpoint can be sent again.');
+}
+
+async function act(
+  visit: UserVisit,
+  services: ApiServices,
+  work: (endpoint: WebhookEndpoint) => Promise<unknown>,
+): Promise<Answer> {
+  const endpoint = await existingEndpoint(visit, services.database);
+  const problem = await problemOf(() => work(endpoint));
+  if (problem?.code === 'not_found') throw problem;
+  return problem
+    ? showEndpoint(visit, services, problem)
+    : { kind: 'redirect', path: `/staff/webhooks/${endpoint.id}` };
+}

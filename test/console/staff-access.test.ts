@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { PAGES } from '../../console/pages.ts';
+import { newId } from '../../domain/ids.ts';
+import type { TestApp } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
+
+/** How each page of the operators answers each role. Forms are sent empty: who may send them is asked what is missing. */
+const ACCESS = `
+  page                                                   operator finance readonly customer
+  get  /staff/accounts                                   200      200     200      404
+  get  /staff/accounts/{account_id}                      200      200     200      404
+  post /staff/accounts/{account_id}/suspend              400      403     403      404
+  post /staff/accounts/{account_id}/reopen               400      403     403      404
+  post /staff/accounts/{account_id}/adjust               400      400     403      404
+  post /staff/accounts/{account_id}/keys/{key_id}/disable 303     403     403      404
+  post /staff/accounts/{account_id}/keys/{key_id}/enable 303      403     403      404
+  get  /staff/tasks                                      200      200     200      404
+  get  /staff/tasks/{task_id}                            200      200     200      404
+  get  /staff/tasks/{task_id}/story                      200      200     200      404
+  post /staff/tasks/{task_id}/cancel                     400      403     403      404
+  post /staff/tasks/{task_id}/redeliver                  400      403     403      404
+  post /staff/tasks/{task_id}/prompt                     400      403     403      404
+  get  /staff/text-requests                              200      200     200      404
+  get  /staff/text-requests/{text_request_id}            200      200     200      404
+  get  /staff/upstreams                                  200      200     200      404
+  get  /staff/upstreams/health                           200      200     200      404
+  post /staff/upstreams/rest                             400      403     403      404
+  post /staff/upstreams/resume                           400      403     403      404
+  get  /staff/models                                     200      200     200      404
+  get  /staff/models/configuration                       200      200     200      404
+  post /staff/models/configuration                       303      403     403      404
+  get  /staff/models/{model_id}                          200      200     200      404
+  post /staff/models/{model_id}/disable                  400      403     403      404
+  post /staff/models/{model_id}/enable                   400      403     403      404
+  get  /staff/webhooks                                   200      200     200      404
+  get  /staff/webhooks/{webhook_id}                      200      200     200      404
+  post /staff/webhooks/{webhook_id}/redeliver            400      403     403      404
+  post /staff/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver 404 403 403 404
+  get  /staff/live                                       200      200     200      404
+  get  /staff/live/state                                 200      200     200      404
+`;
+
+/** Held by a table of their own: staff-finance-access.test.ts. */
+const FINANCE_ROOMS = [
+  '/staff/months',
+  '/staff/refunds',
+  '/staff/reconciliations',
+  '/staff/corrections',
+  '/staff/revenue',
+];
+
+interface Row {
+  readonly method: string;
+  readonly path: string;
+  readonly statuses: readonly number[];
+}
+
+function readTable(): readonly Row[] {
+  const lines = ACCESS.trim().split('\n').slice(1);
+  return lines.map((line) => {
+    const [method = '', path = '', ...statuses] = line.trim().split(/\s+/);
+    return { method, path, statuses: statuses.map(Number) };
+  });
+}
+
+describe('who finds the pages of operators', () => {
+  const rows = readTable();
+  const roles = ['operator', 'finance', 'readonly', 'customer'];
+  let app: TestApp;
+  let visitors: readonly Visitor[];
+  let samples: Readonly<Record<string, string>>;
+
+  before(async () => {
+    app = await startTestConsole();
+    const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
+    const key = { accountId, id: keyId };
+    visitors = [
+      await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' }),
+      await Visitor.invited(app, { email: 'finance@example.com', staff_role: 'finance' }),
+      await Visitor.invited(app, { email: 'readonly@example.com', staff_role: 'readonly' }),
+      await Visitor.invited(app, { email: 'customer@example.com', account_id: accountId }),
+    ];
+    for (const visitor of visitors) await visitor.get('/console/profile');
+    samples = {
+      account_id: accountId,
+      key_id: keyId,
+      task_id: (await createTaskRow(app.database, key)).id,
+      text_request_id: (await createTextRequestRow(app.database, key)).id,
+      webhook_id: (await createEndpoint(app.database, { id: accountId })).id,
+      delivery_id: newId('delivery'),
+      model_id: 'vidone-3.0',
+    };
+  });
+  after(() => app.stop());
+
+  const addressOf = (path: string) =>
+    `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => samples[name] ?? `no sample of ${name}`)}`;
+
+  it('is said of each of them', () => {
+    const found = PAGES.filter(
+      ({ path }) => path.startsWith('/staff') && !FINANCE_ROOMS.some((room) => path.startsWith(room)),
+    );
+    const names = (pages: readonly { readonly method: string; readonly path: string }[]) =>
+      pages.map(({ method, path }) => `${method} ${path}`).toSorted();
+    expect(names(rows)).to.deep.equal(names(found));
+  });
+
+  for (const { method, path, statuses } of rows) {
+    it(`is held: ${method} ${path}`, async () => {
+      for (const [place, visitor] of visitors.entries()) {
+        const shown = method === 'get' ? await visitor.get(addressOf(path)) : await visitor.send(addressOf(path));
+        expect(shown.status, roles[place]).to.equal(statuses[place]);
+        if (method === 'get' && shown.status === 200) expect(shown.text.length).to.be.below(100_000);
+      }
+    });
+  }
+
+  it('is not asked of forms that were made for nobody: they are refused', async () => {
+    for (const { path } of rows.filter(({ method }) => method === 'post')) {
+      for (const visitor of visitors) {
+        expect((await visitor.send(addressOf(path), { form_token: 'guess' })).status, path).to.equal(403);
+      }
+    }
+  });
+
+  it('is written down of each form that an operator sends, before it is carried out', async () => {
+    const noted = await app
+      .database('admin_actions')
+      .where({ author: 'operator@example.com' })
+      .pluck<string[]>('action');
+    const sent = rows.filter(({ method }) => method === 'post').map(({ path }) => `console ${path}`);
+    expect([...new Set(noted)]).to.have.members(sent);
+    expect(await app.database('admin_actions').where({ author: 'readonly@example.com' })).to.deep.equal([]);
+  });
+});

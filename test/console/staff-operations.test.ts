@@ -1,0 +1,158 @@
+import { expect } from 'chai';
+import { newId } from '../../domain/ids.ts';
+import { baseUrlsAt } from '../../providers/text/settings.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, createTextRequestRow, finishAsSucceeded } from '../support/factories.ts';
+
+describe('what operators see to in the console', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let operator: Visitor;
+
+  const keyOf = ({ accountId, keyId }: TestCaller) => ({ accountId, id: keyId });
+
+  before(async () => {
+    app = await startTestConsole({
+      textUpstreams: [
+        { name: 'simulator', apiKeys: ['sk-one-1111', 'sk-two-2222'], baseUrls: baseUrlsAt('http://127.0.0.1:9') },
+      ],
+    });
+    customer = await app.createAccount({ fundedUsd: 10 });
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+    await operator.get('/console/profile');
+  });
+  after(() => app.stop());
+
+  describe('models', () => {
+    const path = '/console/staff/models/vidone-3.0';
+
+    it('are listed with their prices', async () => {
+      const { text } = await operator.get('/console/staff/models');
+      expect(text).to.include('vidone-3.0').and.include('usd per second 720p').and.include('0.1');
+    });
+
+    it('are disabled and enabled with a reason', async () => {
+      await operator.send(`${path}/disable`, { reason: 'the vendor is down' });
+      expect((await operator.get(path)).text).to.include('by op@example.com: the vendor is down');
+      await operator.send(`${path}/enable`, { reason: 'it is back' });
+      expect((await operator.get(path)).text).not.to.include('the vendor is down');
+    });
+
+    it('that are not in the catalogue are not there', async () => {
+      expect((await operator.get('/console/staff/models/none')).status).to.equal(404);
+      expect((await operator.send('/console/staff/models/none/disable', { reason: 'x' })).status).to.equal(404);
+    });
+  });
+
+  describe('upstreams', () => {
+    it('are listed by model and key, and rest and resume by order, with a reason', async () => {
+      const { text } = await operator.get('/console/staff/upstreams');
+      expect(text).to.include('…1111').and.include('…2222').and.include('In service').and.not.include('sk-one');
+      const fields = { upstream: 'simulator', minutes: '5', reason: 'maintenance' };
+      expect((await operator.send('/console/staff/upstreams/rest', fields)).status).to.equal(303);
+      const resting = (await operator.get('/console/staff/upstreams/health')).text;
+      expect(resting).to.include('An operator’s order').and.not.include('In service');
+      const [order] = await app.database('upstream_orders').where({ author: 'op@example.com' });
+      expect(order).to.include({ upstream: 'simulator', reason: 'maintenance' });
+      expect((await operator.send('/console/staff/upstreams/resume', fields)).status).to.equal(303);
+      expect((await operator.get('/console/staff/upstreams/health')).text).to.include('In service');
+    });
+
+    it('that nobody has configured are not ordered about', async () => {
+      const fields = { upstream: 'none', minutes: '5', reason: 'x' };
+      const shown = await operator.send('/console/staff/upstreams/rest', fields);
+      expect([shown.status, shown.text.includes('role="alert"')]).to.deep.equal([404, true]);
+    });
+
+    for (const minutes of ['', '0', '-1', '1.5', 'x', '43201']) {
+      it(`rest for no such time: "${minutes}"`, async () => {
+        const shown = await operator.send('/console/staff/upstreams/rest', {
+          upstream: 'openai',
+          minutes,
+          reason: 'x',
+        });
+        expect([shown.status, shown.text.includes('whole number of minutes')]).to.deep.equal([400, true]);
+      });
+    }
+  });
+
+  describe('webhooks', () => {
+    it('that fail are listed, and what failed is sent again', async () => {
+      const endpoint = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://failing.test/' });
+      const working = await createEndpoint(app.database, { id: customer.accountId }, { url: 'https://working.test/' });
+      await finishAsSucceeded(app.database, await createTaskRow(app.database, keyOf(customer)));
+      const ofEndpoint = () => app.database('deliveries').where({ endpoint_id: endpoint.id });
+      await ofEndpoint().update({ status: 'failed', completed_at: new Date(), next_attempt_at: null });
+      await app.database('webhook_endpoints').where({ id: endpoint.id }).update({ failing_since: new Date() });
+
+      const listed = await operator.get('/console/staff/webhooks');
+      expect(listed.text).to.include('failing.test').and.not.include('working.test');
+      expect((await operator.get('/console/staff/webhooks?show=all')).text).to.include('working.test');
+
+      const path = `/console/staff/webhooks/${endpoint.id}`;
+      expect((await operator.get(`${path}?status=failed`)).text).to.include('task.succeeded');
+      expect((await operator.send(`${path}/redeliver`)).status).to.equal(303);
+      expect(await ofEndpoint().pluck('status')).to.deep.equal(['pending']);
+      expect((await operator.send(`${path}/redeliver`)).status).to.equal(400);
+
+      const [delivery] = await ofEndpoint().pluck<string[]>('id');
+      const other = `/console/staff/webhooks/${working.id}/deliveries/${delivery}/redeliver`;
+      expect((await operator.send(other)).status).to.equal(404);
+      expect((await operator.send(`${path}/deliveries/${delivery}/redeliver`)).status).to.equal(303);
+    });
+
+    it('that are not there are not there', async () => {
+      for (const id of [newId('webhookEndpoint'), 'x']) {
+        expect((await operator.get(`/console/staff/webhooks/${id}`)).status).to.equal(404);
+      }
+    });
+  });
+
+  describe('text requests', () => {
+    it('are found by their own id and by that of the request', async () => {
+      const { id, requestId } = await createTextRequestRow(app.database, keyOf(customer));
+      for (const wanted of [id, requestId]) {
+        const { status, headers } = await operator.get(`/console/staff/text-requests?id=${wanted}`);
+        expect([status, headers['location']]).to.deep.equal([303, `/console/staff/text-requests/${id}`]);
+      }
+      const { text } = await operator.get(`/console/staff/text-requests/${id}`);
+      expect(text).to.include('acme-gpt').and.include('1,234').and.include('120 ms');
+    });
+
+    it('are listed by account, model and status, a page at a time', async () => {
+      const other = await app.createAccount();
+      const ids = [];
+      for (let count = 0; count < 51; count++) ids.push((await createTextRequestRow(app.database, keyOf(other))).id);
+      await createTextRequestRow(app.database, keyOf(other), { outcome: 'failed', error_code: 'bad_request' });
+      const shown = async (filter: string): Promise<string> =>
+        (await operator.get(`/console/staff/text-requests?${filter}`)).text;
+      for (const filter of [`account=${other.accountId}&status=succeeded`, 'status=succeeded&model=gpt-test']) {
+        const first = await shown(filter);
+        expect(first, filter)
+          .to.include(String(ids.at(-1)))
+          .and.not.include(String(ids[0]));
+        const cursor = /cursor=(txt_\w+)/.exec(first)?.[1] ?? '';
+        expect(await shown(`${filter}&cursor=${cursor}`), filter).to.include(String(ids[0]));
+      }
+      expect(await shown(`account=${other.accountId}&status=failed`)).to.include('bad_request');
+      expect(await shown('model=none')).to.include('No text requests match');
+      expect(await shown('id=nothing')).to.include('No text requests match');
+    });
+
+    it('that are not there are not there', async () => {
+      for (const id of [newId('textRequest'), 'txt_', newId('task')]) {
+        expect((await operator.get(`/console/staff/text-requests/${id}`)).status).to.equal(404);
+      }
+    });
+  });
+
+  it('the live state counts what is under way, and asks for itself again', async () => {
+    const before = await operator.get('/console/staff/live/state');
+    const count = (text: string): number => Number(/class="big number">(\d+)</.exec(text)?.[1]);
+    await createTaskRow(app.database, keyOf(customer));
+    const { text } = await operator.get('/console/staff/live');
+    expect(count(text)).to.equal(count(before.text) + 1);
+    expect(text).to.include('hx-get="/console/staff/live/state"').and.include('Ready');
+  });
+});
