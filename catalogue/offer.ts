@@ -1,6 +1,6 @@
 /** What a catalogue offers, in words and decimals, and what another one would change about it. */
 import { formatUsd } from '../domain/money.ts';
-import type { MediaPricing, PricePeak, TextPricing } from '../domain/pricing.ts';
+import type { MediaPricing, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
 import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from './types.ts';
 
@@ -45,6 +45,15 @@ export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogu
   return [...videoModels.values(), ...imageModels.values()].map((model) => {
     return { version, model: model.id, kind: model.kind, pricing: mediaPricingOf(model) };
   });
+}
+
+/** What text costs the operator, where routes say so. */
+export function textCostsOf({ version, textModels }: Pick<Catalogue, 'version' | 'textModels'>): readonly TextCost[] {
+  return [...textModels.values()].flatMap(({ id, routes }) =>
+    routes.flatMap(({ provider: upstream, model: upstreamModel, cost: rates }) =>
+      rates ? [{ version, model: id, upstream, upstreamModel, rates }] : [],
+    ),
+  );
 }
 
 function mediaPricingOf(model: MediaModel): MediaPricing {

@@ -15,7 +15,7 @@ import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
-import { type PricingEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
+import { type PricingEntry, type TokenPricesEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
@@ -111,6 +111,7 @@ export interface TextRouteEntry {
   readonly first_byte_timeout_s?: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
+  readonly cost?: TokenPricesEntry;
 }
 
 export interface TextEntry extends PricingEntry {
@@ -221,6 +222,14 @@ const image = Joi.object<ImageEntry>({
   .xor('route', 'routes')
   .custom(assertRenderableImage);
 
+const tokenPrice = parsed(parsePricePerMillionTokens);
+const tokenPrices = Joi.object({
+  input: tokenPrice,
+  output: tokenPrice,
+  cached_input: tokenPrice,
+  cache_write: tokenPrice,
+});
+
 const textRoute = Joi.object({
   provider: name.required(),
   format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
@@ -230,10 +239,9 @@ const textRoute = Joi.object({
   first_byte_timeout_s: Joi.number().positive().max(86_400),
   max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
   chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
+  cost: tokenPrices,
 });
 const textRoutes = Joi.array().items(textRoute).min(1);
-
-const tokenPrice = parsed(parsePricePerMillionTokens);
 
 const textModel = Joi.object<TextEntry>({
   id: name.required(),
@@ -245,7 +253,7 @@ const textModel = Joi.object<TextEntry>({
   reasoning_efforts: names,
   route: textRoute,
   routes: textRoutes,
-  prices: Joi.object({ input: tokenPrice, output: tokenPrice, cached_input: tokenPrice, cache_write: tokenPrice }),
+  prices: tokenPrices,
   tiers: Joi.array()
     .items({ threshold_tokens: count.required(), applies: Joi.valid('over', 'at_or_over').required(), factor })
     .default([]),

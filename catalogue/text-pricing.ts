@@ -1,19 +1,22 @@
 /** Turns a text model's prices in the catalogue file into the pricing that `domain/pricing.ts` computes with. */
 import type { PicoUsd } from '../domain/money.ts';
-import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
+import { type TextPricing, type TokenRates, assertExactPricing } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
 
 /** Each at the index that is its number. */
 export const WEEKDAYS = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'] as const;
 
+/** Pico-USD per token. */
+export interface TokenPricesEntry {
+  readonly input: PicoUsd;
+  readonly output: PicoUsd;
+  readonly cached_input: PicoUsd;
+  readonly cache_write: PicoUsd;
+}
+
 export interface PricingEntry {
-  /** Pico-USD per token; absent on a free model. */
-  readonly prices?: {
-    readonly input: PicoUsd;
-    readonly output: PicoUsd;
-    readonly cached_input: PicoUsd;
-    readonly cache_write: PicoUsd;
-  };
+  /** Absent on a free model. */
+  readonly prices?: TokenPricesEntry;
   readonly tiers: readonly {
     readonly threshold_tokens: number;
     readonly applies: 'over' | 'at_or_over';
@@ -29,15 +32,17 @@ export interface PricingEntry {
   }[];
 }
 
+const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };
+
+export function toTokenRates(prices: TokenPricesEntry): TokenRates {
+  const { input, output, cached_input: cachedInput, cache_write: cacheWrite } = prices;
+  return { input, cachedInput, cacheWrite, output };
+}
+
 /** @throws RangeError when a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
   const pricing = {
-    rates: {
-      input: entry.prices?.input ?? 0n,
-      cachedInput: entry.prices?.cached_input ?? 0n,
-      cacheWrite: entry.prices?.cache_write ?? 0n,
-      output: entry.prices?.output ?? 0n,
-    },
+    rates: toTokenRates(entry.prices ?? FREE),
     tiers: entry.tiers.map((tier) => ({
       thresholdTokens: tier.threshold_tokens,
       applies: tier.applies,

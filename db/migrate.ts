@@ -29,6 +29,7 @@ import * as consolePeople from './migrations/0028-console.ts';
 import * as mailAndProviders from './migrations/0033-people.ts';
 import * as promoCredit from './migrations/0034-promo-credit.ts';
 import * as lowBalances from './migrations/0035-low-balances.ts';
+import * as textCosts from './migrations/0036-text-costs.ts';
 import * as durableCommits from './migrations/0037-durable-commits.ts';
 import { ensurePartitions } from './partitions.ts';
 
@@ -62,6 +63,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0033-people': mailAndProviders,
   '0034-promo-credit': promoCredit,
   '0035-low-balances': lowBalances,
+  '0036-text-costs': textCosts,
   '0037-durable-commits': durableCommits,
 };
 

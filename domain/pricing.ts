@@ -18,6 +18,16 @@ export interface TokenRates {
   readonly output: PicoUsd;
 }
 
+/** What one upstream charges the operator for a text model, in one edition of the catalogue. */
+export interface TextCost {
+  /** Of the catalogue. */
+  readonly version: string;
+  readonly model: string;
+  readonly upstream: string;
+  readonly upstreamModel: string;
+  readonly rates: TokenRates;
+}
+
 /** Beyond a certain prompt length, every token of the request costs more: a step, not a slope. */
 export interface PriceTier {
   readonly thresholdTokens: number;

@@ -7,13 +7,15 @@ import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
 import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
 import { createTaskStarter } from '../../temporal/task-starter.ts';
 import { createWorkflowAccess } from '../../temporal/workflow-access.ts';
-import { mediaRateCardsOf } from '../../catalogue/offer.ts';
+import { mediaRateCardsOf, textCostsOf } from '../../catalogue/offer.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
 import type { Config } from '../../config.ts';
 import { REPORT_LIMITS } from '../../db/connections.ts';
-import { createDatabase } from '../../db/database.ts';
+import { createDatabase, type Database } from '../../db/database.ts';
 import { createDatabaseClock, type DatabaseClock } from '../../db/database-clock.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { checkSecrets } from '../../db/queries/secrets.ts';
+import { recordTextCosts } from '../../db/queries/text-costs.ts';
 import { rateCardsOf } from '../../db/text-money/create-billing.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { startModelControl } from '../../api/services/model-control.ts';
@@ -72,7 +74,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     log,
     registry: metrics.registry,
     kind,
-    prepare: (catalogue) => recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]),
+    prepare: (catalogue) => recordPrices(database, catalogue),
   });
   const callbackReaders = openCallbackReaders(config, clock);
   callbackReaders.renew(files.current().upstreams.media);
@@ -120,7 +122,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     deliveryStarter: createDeliveryStarter({ client, database, log }),
     ready: async () => {
       await checkSecrets(database, { sealer, keyPeppers: config.secrets.keyPeppers });
-      await recordRateCards(database, mediaRateCardsOf(files.current().catalogue));
+      await recordPrices(database, files.current().catalogue);
       await models.obey();
       await files.recordStart();
     },
@@ -136,4 +138,10 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
       await tracing.close();
     },
   };
+}
+
+/** @throws OperatorError if prices or costs were changed without a new version */
+async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
+  await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
+  await recordTextCosts(database, textCostsOf(catalogue));
 }

@@ -71,8 +71,13 @@ export async function sumMargins(
       WHERE sent.task_created_at >= :from AND sent.task_created_at < :to AND sent.possible_loss IS NOT NULL
         AND task.created_at >= :from AND task.created_at < :to
       UNION ALL
-      SELECT 'text', model, upstream, upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed, NULL, NULL
-      FROM text_requests WHERE created_at >= :from AND created_at < :to)
+      SELECT 'text', request.model, request.upstream, request.upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed,
+        greatest(input_tokens - cache_read_tokens - cache_write_tokens, 0) * rates.input
+          + cache_read_tokens * rates.cached_input + cache_write_tokens * rates.cache_write + output_tokens * rates.output,
+        NULL
+      FROM text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
+        AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
+      WHERE request.created_at >= :from AND request.created_at < :to)
     SELECT kind, model, upstream, upstream_model,
       count(*) FILTER (WHERE succeeded) AS succeeded, count(*) FILTER (WHERE NOT succeeded) AS failed,
       count(*) FILTER (WHERE succeeded AND cost IS NULL) AS without_cost,

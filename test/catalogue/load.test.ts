@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { CatalogueError, loadCatalogue, parseCatalogue } from '../../catalogue/load.ts';
+import { textCostsOf } from '../../catalogue/offer.ts';
 
 const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
 
@@ -129,6 +130,22 @@ describe('loading a catalogue', () => {
     const [first, second] = catalogue.textModels.get('textd-v2.5')?.routes ?? [];
     expect(first).to.include({ provider: 'a', order: 1, weight: 3 });
     expect(second).to.include({ provider: 'b', order: 1, weight: 1, firstByteTimeoutMs: 500 });
+  });
+
+  it('knows what text costs at each upstream whose route says so, in USD a million tokens', () => {
+    const cost = "{ input: '0.05', output: '0.2', cached_input: '0.005', cache_write: '0.06' }";
+    const routes = `[{ provider: a, format: messages, model: m, cost: ${cost} }, { provider: b, format: responses }]`;
+    const written = changed('id: textd-v2.5', `id: textd-v2.5\n          routes: ${routes}`);
+    expect(textCostsOf(parseCatalogue(written, 'test.yaml'))).to.deep.equal([
+      {
+        version: loadCatalogue().version,
+        model: 'textd-v2.5',
+        upstream: 'a',
+        upstreamModel: 'm',
+        rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n },
+      },
+    ]);
+    expect(faultsOf(written.replace("input: '0.05', ", ''))).to.include('routes[0].cost.input');
   });
 
   describe('what vendors sell', () => {

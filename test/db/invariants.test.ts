@@ -1102,6 +1102,19 @@ describe('the rules of the database', () => {
       }),
     );
     refuses('to forget all rate cards', 'rate_cards_not_truncated', () => statement('TRUNCATE rate_cards'));
+
+    const costRates = { input: 1, cached_input: 1, cache_write: 1, output: 1 };
+    const textCost = { version: 'test', model: 'textc-M3', upstream: 'vendor', upstream_model: 'm3', ...costRates };
+    refuses('two costs of a route in one version', 'text_costs_pkey', () =>
+      database('text_costs').insert([textCost, textCost]),
+    );
+    refuses('to change a cost', 'text_costs_are_kept', () =>
+      database.transaction(async (transaction) => {
+        await transaction('text_costs').insert(textCost);
+        await transaction('text_costs').update({ output: 2 });
+      }),
+    );
+    refuses('to forget all costs', 'text_costs_not_truncated', () => statement('TRUNCATE text_costs'));
   });
 
   describe('files of results', () => {

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { recordCost, settleSubmission } from '../../../../db/queries/submissions.ts';
+import { recordTextCosts, TextCostChangedError } from '../../../../db/queries/text-costs.ts';
+import type { NewTextHold, TextSettlement } from '../../../../db/text-money/ledger.ts';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import type { Task } from '../../../../domain/task.ts';
@@ -12,10 +14,20 @@ import {
   submitTask,
 } from '../../../support/factories.ts';
 import { connectGenway, type Genway } from '../../../support/genway.ts';
+import { rejectionOf } from '../../../support/rejection.ts';
 import { newHold, openTextLedger, settlementOf } from '../../../support/text-money.ts';
 
 type Row = Readonly<Record<string, string | number | null | VendorCost>>;
 
+/** What a route of text costs, in pico-USD a token. */
+const DEAR = {
+  version: 'dear',
+  model: 'textd-v2.5',
+  upstream: 'simulator',
+  upstreamModel: 'dear-1',
+  rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n },
+};
+const DEAR_ROUTE = { provider: DEAR.upstream, format: 'chat-completions', model: DEAR.upstreamModel } as const;
 const FORMULA = '=2+5+cmd|calc';
 
 describe('revenue, cost and margin', () => {
@@ -41,7 +53,15 @@ describe('revenue, cost and margin', () => {
       possibleLoss: parseUsd(1),
     });
     await finishAsFailed(database, given, 'processing_unavailable');
-    await chargeText();
+    await chargeText({});
+    await recordTextCosts(database, [DEAR]);
+    // Of 100 tokens, 60 came from a cache and 10 were written to it: 30 * 2 + 60 * 1 + 10 * 3 + 20 * 5 = 250 pico-USD.
+    const usage = { inputTokens: 100, cacheReadTokens: 60, cacheWriteTokens: 10, outputTokens: 20 };
+    await chargeText({ model: DEAR.model, catalogueVersion: DEAR.version }, { ...usage, upstream: DEAR_ROUTE });
+    await chargeText(
+      { model: DEAR.model, catalogueVersion: DEAR.version },
+      { ...usage, upstream: DEAR_ROUTE, outcome: 'failed', errorCode: 'processing_failed', charge: 0n },
+    );
   });
   after(() => app.stop());
 
@@ -58,11 +78,11 @@ describe('revenue, cost and margin', () => {
     return task;
   }
 
-  async function chargeText(): Promise<void> {
+  async function chargeText(request: Partial<NewTextHold>, end: Partial<TextSettlement> = {}): Promise<void> {
     const ledger = openTextLedger(app.databaseUrl, { poolSize: 1 });
-    const hold = newHold(keyOf(caller));
+    const hold = newHold(keyOf(caller), request);
     await ledger.hold([hold]);
-    await ledger.settle([settlementOf(hold)]);
+    await ledger.settle([settlementOf(hold, end)]);
     await ledger.close();
   }
 
@@ -103,10 +123,25 @@ describe('revenue, cost and margin', () => {
       expect(rows.map(({ margin_usd: margin }) => margin)).to.not.include(0);
     });
 
-    it('show the revenue of text, whose cost nobody tells', async () => {
-      const row = (await rowsOf('/margins')).find(({ kind }) => kind === 'text');
-      expect(row).to.include({ succeeded: 1, without_cost: 1, cost_usd: 0, margin_usd: null });
+    it('show the revenue of text whose route has no cost, and no margin', async () => {
+      const row = (await rowsOf('/margins')).find(({ model }) => model === 'textc-M3');
+      expect(row).to.include({ kind: 'text', succeeded: 1, without_cost: 1, cost_usd: 0, margin_usd: null });
       expect(row?.['revenue_usd']).to.be.above(0);
+    });
+
+    it('compute the cost of text from its tokens, also of what failed, under the version that it was answered by', async () => {
+      const lines = (await (await ask('/margins', { accept: 'text/csv' })).text()).split('\r\n');
+      expect(lines).to.include(
+        'text,textd-v2.5,simulator,dear-1,1,1,0,0.0000000006,0.00000000025,0.00000000025,0,0.0000000001',
+      );
+    });
+
+    it('take costs of a version that had none, but never others', async () => {
+      const { database } = app;
+      const cheaper = { ...DEAR, rates: { ...DEAR.rates, output: 1n } };
+      await recordTextCosts(database, [DEAR, { ...DEAR, upstream: 'another' }]);
+      expect(await rejectionOf(recordTextCosts(database, [cheaper]))).to.be.instanceOf(TextCostChangedError);
+      await recordTextCosts(database, [{ ...cheaper, version: 'cheaper' }]);
     });
 
     it('leave out what was created outside the period', async () => {
