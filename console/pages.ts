@@ -1,6 +1,7 @@
 /** Every page of the console. Where two paths match, the first one answers. */
 import type { Page } from './page.ts';
 import { billingPages } from './pages/billing/pages.tsx';
+import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
@@ -38,4 +39,5 @@ export const PAGES: readonly Page[] = [
   ...staffTextRequestPages,
   ...staffUpstreamPages,
   ...staffWebhookPages,
+  ...filePages,
 ];

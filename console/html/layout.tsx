@@ -28,7 +28,7 @@ export interface SignedIn {
 }
 
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
-type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing';
+type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files';
 
 /** What members of an account find, and who of them. */
 const ACCOUNT_ENTRIES: readonly {
@@ -40,6 +40,7 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'playground', path: '/playground', roles: ['owner', 'developer'] },
   { name: 'tasks', path: '/tasks' },
   { name: 'keys', path: '/keys', roles: ['owner', 'developer'] },
+  { name: 'files', path: '/files', roles: ['owner', 'developer'] },
   { name: 'usage', path: '/usage' },
   { name: 'billing', path: '/billing', roles: ['owner', 'finance'] },
 ];

@@ -13,6 +13,7 @@ export const en = {
     keys: 'API keys',
     usage: 'Usage',
     billing: 'Billing',
+    files: 'Files',
     profile: 'Your profile',
     signOut: 'Sign out',
     menu: 'Menu',
@@ -631,5 +632,15 @@ export const en = {
     held: 'Held',
     absorbed: 'Our loss',
     version: 'Catalogue',
+  },
+  files: {
+    title: 'Files',
+    none: 'No files yet. Programs upload pictures, videos and sound for their tasks with POST /v1/files.',
+    expires: 'Unless a task uses it, deleted',
+    used: 'Kept, because a task uses it',
+    copyLink: 'Copy link',
+    deleteTitle: (name: string) => `Delete ${name}?`,
+    deleteLabel: (name: string) => `Delete ${name}`,
+    delete: 'Its link stops working at once, also for tasks that are running. This cannot be undone.',
   },
 };

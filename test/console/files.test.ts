@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { FORM_HEADERS, formOf } from '../support/forms.ts';
+import { png } from '../storage/images.ts';
+
+const NAME = '<img src=x onerror=alert(1)>.png';
+
+describe('the files page', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let other: TestCaller;
+  let owner: Visitor;
+  let path: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 25 });
+    other = await app.createAccount({ fundedUsd: 1 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/files`;
+  });
+  after(() => app.stop());
+
+  async function upload({ apiKey }: TestCaller, filename: string): Promise<{ id: string; url: string }> {
+    const response = await fetch(`${app.baseUrl}/v1/files`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${apiKey}`, ...FORM_HEADERS },
+      body: formOf({ filename, content: png(64, 64) }),
+    });
+    // As the contract has it.
+    return ((await response.json()) as { data: { id: string; url: string } }).data;
+  }
+
+  it('says what to do where there are none', async () => {
+    expect((await owner.get(path)).text)
+      .to.include('No files yet')
+      .and.include('POST /v1/files');
+  });
+
+  it('shows pictures as such, with names as text, and lists each once, page by page', async () => {
+    const { url } = await upload(customer, NAME);
+    await Promise.all(Array.from({ length: 29 }, (_, count) => upload(customer, `picture ${count}.png`)));
+    const first = await owner.get(path);
+    const next = /href="([^"]+)">Older</.exec(first.text)?.[1] ?? '';
+    const second = await owner.get(next);
+    expect([first, second].map(({ text }) => text.split('<li><div class="frame">').length - 1)).to.deep.equal([24, 6]);
+    expect(second.text).to.include(`<img src="${url}"`).and.include('&lt;img src=x').and.not.include('<img src=x');
+  });
+
+  it('deletes a file, whose link stops working at once', async () => {
+    const { id, url } = await upload(customer, 'to be deleted.png');
+    expect((await fetch(url)).status).to.equal(200);
+    expect((await owner.get(`${path}/${id}/delete`)).text).to.include('Delete to be deleted.png?');
+    expect((await owner.send(`${path}/${id}/delete`)).headers['location']).to.equal(path);
+    expect((await fetch(url)).status).to.equal(404);
+    expect((await owner.get(path)).text).not.to.include('to be deleted.png');
+    expect((await owner.send(`${path}/${id}/delete`)).status).to.equal(404);
+  });
+
+  it('has nothing of another account, whose files nobody else deletes', async () => {
+    const { id, url } = await upload(other, 'of another account.png');
+    expect((await owner.get(path)).text).not.to.include('of another account');
+    expect((await owner.get(`${path}/${id}/delete`)).status).to.equal(404);
+    expect((await owner.send(`${path}/${id}/delete`)).status).to.equal(404);
+    expect((await fetch(url)).status).to.equal(200);
+  });
+
+  it('deletes nothing for a form without the token of the session', async () => {
+    const { id, url } = await upload(customer, 'kept.png');
+    await owner.get(path);
+    expect((await owner.send(`${path}/${id}/delete`, { form_token: 'guess' })).status).to.equal(403);
+    expect((await fetch(url)).status).to.equal(200);
+  });
+
+  it('is for owners and developers', async () => {
+    const finance = await Visitor.invited(app, {
+      email: 'finance@example.com',
+      account_id: customer.accountId,
+      member_role: 'finance',
+    });
+    expect((await finance.get(path)).status).to.equal(403);
+  });
+
+  for (const cursor of ['garbage', "file_'", `file_${'z'.repeat(32)}`]) {
+    it(`takes the cursor ${cursor.slice(0, 12)} for no place, or one at the beginning`, async () => {
+      expect((await owner.get(`${path}?cursor=${encodeURIComponent(cursor)}`)).status).to.equal(200);
+    });
+  }
+});
