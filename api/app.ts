@@ -137,11 +137,12 @@ function createServices({
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
   const { keyPeppers, paymentWebhookSecret, topUpUrl, temporal, adminTokens, metricsToken, requestLimits } = settings;
+  const holdToLimit = createRequestLimit(database, requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
     clock,
-    holdToLimit: createRequestLimit(database, requestLimits),
+    holdToLimit,
     findAdministrator: createFindAdministrator(database, adminTokens),
     metricsToken,
   });
@@ -171,6 +172,7 @@ function createServices({
     topUpUrl,
     temporal,
     gates,
+    holdToLimit,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     get descriptions() {
       return descriptions();

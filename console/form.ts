@@ -25,6 +25,18 @@ export class Form {
     return this.#fields.get(name) ?? '';
   }
 
+  /** The texts of all fields of that name, without the space around them. */
+  all(name: string): string[] {
+    return this.#fields.getAll(name).map((value) => value.trim());
+  }
+
+  /** The same form with another value in one field. */
+  with(name: string, value: string): Form {
+    const fields = new URLSearchParams(this.#fields);
+    fields.set(name, value);
+    return new Form(fields);
+  }
+
   /** Null when nothing was typed. */
   optional(name: string): string | null {
     return this.text(name) || null;

@@ -6,6 +6,7 @@ import type { Child } from 'hono/jsx';
 import type { Membership, User } from '../db/queries/users.ts';
 import type { AdminRole } from '../domain/admin-role.ts';
 import type { MemberRole } from '../domain/member-role.ts';
+import type { Context } from '../api/state.ts';
 import type { ApiServices } from '../api/services/services.ts';
 import type { Form } from './form.ts';
 import type { OpenSession } from '../api/services/people/sessions.ts';
@@ -25,6 +26,8 @@ export interface Visit {
   readonly wantsPart: boolean;
   /** What a form carried; empty unless something was sent. */
   readonly form: Form;
+  /** The exchange itself, for files that arrive and answers that are streamed. */
+  readonly context: Context;
   /** Null for strangers. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
@@ -67,12 +70,16 @@ export type Answer =
       readonly name: string;
       readonly type: string;
       readonly body: AsyncIterable<string | Uint8Array>;
-    };
+    }
+  /** The page has answered by itself, as the answer came about. */
+  | { readonly kind: 'sent' };
 
 interface Definition {
   readonly method: 'get' | 'post';
   /** Below `/console`, with parameters in braces. */
   readonly path: string;
+  /** What is posted: a form, unless the page receives a file; its token comes in the header `x-form-token` then. */
+  readonly receives?: 'file';
 }
 
 /** Who may ask for a page: everybody, whoever has signed in, members of the account in the path, or the gateway's staff. */

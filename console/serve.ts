@@ -78,6 +78,7 @@ function strangerOf(context: Context): Visit {
     userAgent: context.get('user-agent'),
     wantsPart: context.get('hx-request') === 'true',
     form: new Form(),
+    context,
     session: null,
     memberships: [],
   };
@@ -94,9 +95,10 @@ async function withSession(context: Context, visit: Visit, { database }: ApiServ
 /** A form is taken from the page that this session was shown, and from nowhere else. */
 async function withForm(context: Context, page: Page, visit: Visit): Promise<Visit> {
   if (page.method !== 'post') return visit;
-  const form = await readForm(context.req);
+  const form = page.receives === 'file' ? new Form() : await readForm(context.req);
+  const token = page.receives === 'file' ? context.get('x-form-token') : form.exact('form_token');
   const { session } = visit;
-  if (session && !isFormToken(session, form.exact('form_token'))) throw forgedForm();
+  if (session && !isFormToken(session, token)) throw forgedForm();
   return { ...visit, form };
 }
 
@@ -157,6 +159,8 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
       context.attachment(answer.name);
       context.type = answer.type;
       context.body = Readable.from(answer.body);
+      return;
+    case 'sent':
       return;
     case 'redirect':
       if (answer.session !== undefined) setSession(context, answer.session === 'end' ? null : answer.session.token);

@@ -3,6 +3,7 @@ import type { TextModel } from '../../catalogue/types.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { TextHold } from '../../db/text-money/billing.ts';
 import { BODIES } from '../../domain/policy.ts';
+import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../../text/read.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
@@ -23,6 +24,8 @@ export interface TextAsk {
   readonly parseContext: ParseContext;
   /** Whether a stream is sent as items of a JSON array instead of server-sent events. */
   readonly streamsArray: boolean;
+  /** The body, where the request itself is not JSON; read from the request otherwise. */
+  readonly body?: JsonObject;
 }
 
 /** One call of a text endpoint. */
@@ -45,12 +48,7 @@ export interface AdmittedCall extends TextCall {
 export async function admit(call: TextCall, services: TextServices): Promise<AdmittedCall> {
   const { context, caller, format, parseContext, startedAtMs } = call;
   const { requestId } = context.state;
-  const announcedBytes = Number(context.req.headers['content-length'] ?? 0);
-  await checkEarly(format, parseContext.address?.model ?? null, announcedBytes, caller, services);
-  const { value } = await readJsonBody(context.req, BODIES.text, (sizer, bytes) =>
-    checkEarly(format, parseContext.address?.model ?? sizer.model, bytes, caller, services),
-  );
-  const body = readObject(value, '');
+  const body = call.body ?? (await receiveBody(call, services));
   const request = format.client.parseRequest(body, parseContext);
   // Whatever becomes of the catalogue from here on, the request keeps this one.
   const { catalogue } = services;
@@ -70,4 +68,17 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     choiceCount: request.sampling.choiceCount ?? 1,
   });
   return { ...call, requestId, read: { format, body, request }, model, hold };
+}
+
+/** Refuses a large body that would be refused anyway before it is parsed. */
+async function receiveBody(
+  { context, caller, format, parseContext }: TextCall,
+  services: TextServices,
+): Promise<JsonObject> {
+  const announcedBytes = Number(context.req.headers['content-length'] ?? 0);
+  await checkEarly(format, parseContext.address?.model ?? null, announcedBytes, caller, services);
+  const { value } = await readJsonBody(context.req, BODIES.text, (sizer, bytes) =>
+    checkEarly(format, parseContext.address?.model ?? sizer.model, bytes, caller, services),
+  );
+  return readObject(value, '');
 }

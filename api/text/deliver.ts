@@ -26,11 +26,19 @@ interface Progress {
   leftEarly: boolean;
 }
 
-/** Never throws: errors go to the client, if it is still there. */
-export async function deliver(call: AdmittedCall, services: TextServices, departures: Departures): Promise<void> {
+/**
+ * Never throws: errors go to the client, if it is still there.
+ *
+ * @param reply where the answer goes; to the client by default
+ */
+export async function deliver(
+  call: AdmittedCall,
+  services: TextServices,
+  departures: Departures,
+  reply: Reply = createReply(call, services.settings),
+): Promise<void> {
   const progress: Progress = { meter: new Meter(), route: null, answered: false, leftEarly: false };
   const watch = watchCall(call, services.settings.cutoffMs, departures, progress);
-  const reply = createReply(call, services.settings);
   let failure: Error | null = null;
   try {
     await callModel(call, services, progress, watch, reply);

@@ -1,6 +1,6 @@
-/** The two kinds of answers to a client: a whole body, or a stream. */
+/** The kinds of answers: to a client a whole body or a stream, and a whole one to a page. */
 import { errorHeaders } from '../../domain/error-envelope.ts';
-import type { ServiceError } from '../../domain/errors.ts';
+import { ServiceError } from '../../domain/errors.ts';
 import type { Answer } from '../../providers/text/answer.ts';
 import { inArray } from '../../text/generate-content/array-stream.ts';
 import { byteLengthOf, type WrittenJson } from '../../text/json/write.ts';
@@ -69,6 +69,36 @@ class WholeReply implements Reply {
 
   giveUp(): void {
     this.#call.context.respond = false;
+  }
+}
+
+/** Keeps a whole answer for a page that shows it. */
+export class KeptReply implements Reply {
+  firstByteAtMs: number | null = null;
+  #answer: WrittenJson | null = null;
+  #error: ServiceError | null = null;
+
+  async begin(answer: Answer, exchange: Exchange): Promise<void> {
+    this.#answer = await exchange.readResult(await answer.readAll(MAX_RESULT_BYTES));
+    this.firstByteAtMs = performance.now();
+  }
+
+  async readOn(): Promise<void> {}
+
+  finish(): void {}
+
+  fail(error: ServiceError): void {
+    this.#error = error;
+  }
+
+  giveUp(): void {
+    this.#error = new ServiceError('processing_timeout', 'The connection was closed before the answer was complete.');
+  }
+
+  /** The answer as JSON. @throws ServiceError if there is none */
+  take(): string {
+    if (this.#error !== null) throw this.#error;
+    return typeof this.#answer === 'string' ? this.#answer : Buffer.concat(this.#answer ?? []).toString();
   }
 }
 

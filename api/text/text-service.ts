@@ -1,7 +1,8 @@
 /** Serves text: admits calls, delivers answers, and tracks the calls that are running. */
-import { admit, type TextAsk } from './admit.ts';
+import { type AdmittedCall, admit, type TextAsk } from './admit.ts';
 import { deliver } from './deliver.ts';
 import { watchDepartures } from './departures.ts';
+import { KeptReply } from './reply.ts';
 import type { TextServices } from './services.ts';
 
 export interface TextService {
@@ -11,8 +12,15 @@ export interface TextService {
    * @throws ServiceError for every reason not to call the model; later failures are answered here
    */
   serve(ask: TextAsk): Promise<void>;
+  /**
+   * Answers an authenticated call that does not stream, to whoever shows it instead of to the client.
+   *
+   * @returns the answer as JSON, in the format of the call
+   * @throws ServiceError for every reason not to call the model, and for every failure
+   */
+  answer(ask: TextAsk): Promise<string>;
   /** Includes a call in `idle` even before it is admitted. */
-  track(call: Promise<void>): Promise<void>;
+  track<Result>(call: Promise<Result>): Promise<Result>;
   /** Resolves when no call is running, including those whose client has left. */
   idle(): Promise<void>;
   /** To be called before all connections are closed in `graceMs`: clients that are disconnected then have not left. */
@@ -20,14 +28,18 @@ export interface TextService {
 }
 
 export function createTextService(services: TextServices): TextService {
-  const underWay = new Set<Promise<void>>();
+  const underWay = new Set<Promise<unknown>>();
   const departures = watchDepartures(services.settings.readOnMs);
+  const admitNow = (ask: TextAsk): Promise<AdmittedCall> => {
+    const timedFromMs = ask.context.state.receivedAtMs;
+    return admit({ ...ask, startedAtMs: services.clock.nowMs(), timedFromMs }, services);
+  };
   return {
-    serve: async (ask) => {
-      const startedAtMs = services.clock.nowMs();
-      const timedFromMs = ask.context.state.receivedAtMs;
-      const call = await admit({ ...ask, startedAtMs, timedFromMs }, services);
-      await deliver(call, services, departures);
+    serve: async (ask) => deliver(await admitNow(ask), services, departures),
+    answer: async (ask) => {
+      const reply = new KeptReply();
+      await deliver(await admitNow(ask), services, departures, reply);
+      return reply.take();
     },
     track: (call) => {
       underWay.add(call);

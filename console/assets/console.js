@@ -1,4 +1,4 @@
-/* What pages do beyond what htmx does for them: copying. Everything reads without it. */
+/* What pages do beyond what htmx does for them: copying, files that are dropped, answers as they come. Everything reads without it. */
 const COPIED_FOR_MS = 1500;
 
 async function copy(button) {
@@ -15,3 +15,133 @@ document.addEventListener('click', (event) => {
 
 // On a phone the menu begins closed.
 if (matchMedia('(max-width: 48rem)').matches) document.querySelector('details.menu')?.removeAttribute('open');
+
+/* Pictures are uploaded at once, one after the other; the server answers with their thumbnails. */
+
+async function upload(area, files) {
+  const [list, problem] = [area.querySelector('.thumbnails'), area.querySelector('[data-problem]')];
+  const headers = { 'x-form-token': area.dataset.token, 'hx-request': 'true' };
+  problem.replaceChildren();
+  area.setAttribute('aria-busy', 'true');
+  for (const file of files) {
+    const body = new FormData();
+    body.append('file', file);
+    try {
+      const response = await fetch(area.dataset.drop, { method: 'POST', headers, body });
+      (response.ok ? list : problem).insertAdjacentHTML('beforeend', await response.text());
+    } catch {
+      problem.textContent = area.dataset.failed;
+    }
+  }
+  area.removeAttribute('aria-busy');
+  announceChange(area);
+}
+
+/** Lets the price follow. */
+function announceChange(element) {
+  element.dispatchEvent(new Event('change', { bubbles: true }));
+}
+
+function areaOf({ target }) {
+  return target instanceof Element ? target.closest('[data-drop]') : null;
+}
+
+document.addEventListener('dragover', (event) => {
+  if (areaOf(event)) event.preventDefault();
+});
+document.addEventListener('drop', (event) => {
+  const area = areaOf(event);
+  if (!area) return;
+  event.preventDefault();
+  void upload(area, [...event.dataTransfer.files]);
+});
+document.addEventListener('change', (event) => {
+  const area = areaOf(event);
+  if (!area || event.target.type !== 'file') return;
+  void upload(area, [...event.target.files]);
+  event.target.value = '';
+});
+document.addEventListener('click', (event) => {
+  const button = event.target instanceof Element ? event.target.closest('[data-remove]') : null;
+  if (!button) return;
+  const area = areaOf(event);
+  button.closest('li').remove();
+  area?.querySelector('input').focus();
+  if (area) announceChange(area);
+});
+
+/* Answers of text models, as the server streams them: events of https://html.spec.whatwg.org/multipage/server-sent-events.html */
+
+const FRAME_END = /\r?\n\r?\n/;
+
+async function ask(form) {
+  const card = document.querySelector('#answer');
+  const [reasoning, text, cost] = ['reasoning', 'text', 'cost'].map((name) => card.querySelector(`[data-${name}]`));
+  const [send, stop] = [form.querySelector('[type=submit]'), form.querySelector('[data-stop]')];
+  const leaving = new AbortController();
+  stop.addEventListener('click', () => leaving.abort(), { once: true });
+  for (const element of [reasoning, text, cost]) element.replaceChildren();
+  card.hidden = stop.hidden = false;
+  send.disabled = true;
+  text.setAttribute('aria-busy', 'true');
+  try {
+    const headers = { accept: 'text/event-stream' };
+    const body = new URLSearchParams(new FormData(form));
+    const response = await fetch(form.action, { method: 'POST', headers, body, signal: leaving.signal });
+    if (!response.ok) throw new Error((await response.json()).error.message);
+    for await (const delta of deltasOf(response.body)) {
+      reasoning.append(delta.reasoning_content ?? '');
+      text.append(delta.content ?? '');
+    }
+    const spent = await fetch(form.dataset.costAt + response.headers.get('x-request-id'), {
+      headers: { 'hx-request': 'true' },
+    });
+    if (spent.ok) cost.innerHTML = await spent.text();
+  } catch (error) {
+    if (!leaving.signal.aborted) showProblem(cost, error instanceof TypeError ? form.dataset.broken : error.message);
+  } finally {
+    text.removeAttribute('aria-busy');
+    stop.hidden = true;
+    send.disabled = false;
+  }
+}
+
+/** @throws Error with the message of the server, when the answer breaks off */
+async function* deltasOf(stream) {
+  let rest = '';
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const frames = (rest + value).split(FRAME_END);
+    rest = frames.pop();
+    for (const frame of frames) {
+      const data = frame.startsWith('data:') ? frame.slice(5).trim() : '';
+      if (data === '' || data === '[DONE]') continue;
+      const { error, choices = [] } = JSON.parse(data);
+      if (error) throw new Error(error.message);
+      if (choices[0]?.delta) yield choices[0].delta;
+    }
+  }
+}
+
+function showProblem(place, message) {
+  const problem = document.createElement('p');
+  problem.className = 'problem';
+  problem.role = 'alert';
+  problem.textContent = message;
+  place.replaceChildren(problem);
+}
+
+document.addEventListener('submit', (event) => {
+  if (!event.target.matches('form[data-cost-at]')) return;
+  event.preventDefault();
+  void ask(event.target);
+});
+
+/** Shows what works by script alone; htmx calls it for what it puts into the page, too. */
+function showScripted(root) {
+  for (const area of root.querySelectorAll('[data-drop]')) area.hidden = false;
+}
+showScripted(document);
+document.addEventListener('htmx:load', (event) => showScripted(event.target));

@@ -199,6 +199,7 @@ export function Form({
   readonly action: string;
   readonly class?: string;
   readonly id?: string;
+  readonly [data: `data-${string}`]: string;
   readonly children: Child;
 }) {
   return (
@@ -253,18 +254,20 @@ export function Pages({
   );
 }
 
-/** Text that people copy, such as a key. */
+/** Text that people copy, such as a key; `lines` keeps those of code. */
 export function Copyable({
   text,
   texts,
   label,
+  lines,
 }: {
   readonly text: string;
   readonly texts: Texts;
   readonly label: string;
+  readonly lines?: boolean;
 }) {
   return (
-    <div class="copyable">
+    <div class={lines ? 'copyable copyable-lines' : 'copyable'}>
       <code aria-label={label}>{text}</code>
       <button type="button" class="quiet" data-copy={text} data-copied={texts.common.copied}>
         {texts.common.copy}

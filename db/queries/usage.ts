@@ -196,6 +196,25 @@ export async function findTextUsage(database: Database, id: string): Promise<Tex
   return row ? toTextUsage(row) : null;
 }
 
+/** A request begins to be served within so long after it arrived. */
+const BEGINS_WITHIN_MS = 10 * 60_000;
+/** Two processes may read their clocks so differently. */
+const CLOCKS_APART_MS = 60_000;
+
+/** What a request of the account has used, once it has ended. @param requestId `req_…` */
+export async function findTextUsageOfRequest(
+  database: Database,
+  accountId: string,
+  requestId: string,
+): Promise<TextUsage | null> {
+  const atMs = createdAtMsOf('request', requestId);
+  const period = { from: new Date(atMs - CLOCKS_APART_MS), to: new Date(atMs + BEGINS_WITHIN_MS) };
+  const query = database<TextRow>('text_requests').where({ account_id: accountId, request_id: requestId });
+  createdIn(query, period);
+  const row = await query.first();
+  return row ? toTextUsage(row) : null;
+}
+
 function toTextUsage(row: TextRow): TextUsage {
   return {
     id: row.id,

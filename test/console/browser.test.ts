@@ -1,5 +1,7 @@
 import { expect } from 'chai';
+import { findTask } from '../../db/queries/tasks.ts';
 import { invite, PASSWORD } from '../support/console.ts';
+import { pngFile } from '../support/media-files.ts';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
@@ -58,14 +60,16 @@ describeInBrowser('the console in a browser', (browser) => {
     await signUp();
     const { page } = tab;
     await page.getByRole('link', { name: 'Playground' }).click();
-    await page.getByLabel('Model').selectOption('vidone-3.0');
-    await page.getByRole('button', { name: 'Choose' }).click();
     await page.getByLabel('Prompt').fill('A red kite over the sea');
-    await page.getByText('$0.50').waitFor();
+    await page.getByLabel('Model').selectOption('vidone-3.0-prime');
+    await page.waitForURL(/model=vidone-3.0-prime/);
+    await page.getByLabel('Seconds').fill('7');
+    await page.getByText('$0.70').waitFor();
+    expect(await page.getByLabel('Prompt').inputValue()).to.equal('A red kite over the sea');
     await page.getByRole('button', { name: 'Create' }).click();
     await page.locator('video[controls]').waitFor({ timeout: WAIT_MS });
-    await page.waitForFunction('document.querySelector("video").readyState > 0', null, { timeout: WAIT_MS });
     await page.evaluate('document.querySelector("video").play()');
+    expect(await page.evaluate<number>('document.querySelector("video").readyState')).to.be.above(0);
     expect(await page.evaluate<number>('document.querySelector("video").videoWidth')).to.be.above(0);
     expect(await page.getByText('Succeeded').isVisible()).to.equal(true);
   });
@@ -78,7 +82,54 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('button', { name: 'Create' }).click();
     const picture = page.getByRole('img', { name: 'A lighthouse at dusk' });
     await picture.waitFor({ timeout: WAIT_MS });
-    await page.waitForFunction('document.querySelector(".result img").naturalWidth > 0', null, { timeout: WAIT_MS });
+    await page.evaluate('document.querySelector(".result img").decode()');
+    expect(await page.evaluate<number>('document.querySelector(".result img").naturalWidth')).to.be.above(0);
+  });
+
+  it('uploads pictures that are chosen, shows them, and sends them along', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=vidtwo-1.1`);
+    await page.getByText('is required').waitFor();
+    const buffer = pngFile({ width: 400, height: 300 });
+    const picture = { name: 'harbour.png', mimeType: 'image/png', buffer };
+    await page.getByLabel('Drop pictures here').setInputFiles([picture, { ...picture, name: 'pier.png' }]);
+    await page.getByRole('img', { name: 'pier.png' }).waitFor();
+    await page.getByRole('button', { name: 'Remove pier.png' }).click();
+    await page.getByText('$0.40').waitFor();
+    await page.getByLabel('Drop pictures here').setInputFiles([{ ...picture, buffer: Buffer.from('no picture') }]);
+    await page.getByRole('alert').waitFor();
+    await page.getByLabel('Prompt').fill('Boats leave');
+    await page.getByRole('button', { name: 'Create' }).click();
+    await page.waitForURL(/\/tasks\/task_\w+$/);
+    const task = await findTask(stack.database, page.url().split('/').at(-1) ?? '');
+    expect(task?.request.images).to.have.length(1);
+    tab.forgive(/status of 400/);
+  });
+
+  it('shows the answer of a text model as it comes, then its tokens and what they cost', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
+    await page.getByLabel('Prompt').fill('Name three lighthouses. [sim:chunk_ms=100]');
+    await page.getByRole('button', { name: 'Send' }).click();
+    const text = page.locator('#answer [data-text]:not(:empty)');
+    const begun = await text.innerText();
+    await page.getByText(/\d+ tokens in, \d+ tokens out: \$0\.0/).waitFor();
+    const whole = await text.innerText();
+    expect(whole.length).to.be.above(begun.length);
+    expect(whole.startsWith(begun)).to.equal(true);
+  });
+
+  it('says why a text model refuses, and what to do', async () => {
+    await signUp();
+    const { page } = tab;
+    await page.goto(`/console/accounts/${accountId}/playground?model=textc-M3`);
+    await page.getByLabel('Prompt').fill('Name three lighthouses.');
+    await page.getByLabel('Longest answer').fill('-1');
+    await page.getByRole('button', { name: 'Send' }).click();
+    expect(await page.getByRole('alert').innerText()).to.include('max_tokens');
+    tab.forgive(/status of 400/);
   });
 
   it('is used by the keyboard alone, from signing in to a task', async () => {
@@ -98,7 +149,7 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('heading', { level: 1, name: 'Playground' }).waitFor();
     await tab.tabTo('[name=prompt]');
     await page.keyboard.type('A boat in the rain');
-    await tab.tabTo('#playground > button[type=submit]');
+    await tab.tabTo('#playground button[type=submit]');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/tasks\/task_\w+$/);
   });

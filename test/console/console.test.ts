@@ -219,7 +219,7 @@ describe('the console', () => {
       await owner.get(path);
       const fields = { model: 'vidone-3.0', prompt: "A kite's shadow", duration: '5', resolution: '720p' };
       const { text } = await owner.send(`${path}/price`, fields);
-      expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;:5');
+      expect(text).to.include('$0.50').and.include('/v1/videos/tasks').and.include('&quot;duration&quot;: 5');
     });
 
     it('make a task, which is held for and belongs to the account', async () => {

@@ -6,6 +6,8 @@ import type { Database } from '../../db/database.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
+import { baseUrlsAt } from '../../providers/text/settings.ts';
+import { createSimulator } from '../../providers/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
 import { describeInBrowser, type Screen, type Tab } from '../support/browser.ts';
 import { invite, PASSWORD, startTestConsole } from '../support/console.ts';
@@ -38,6 +40,7 @@ interface Finding {
 }
 
 describeInBrowser('every page of the console', (browser) => {
+  const simulator = createSimulator({ apiKey: 'simulator' });
   let app: TestApp;
   let samples: Readonly<Record<string, string>>;
   let stranger: Tab;
@@ -46,7 +49,11 @@ describeInBrowser('every page of the console', (browser) => {
 
   before(async function () {
     this.timeout(120_000);
-    app = await startTestConsole();
+    const url = await simulator.listen(0, '127.0.0.1');
+    app = await startTestConsole({
+      settings: { sendsMail: true },
+      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
+    });
     const customer = await app.createAccount({ fundedUsd: 25 });
     samples = await makeSamples(app, customer);
     [stranger, user] = await Promise.all([browser.open(app.baseUrl), browser.open(app.baseUrl)]);
@@ -60,13 +67,15 @@ describeInBrowser('every page of the console', (browser) => {
   after(async () => {
     await Promise.all([stranger?.close(), user?.close()]);
     await app?.stop();
+    await simulator.close();
   });
 
   for (const { path, access } of PAGES.filter(({ method }) => method === 'get')) {
     it(`is accessible on every screen, small, and breaks no policy: ${path || '/'}`, async function () {
       this.timeout(60_000);
       const tab = access === 'everybody' ? stranger : user;
-      const address = `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name))}`;
+      const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => sampleOf(samples, name));
+      const address = `/console${filled}${path.endsWith('/export') ? '?format=csv' : ''}`;
       const answer = await tab.page.request.get(address, { maxRedirects: 0 });
       expect(answer.status(), `GET ${address}`).to.be.below(400);
       // What leads elsewhere, files, and parts of other pages are nothing to look at by themselves.
@@ -101,7 +110,8 @@ function sampleOf(samples: Readonly<Record<string, string>>, name: string): stri
 }
 
 /** Something of everything that pages show, and how their paths name it. */
-async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Promise<Readonly<Record<string, string>>> {
+async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly<Record<string, string>>> {
+  const { accountId, keyId } = customer;
   const { database, storage } = app;
   const key = { accountId, id: keyId };
   const picture = await storage.put('results/sample.png', Readable.from([pngFile()]), {
@@ -119,6 +129,7 @@ async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Prom
     account_id: accountId,
     task_id: succeeded.id,
     key_id: keyId,
+    request_id: await askText(app, customer),
     webhook_id: endpoint.id,
     model_id: 'vidone-3.0',
     text_request_id: (await createTextRequestRow(database, key)).id,
@@ -126,6 +137,16 @@ async function makeSamples(app: TestApp, { accountId, keyId }: TestCaller): Prom
     month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
+}
+
+/** @returns the id of the request */
+async function askText({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<string> {
+  const { headers } = await fetch(`${baseUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'textc-M3', messages: [{ role: 'user', content: 'Name three lighthouses.' }] }),
+  });
+  return headers.get('x-request-id') ?? '';
 }
 
 /** The report of a reconciliation that found something. */

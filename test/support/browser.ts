@@ -25,6 +25,8 @@ export interface Tab {
   readonly page: Page;
   /** What the browser's console was told of errors; violations of the Content-Security-Policy are among them. */
   readonly complaints: readonly string[];
+  /** Leaves out of the complaints what the test brings about itself. @throws Error if there was no such complaint */
+  forgive(complaint: RegExp): void;
   /** The bytes of everything that came from the console itself, since they were last asked for. */
   takeBytes(): Promise<number>;
   /** Presses Tab until the focus is on what matches. @throws Error if it never is */
@@ -72,6 +74,11 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
   return {
     page,
     complaints,
+    forgive: (complaint) => {
+      const kept = complaints.filter((text) => !complaint.test(text));
+      if (kept.length === complaints.length) throw new Error(`nobody complained of ${complaint.source}`);
+      complaints.splice(0, complaints.length, ...kept);
+    },
     takeBytes: async () => {
       const sizes = await Promise.all(loads);
       loads = [];

@@ -66,8 +66,8 @@ export class Visitor {
   /** Sends a form with the token of the page that was shown last, unless another is given. */
   async send(path: string, fields: Record<string, string> = {}, headers: Record<string, string> = {}): Promise<Shown> {
     const form = new URLSearchParams({ form_token: this.#formToken, ...fields });
-    const type = { 'content-type': 'application/x-www-form-urlencoded' };
-    return this.#ask('POST', path, { ...type, ...headers }, form.toString());
+    const usual = { 'content-type': 'application/x-www-form-urlencoded', 'x-form-token': this.#formToken };
+    return this.#ask('POST', path, { ...usual, ...headers }, form.toString());
   }
 
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {

@@ -1,179 +1,134 @@
-/** Trying media models: choose one, see what it costs, and watch the task. */
-import type { ApiServices } from '../../../api/services/services.ts';
+/** Trying models: choose one, see what it costs, and watch the task or read the answer. */
+import { answerChat, streamChat } from '../../../api/services/chat.ts';
 import { placeTask } from '../../../api/services/place-task.ts';
 import type { CreateTaskRequest } from '../../../api/services/create-task.ts';
-import type { MediaModel } from '../../../catalogue/types.ts';
-import { assertUsable } from '../../../domain/api-key.ts';
-import { ServiceError } from '../../../domain/errors.ts';
-import { Card, Choice, Copyable, Field, Form, Money, Problem } from '../../html/components.tsx';
+import type { ApiServices } from '../../../api/services/services.ts';
+import type { MediaModel, TextModel } from '../../../catalogue/types.ts';
+import { findTextUsageOfRequest } from '../../../db/queries/usage.ts';
+import { errorHeaders, presentError } from '../../../domain/error-envelope.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { isId } from '../../../domain/ids.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import { bodyOf, withPrompt } from './bodies.ts';
 import { consoleCaller } from './caller.ts';
-import { bodyOf, type MediaBody, mediaModels } from './media-form.ts';
+import { contentOf, Cost } from './chat.tsx';
+import { filePages } from './files.tsx';
+import { findTried, isMedia, modelsByKind, type Tried } from './models.ts';
+import { PriceAndCalls, type Priced } from './price.tsx';
+import { playground, type Shown } from './view.tsx';
+
+const PATH = '/accounts/{account_id}/playground';
 
 export const playgroundPages = [
   memberPage({
     method: 'get',
-    path: '/accounts/{account_id}/playground',
+    path: PATH,
     roles: DEVELOPERS,
-    handle: async (visit, services) => playground(visit, services, { chosen: visit.query.get('model'), problem: null }),
+    handle: async (visit, services) => show(visit, services, findTried(services.catalogue, visit.query.get('model'))),
   }),
   memberPage({
     method: 'post',
-    path: '/accounts/{account_id}/playground',
+    path: PATH,
     roles: DEVELOPERS,
     handle: async (visit, services) => {
-      const chosen = visit.form.text('model');
+      const model = findTried(services.catalogue, visit.form.text('model'));
+      if (wantsStream(visit)) return stream(visit, services, model);
       try {
-        const taskId = await place(visit, services);
-        return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}` };
+        if (!model) throw badRequest('There is no such model. Choose another.');
+        return await (isMedia(model) ? place(visit, services, model) : ask(visit, services, model));
       } catch (error) {
-        if (!(error instanceof ServiceError) || error.status >= 500) throw error;
-        return playground(visit, services, { chosen, problem: error.message });
+        if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
+        return show(visit, services, model, { problem: error.message });
       }
     },
   }),
   memberPage({
     method: 'post',
-    path: '/accounts/{account_id}/playground/price',
+    path: `${PATH}/price`,
     roles: DEVELOPERS,
     handle: async (visit, services) => {
-      const body = bodyOf(visit.form);
-      try {
-        return { kind: 'part', content: <Price visit={visit} body={body} request={parse(services, body)} /> };
-      } catch (error) {
-        if (!(error instanceof ServiceError)) throw error;
-        return { kind: 'part', content: <p class="hint">{error.message}</p> };
-      }
+      const model = findTried(services.catalogue, visit.form.text('model'));
+      if (!visit.wantsPart || !model) return show(visit, services, model);
+      return { kind: 'part', content: <PriceAndCalls priced={price(visit, services, model)} texts={visit.texts} /> };
     },
   }),
+  memberPage({
+    method: 'get',
+    path: `${PATH}/cost/{request_id}`,
+    roles: DEVELOPERS,
+    handle: async ({ account, params, texts }, { database }) => {
+      const { request_id: requestId = '' } = params;
+      const usage = isId('request', requestId)
+        ? await findTextUsageOfRequest(database, account.accountId, requestId)
+        : null;
+      if (!usage) throw new ServiceError('not_found', 'There is no such request.');
+      return { kind: 'part', content: <Cost usage={usage} texts={texts} /> };
+    },
+  }),
+  ...filePages,
 ];
 
+function show(visit: MemberVisit, services: ApiServices, chosen: Tried | null, shown: Partial<Shown> = {}): Answer {
+  const groups = modelsByKind(services.catalogue);
+  const model = chosen ?? groups.flatMap(([, models]) => models)[0] ?? null;
+  return playground(visit, { groups, model, priced: model && price(visit, services, model), ...shown });
+}
+
+/** What the call would cost as the form stands; the prompt may follow later. */
+function price(visit: MemberVisit, services: ApiServices, model: Tried): Priced {
+  const body = bodyOf(model, withPrompt(visit.form, visit.texts.playground.examplePrompt));
+  const priced = { model, body, publicUrl: services.publicUrl };
+  if (!isMedia(model)) return { ...priced, price: null, problem: null };
+  try {
+    return { ...priced, price: parse(services, model, body).price, problem: null };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { ...priced, price: null, problem: error.message };
+  }
+}
+
 /** As the API reads it. @throws ServiceError `bad_request` */
-function parse({ catalogue, parseVideoRequest, parseImageRequest }: ApiServices, body: MediaBody): CreateTaskRequest {
-  return catalogue.imageModels.has(body.model) ? parseImageRequest(body) : parseVideoRequest(body);
+function parse(services: ApiServices, model: MediaModel, body: JsonObject): CreateTaskRequest {
+  return model.kind === 'image' ? services.parseImageRequest(body) : services.parseVideoRequest(body);
 }
 
-/** @returns the id of the new task */
-async function place({ form, account, requestId }: MemberVisit, services: ApiServices): Promise<string> {
-  const request = parse(services, bodyOf(form));
-  const caller = await consoleCaller(services, account.accountId);
-  assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
-  const checkLinks = request.render.kind === 'image' ? services.checkImageLinks : undefined;
-  const { taskId } = await placeTask({ caller, request, claim: null, requestId }, services, checkLinks);
-  return taskId;
+async function place(visit: MemberVisit, services: ApiServices, model: MediaModel): Promise<Answer> {
+  const request = parse(services, model, bodyOf(model, visit.form));
+  const caller = await consoleCaller(visit, services);
+  const checkLinks = model.kind === 'image' ? services.checkImageLinks : undefined;
+  const placement = { caller, request, claim: null, requestId: visit.requestId };
+  const { taskId } = await placeTask(placement, services, checkLinks);
+  return { kind: 'redirect', path: `/accounts/${visit.account.accountId}/tasks/${taskId}` };
 }
 
-interface Shown {
-  readonly chosen: string | null;
-  readonly problem: string | null;
-}
-
-function playground(visit: MemberVisit, { catalogue }: ApiServices, { chosen, problem }: Shown): Answer {
-  const { texts, account, session, form } = visit;
-  const words = texts.playground;
-  const models = mediaModels(catalogue);
-  const model = models.find(({ id }) => id === chosen) ?? models[0];
-  const path = `/console/accounts/${account.accountId}/playground`;
-  return {
-    kind: 'page',
-    title: words.title,
-    current: 'playground',
-    status: problem === null ? 200 : 400,
-    content: (
-      <>
-        <form method="get" action={path} class="filters">
-          <Choice
-            name="model"
-            label={texts.common.model}
-            value={model?.id ?? ''}
-            options={models.map(({ id, kind }) => [id, `${id} (${texts.tasks.kinds[kind]})`])}
-          />
-          <button type="submit" class="quiet">
-            {words.choose}
-          </button>
-        </form>
-        {model === undefined ? null : (
-          <Card>
-            <Problem message={problem} />
-            <Form token={session.formToken} action={path} id="playground">
-              <input type="hidden" name="model" value={model.id} />
-              <Field name="prompt" label={texts.tasks.prompt} value={form.text('prompt')} required lines={4} />
-              <ModelFields model={model} visit={visit} />
-              <div
-                id="price"
-                aria-live="polite"
-                hx-post={`${path}/price`}
-                hx-include="#playground"
-                hx-trigger="load, change from:#playground, input delay:600ms from:#playground"
-              ></div>
-              <button type="submit">{words.create}</button>
-            </Form>
-          </Card>
-        )}
-      </>
-    ),
-  };
-}
-
-function ModelFields({ model, visit: { texts, form } }: { readonly model: MediaModel; readonly visit: MemberVisit }) {
-  const words = texts.playground;
-  return (
-    <div class="grid">
-      {model.kind === 'video' ? (
-        <Field
-          name="duration"
-          label={words.duration(model.durationSeconds.min, model.durationSeconds.max)}
-          inputMode="numeric"
-          value={form.text('duration') || String(model.durationSeconds.default)}
-        />
-      ) : null}
-      <Choice
-        name="aspect_ratio"
-        label={words.aspectRatio}
-        value={form.text('aspect_ratio') || model.defaultAspectRatio}
-        options={model.aspectRatios.map((ratio) => [ratio, ratio])}
-      />
-      <Choice
-        name="resolution"
-        label={words.resolution}
-        value={form.text('resolution') || model.defaultResolution}
-        options={resolutionsOf(model).map((resolution) => [resolution, resolution])}
-      />
-      {model.images.max === 0 ? null : (
-        <Field
-          name="images"
-          label={words.images(model.images.max)}
-          hint={words.imagesHint}
-          value={form.text('images')}
-          lines={2}
-        />
-      )}
-    </div>
+/** Shows the whole answer of a text model: for browsers without script. */
+async function ask(visit: MemberVisit, services: ApiServices, model: TextModel): Promise<Answer> {
+  const { context, account, requestId } = visit;
+  const caller = await consoleCaller(visit, services);
+  const completion: unknown = JSON.parse(
+    await answerChat(services, { context, caller, body: bodyOf(model, visit.form) }),
   );
+  const usage = await findTextUsageOfRequest(services.database, account.accountId, requestId);
+  return show(visit, services, model, { answer: { text: contentOf(completion), usage } });
 }
 
-function resolutionsOf(model: MediaModel): readonly string[] {
-  return model.kind === 'video' ? [...model.pricing.byResolution.keys()] : Object.keys(model.pricePerTier);
+function wantsStream({ context }: MemberVisit): boolean {
+  return context.get('accept').includes('text/event-stream');
 }
 
-interface PriceProps {
-  readonly visit: MemberVisit;
-  readonly body: MediaBody;
-  readonly request: CreateTaskRequest;
-}
-
-/** What the task would cost, and the same call for programs. */
-function Price({ visit: { texts }, body, request }: PriceProps) {
-  const path = request.render.kind === 'image' ? '/v1/images/tasks' : '/v1/videos/tasks';
-  const json = JSON.stringify(body).replaceAll("'", String.raw`'\''`);
-  const curl = `curl "$GENWAY_URL${path}" -H "Authorization: Bearer $GENWAY_KEY" -H 'Content-Type: application/json' -d '${json}'`;
-  return (
-    <>
-      <p>
-        {texts.common.price}: <Money amount={request.price} />
-      </p>
-      <Copyable text={curl} texts={texts} label={texts.playground.sameCall} />
-      <br />
-    </>
-  );
+/** Sends the answer of a text model as it comes, to the script of the page; errors as the API sends them. */
+async function stream(visit: MemberVisit, services: ApiServices, model: Tried | null): Promise<Answer> {
+  const { context, form, requestId } = visit;
+  try {
+    if (!model || isMedia(model)) throw badRequest('Only text models stream their answers.');
+    const caller = await consoleCaller(visit, services);
+    await streamChat(services, { context, caller, body: bodyOf(model, form) });
+  } catch (error) {
+    if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
+    context.status = error.status;
+    context.set(errorHeaders(error));
+    context.body = presentError(error, requestId);
+  }
+  return { kind: 'sent' };
 }

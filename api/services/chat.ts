@@ -1,0 +1,31 @@
+/** Calls text models for people who have no key at hand, with everything that holds for `POST /v1/chat/completions`. */
+import type { Caller } from '../../db/queries/api-keys.ts';
+import { assertNotExhausted } from '../../domain/api-key.ts';
+import type { JsonObject } from '../../domain/json.ts';
+import { FORMATS } from '../../text/formats.ts';
+import type { Context } from '../state.ts';
+import type { TextAsk } from '../text/admit.ts';
+import type { ApiServices } from './services.ts';
+
+export interface Chat {
+  readonly context: Context;
+  readonly caller: Caller;
+  /** Of a chat completion. */
+  readonly body: JsonObject;
+}
+
+/** Streams the answer to the client as server-sent events. @throws ServiceError for every reason not to call the model */
+export function streamChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Promise<void> {
+  const body = { ...chat.body, stream: true, stream_options: { include_usage: true } };
+  return text.track(text.serve(askOf({ ...chat, body })));
+}
+
+/** The whole answer, as the JSON of a chat completion. @throws ServiceError if there is none */
+export function answerChat({ text }: Pick<ApiServices, 'text'>, chat: Chat): Promise<string> {
+  return text.track(text.answer(askOf(chat)));
+}
+
+function askOf({ context, caller, body }: Chat): TextAsk {
+  assertNotExhausted(caller.key);
+  return { context, caller, format: FORMATS['chat-completions'], parseContext: {}, streamsArray: false, body };
+}

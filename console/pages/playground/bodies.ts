@@ -1,0 +1,47 @@
+/** The bodies that programs would send for what the forms say. What was left empty is not sent. */
+import type { JsonObject } from '../../../domain/json.ts';
+import type { Form } from '../../form.ts';
+import { isMedia, type Tried } from './models.ts';
+
+export function bodyOf(model: Tried, form: Form): JsonObject {
+  return isMedia(model) ? mediaBodyOf(model.id, form) : chatBodyOf(model.id, form);
+}
+
+/** @param prompt instead of an empty one, for prices and examples */
+export function withPrompt(form: Form, prompt: string): Form {
+  return form.text('prompt') === '' ? form.with('prompt', prompt) : form;
+}
+
+function mediaBodyOf(model: string, form: Form): JsonObject {
+  const images = imagesIn(form);
+  const duration = form.optional('duration');
+  return {
+    model,
+    prompt: form.text('prompt'),
+    ...(images.length > 0 && { images }),
+    ...(duration !== null && { duration: Number(duration) }),
+    ...given(form, 'aspect_ratio'),
+    ...given(form, 'resolution'),
+  };
+}
+
+/** The links of uploaded pictures, and those that were typed. */
+export function imagesIn(form: Form): string[] {
+  return form.all('images').flatMap((links) => links.split(/\s+/).filter((link) => link !== ''));
+}
+
+function chatBodyOf(model: string, form: Form): JsonObject {
+  const system = form.optional('system');
+  const most = form.optional('max_tokens');
+  const user = { role: 'user', content: form.text('prompt') };
+  return {
+    model,
+    messages: system === null ? [user] : [{ role: 'system', content: system }, user],
+    ...(most !== null && { max_tokens: Number(most) }),
+  };
+}
+
+function given(form: Form, name: string): Record<string, string> {
+  const value = form.optional(name);
+  return value === null ? {} : { [name]: value };
+}

@@ -1,0 +1,73 @@
+/** Fields and answers of text models. */
+import type { TextModel } from '../../../catalogue/types.ts';
+import type { TextUsage } from '../../../db/queries/usage.ts';
+import { isObject } from '../../../domain/json.ts';
+import { Field, Money } from '../../html/components.tsx';
+import type { MemberVisit } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+
+export interface WholeAnswer {
+  readonly text: string;
+  /** Null while it is not booked yet. */
+  readonly usage: TextUsage | null;
+}
+
+export function ChatFields({
+  model,
+  visit: { form, texts },
+}: {
+  readonly model: TextModel;
+  readonly visit: MemberVisit;
+}) {
+  const words = texts.playground;
+  return (
+    <>
+      <Field name="system" label={words.system} hint={words.systemHint} value={form.text('system')} lines={2} />
+      <Field
+        name="max_tokens"
+        label={words.maxTokens}
+        {...(model.maxOutputTokens === null ? {} : { hint: words.maxTokensHint(model.maxOutputTokens) })}
+        inputMode="numeric"
+        value={form.text('max_tokens')}
+      />
+    </>
+  );
+}
+
+/** Where the script of the page writes the answer as it comes; without script it holds the whole one. */
+export function AnswerCard({ answer, texts }: { readonly answer: WholeAnswer | null; readonly texts: Texts }) {
+  return (
+    <section class="card" id="answer" hidden={answer === null} aria-labelledby="answer-title">
+      <h2 id="answer-title">{texts.playground.answer}</h2>
+      <p class="answer soft" data-reasoning></p>
+      <p class="answer" data-text aria-live="polite">
+        {answer?.text ?? ''}
+      </p>
+      <div data-cost aria-live="polite">
+        {answer?.usage ? <Cost usage={answer.usage} texts={texts} /> : null}
+      </div>
+    </section>
+  );
+}
+
+export function Cost({
+  usage: { inputTokens, outputTokens, charged },
+  texts,
+}: {
+  readonly usage: TextUsage;
+  readonly texts: Texts;
+}) {
+  return (
+    <p class="soft">
+      {texts.playground.used(inputTokens, outputTokens)} <Money amount={charged} />
+    </p>
+  );
+}
+
+/** The text of a chat completion; empty where there is none. */
+export function contentOf(completion: unknown): string {
+  const [choice]: unknown[] = isObject(completion) && Array.isArray(completion['choices']) ? completion['choices'] : [];
+  const message = isObject(choice) ? choice['message'] : null;
+  const content = isObject(message) ? message['content'] : null;
+  return typeof content === 'string' ? content : '';
+}

@@ -1,0 +1,74 @@
+/** Pictures that are dropped into the playground or chosen: kept as the API keeps uploads, and sent along by their links. */
+import { uploadBody } from '../../../api/routes/files/receive-upload.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import type { Upload } from '../../../db/queries/uploads.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { Problem } from '../../html/components.tsx';
+import { DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+import { consoleCaller } from './caller.ts';
+
+const PICTURES = 'image/png,image/jpeg,image/webp';
+
+export const filePages = [
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/playground/files',
+    roles: DEVELOPERS,
+    receives: 'file',
+    handle: async (visit, services) => {
+      try {
+        const upload = await receive(visit, services);
+        const url = services.storage.urlOf(upload.storageKey);
+        return {
+          kind: 'part',
+          content: <Thumbnail url={url} name={upload.filename ?? upload.id} texts={visit.texts} />,
+        };
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code === 'internal_error') throw error;
+        return { kind: 'part', content: <Problem message={error.message} />, status: error.status };
+      }
+    },
+  }),
+];
+
+/** @throws ServiceError for what is no picture, and when the account keeps too many files */
+async function receive(visit: MemberVisit, services: ApiServices): Promise<Upload> {
+  const caller = await consoleCaller(visit, services);
+  const store = await uploadBody.read(visit.context.req, services);
+  return store(async (file) => {
+    if (file.type.kind !== 'image') throw badRequest('Choose a picture: PNG, JPEG or WebP.');
+    return services.uploads.store(caller, file);
+  });
+}
+
+/** Takes files once the script of the page shows it; without script people give links. */
+export function FileDrop({ visit: { account, session, texts } }: { readonly visit: MemberVisit }) {
+  const words = texts.playground;
+  return (
+    <div
+      class="drop"
+      hidden
+      data-drop={`/console/accounts/${account.accountId}/playground/files`}
+      data-token={session.formToken}
+      data-failed={words.uploadFailed}
+    >
+      <label for="field-files">{words.drop}</label>
+      <input id="field-files" type="file" accept={PICTURES} multiple />
+      <ul class="thumbnails" aria-label={words.chosen} aria-live="polite"></ul>
+      <div data-problem></div>
+    </div>
+  );
+}
+
+function Thumbnail({ url, name, texts }: { readonly url: string; readonly name: string; readonly texts: Texts }) {
+  return (
+    <li>
+      <img src={url} alt={name} />
+      <input type="hidden" name="images" value={url} />
+      <button type="button" class="quiet" data-remove aria-label={texts.playground.remove(name)}>
+        ×
+      </button>
+    </li>
+  );
+}

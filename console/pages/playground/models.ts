@@ -1,0 +1,36 @@
+/** The models that can be tried, by kind. */
+import type { Catalogue, MediaModel, TextModel } from '../../../catalogue/types.ts';
+
+export type Tried = MediaModel | TextModel;
+
+export type TriedKind = MediaModel['kind'] | 'text';
+
+export type ModelGroups = readonly (readonly [kind: TriedKind, models: readonly Tried[]])[];
+
+/** In the order of the catalogue; of texts those that answer on chat completions, but for ids of earlier days. */
+export function modelsByKind({ videoModels, imageModels, textModels }: Catalogue): ModelGroups {
+  const texts = [...textModels.values()].filter(
+    ({ formats, legacy }) => formats.includes('chat-completions') && !legacy,
+  );
+  return [
+    ['video', [...videoModels.values()]],
+    ['image', [...imageModels.values()]],
+    ['text', texts],
+  ];
+}
+
+/** Null for an id that names none of them. */
+export function findTried(catalogue: Catalogue, id: string | null): Tried | null {
+  const all = modelsByKind(catalogue).flatMap(([, models]) => models);
+  return all.find((model) => model.id === id) ?? null;
+}
+
+export function isMedia(model: Tried): model is MediaModel {
+  return 'kind' in model;
+}
+
+/** Where programs send what the playground sends, and where in the answer is what they want. */
+export function endpointOf(model: Tried): { readonly path: string; readonly result: readonly (string | number)[] } {
+  if (!isMedia(model)) return { path: '/v1/chat/completions', result: ['choices', 0, 'message', 'content'] };
+  return { path: model.kind === 'image' ? '/v1/images/tasks' : '/v1/videos/tasks', result: ['data', 'id'] };
+}

@@ -1,0 +1,84 @@
+/** What a call costs, and the same call for programs. Both change with the form. */
+import type { JsonObject } from '../../../domain/json.ts';
+import type { PicoUsd } from '../../../domain/money.ts';
+import { Copyable, Money } from '../../html/components.tsx';
+import type { Texts } from '../../texts/texts.ts';
+import { examplesOf } from './calls.ts';
+import { endpointOf, isMedia, type Tried } from './models.ts';
+
+const TOKENS_PER_PRICE = 1_000_000n;
+
+export interface Priced {
+  readonly model: Tried;
+  readonly body: JsonObject;
+  readonly publicUrl: string;
+  /** Of a picture or video; null for text, which is paid by the token, and where the form is not complete. */
+  readonly price: PicoUsd | null;
+  /** What is missing or wrong. */
+  readonly problem: string | null;
+}
+
+interface Props {
+  readonly priced: Priced;
+  readonly texts: Texts;
+}
+
+/** The languages are chosen by radio buttons that stay while the code beside them changes; no script is needed. */
+export function PriceCard({ priced, texts, path }: Props & { readonly path: string }) {
+  const languages = examplesOf({ url: '', body: {}, result: [] }).map(({ language }) => language);
+  return (
+    <fieldset class="card tabs">
+      <legend>{texts.playground.sameCall}</legend>
+      {languages.map((language, index) => (
+        <>
+          <input type="radio" name="language" id={`language-${index}`} checked={index === 0} autocomplete="off" />
+          <label for={`language-${index}`}>{language}</label>
+        </>
+      ))}
+      <div
+        id="price"
+        hx-post={`${path}/price`}
+        hx-include="#playground"
+        hx-trigger="change from:#playground, input delay:600ms from:#playground"
+      >
+        <PriceAndCalls priced={priced} texts={texts} />
+      </div>
+    </fieldset>
+  );
+}
+
+export function PriceAndCalls({ priced, texts }: Props) {
+  const { model, body, publicUrl } = priced;
+  const { path, result } = endpointOf(model);
+  return (
+    <>
+      <div aria-live="polite">
+        <Price priced={priced} texts={texts} />
+      </div>
+      {examplesOf({ url: publicUrl + path, body, result }).map(({ language, code }) => (
+        <div class="code">
+          <Copyable text={code} texts={texts} label={texts.playground.sameCallIn(language)} lines />
+        </div>
+      ))}
+    </>
+  );
+}
+
+function Price({ priced: { model, price, problem }, texts: { playground: words } }: Props) {
+  if (!isMedia(model)) {
+    const { input, output } = model.pricing.rates;
+    if (model.free) return <p>{words.free}</p>;
+    return (
+      <p>
+        <Money amount={input * TOKENS_PER_PRICE} /> {words.perInput} <Money amount={output * TOKENS_PER_PRICE} />{' '}
+        {words.perOutput}
+      </p>
+    );
+  }
+  if (price === null) return <p class="hint">{problem}</p>;
+  return (
+    <p>
+      <Money amount={price} /> {words.perTask}
+    </p>
+  );
+}

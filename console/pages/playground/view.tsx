@@ -1,0 +1,124 @@
+/** The page of the playground. Choosing another model exchanges what is below, and keeps the prompt. */
+import { Card, Field, Form, Problem } from '../../html/components.tsx';
+import type { Answer, MemberVisit } from '../../page.ts';
+import { AnswerCard, ChatFields, type WholeAnswer } from './chat.tsx';
+import { MediaFields } from './media.tsx';
+import { isMedia, type ModelGroups, type Tried } from './models.ts';
+import { PriceCard, type Priced } from './price.tsx';
+
+export interface Shown {
+  readonly groups: ModelGroups;
+  /** Null where nothing is sold. */
+  readonly model: Tried | null;
+  readonly priced: Priced | null;
+  readonly problem?: string;
+  readonly answer?: WholeAnswer;
+}
+
+export function playground(visit: MemberVisit, { groups, model, priced, problem, answer }: Shown): Answer {
+  const { texts, account } = visit;
+  const path = `/console/accounts/${account.accountId}/playground`;
+  return {
+    kind: 'page',
+    title: texts.playground.title,
+    current: 'playground',
+    status: problem === undefined ? 200 : 400,
+    content: (
+      <>
+        <ModelChoice groups={groups} model={model} visit={visit} path={path} />
+        <div id="tried" class="grid">
+          {model === null || priced === null ? null : (
+            <>
+              <div>
+                <TryForm model={model} visit={visit} path={path} problem={problem ?? null} />
+                {isMedia(model) ? null : <AnswerCard answer={answer ?? null} texts={texts} />}
+              </div>
+              <PriceCard priced={priced} texts={texts} path={path} />
+            </>
+          )}
+        </div>
+      </>
+    ),
+  };
+}
+
+function ModelChoice({
+  groups,
+  model,
+  visit: { texts },
+  path,
+}: Pick<Shown, 'groups' | 'model'> & { readonly visit: MemberVisit; readonly path: string }) {
+  return (
+    <form method="get" action={path} class="filters">
+      <div class="field">
+        <label for="field-model">{texts.common.model}</label>
+        <select
+          id="field-model"
+          name="model"
+          autocomplete="off"
+          hx-get={path}
+          hx-select="#tried"
+          hx-target="#tried"
+          hx-swap="outerHTML"
+          hx-push-url="true"
+        >
+          {groups.map(([kind, models]) => (
+            <optgroup label={texts.playground.kinds[kind]}>
+              {models.map(({ id }) => (
+                <option value={id} selected={id === model?.id}>
+                  {id}
+                </option>
+              ))}
+            </optgroup>
+          ))}
+        </select>
+      </div>
+      <noscript>
+        <button type="submit" class="quiet">
+          {texts.playground.choose}
+        </button>
+      </noscript>
+    </form>
+  );
+}
+
+function TryForm({
+  model,
+  visit,
+  path,
+  problem,
+}: {
+  readonly model: Tried;
+  readonly visit: MemberVisit;
+  readonly path: string;
+  readonly problem: string | null;
+}) {
+  const { texts, session, form } = visit;
+  const words = texts.playground;
+  const streamed = isMedia(model) ? {} : { 'data-cost-at': `${path}/cost/`, 'data-broken': words.broken };
+  return (
+    <Card>
+      <Problem message={problem} />
+      <Form token={session.formToken} action={path} id="playground" {...streamed}>
+        <input type="hidden" name="model" value={model.id} />
+        <div id="prompt" hx-preserve="true">
+          <Field name="prompt" label={texts.tasks.prompt} value={form.text('prompt')} required lines={5} />
+        </div>
+        {isMedia(model) ? <MediaFields model={model} visit={visit} /> : <ChatFields model={model} visit={visit} />}
+        <div class="row">
+          <button type="submit">{isMedia(model) ? words.create : words.send}</button>
+          {isMedia(model) ? null : (
+            <button type="button" class="quiet" data-stop hidden>
+              {words.stop}
+            </button>
+          )}
+          <noscript>
+            <button type="submit" class="quiet" formaction={`${path}/price`}>
+              {words.showPrice}
+            </button>
+          </noscript>
+        </div>
+      </Form>
+    </Card>
+  );
+}

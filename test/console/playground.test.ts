@@ -1,0 +1,184 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { baseUrlsAt } from '../../providers/text/settings.ts';
+import { createSimulator } from '../../providers/simulator/simulator.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { pngFile } from '../support/media-files.ts';
+
+const run = promisify(execFile);
+const PROMPT = `A kite's shadow: "$HOME" \\ and 风筝`;
+
+/** The code of the examples that a page shows, in the order of curl, Python and TypeScript. */
+function examplesIn(html: string): string[] {
+  const entities: Readonly<Record<string, string>> = { quot: '"', '#39': "'", amp: '&', lt: '<', gt: '>' };
+  return [...html.matchAll(/data-copy="([^"]*)"/g)].map(([, code = '']) =>
+    code.replaceAll(/&([#\w]+);/g, (entity, name: string) => entities[name] ?? entity),
+  );
+}
+
+describe('the playground', () => {
+  const simulator = createSimulator({ apiKey: 'simulator' });
+  let app: TestApp;
+  let customer: TestCaller;
+  let other: TestCaller;
+  let owner: Visitor;
+  let path: string;
+
+  before(async () => {
+    const url = await simulator.listen(0, '127.0.0.1');
+    app = await startTestConsole({
+      textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
+    });
+    customer = await app.createAccount({ fundedUsd: 25 });
+    other = await app.createAccount({ fundedUsd: 25 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/playground`;
+  });
+  after(async () => {
+    await app.stop();
+    await simulator.close();
+  });
+  beforeEach(() => owner.get(path));
+
+  function tasksOf({ accountId }: TestCaller): Promise<unknown[]> {
+    return app.database('tasks').where({ account_id: accountId });
+  }
+
+  async function consoleKey(): Promise<string> {
+    const [key] = await app.database('api_keys').where({ account_id: customer.accountId, name: 'Console' });
+    return Object(key).id;
+  }
+
+  async function sendFile(file: Buffer, { at = path, token }: { at?: string; token?: string } = {}) {
+    const { text } = await owner.get(path);
+    const formToken = token ?? /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? '';
+    const body = new FormData();
+    body.append('file', new Blob([new Uint8Array(file)]), 'kite.png');
+    const headers = { cookie: owner.cookie, 'x-form-token': formToken, 'hx-request': 'true' };
+    return fetch(`${app.baseUrl}${at}/files`, { method: 'POST', headers, body });
+  }
+
+  it('shows every model that can be tried, with its own fields', async () => {
+    const video = await owner.get(`${path}?model=vidone-3.0`);
+    expect(video.text).to.include('Seconds (2 to 30)').and.include('value="textc-M3"').and.include('value="imageb-2"');
+    const text = await owner.get(`${path}?model=textc-M3`);
+    expect(text.text).to.include('System text').and.include('per million tokens in');
+    expect((await owner.get(`${path}?model=%27--&model=x`)).status).to.equal(200);
+  });
+
+  it('shows the same call for programs, which works as it is', async () => {
+    const fields = { model: 'vidone-3.0', prompt: PROMPT, duration: '5', resolution: '720p' };
+    const { text } = await owner.send(`${path}/price`, fields, { 'hx-request': 'true' });
+    // The address of this test is another than that which the service is told to have.
+    const [curl = '', python = '', typeScript = ''] = examplesIn(text).map((code) =>
+      code.replace('http://127.0.0.1/', `${app.baseUrl}/`),
+    );
+    const env = { ...process.env, GENWAY_KEY: customer.apiKey };
+    const answer: unknown = JSON.parse((await run('sh', ['-c', curl], { env })).stdout);
+    expect(Object(answer).data.id).to.match(/^task_/);
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', typeScript], { env });
+    expect(stdout.trim()).to.match(/^task_/);
+    expect(python).to.include('"duration": 5').and.include(JSON.stringify(PROMPT));
+    const prompts = await app.database('tasks').where({ account_id: customer.accountId }).select('request');
+    expect(prompts.map(({ request }) => Object(request).prompt)).to.deep.equal([PROMPT, PROMPT]);
+  });
+
+  it('shows the whole answer of a text model where there is no script, with its tokens and what they cost', async () => {
+    const shown = await owner.send(path, {
+      model: 'textc-M3',
+      prompt: 'Name <three> lighthouses.',
+      system: 'Be short.',
+    });
+    expect(shown.status).to.equal(200);
+    expect(shown.text)
+      .to.match(/data-text="?[^>]*>[^<]+</)
+      .and.match(/\d+ tokens in, \d+ tokens out:/);
+    const [request] = await app.database('text_requests').where({ account_id: customer.accountId });
+    expect(Object(request)).to.include({ api_key_id: await consoleKey(), streamed: false, model: 'textc-M3' });
+  });
+
+  it('streams to its script what programs would get, and books it to the account', async () => {
+    const shown = await owner.send(path, { model: 'textc-M3', prompt: 'Hello' }, { accept: 'text/event-stream' });
+    expect(shown.headers['content-type']).to.include('text/event-stream');
+    expect(shown.text).to.include('"chat.completion.chunk"').and.include('data: [DONE]');
+    const cost = await owner.get(`${path}/cost/${String(shown.headers['x-request-id'])}`);
+    expect(cost.text).to.match(/\d+ tokens in, \d+ tokens out:/);
+  });
+
+  it('shows nobody what the requests of another account cost', async () => {
+    const shown = await owner.send(path, { model: 'textc-M3', prompt: 'Hello' }, { accept: 'text/event-stream' });
+    const visitor = await Visitor.invited(app, { email: 'curious@example.com', account_id: other.accountId });
+    const theirs = `/console/accounts/${other.accountId}/playground`;
+    expect((await visitor.get(`${theirs}/cost/${String(shown.headers['x-request-id'])}`)).status).to.equal(404);
+    expect((await visitor.get(`${theirs}/cost/%27--`)).status).to.equal(404);
+  });
+
+  it('refuses what the API refuses, in the same words, and holds nothing', async () => {
+    const poor = await app.createAccount({ fundedUsd: 0 });
+    const visitor = await Visitor.invited(app, { email: 'poor@example.com', account_id: poor.accountId });
+    const theirs = `/console/accounts/${poor.accountId}/playground`;
+    await visitor.get(theirs);
+    const fields = { model: 'textc-M3', prompt: 'Hello' };
+    const shown = await visitor.send(theirs, fields);
+    expect([shown.status, shown.text.includes('role="alert"')]).to.deep.equal([400, true]);
+    const streamed = await visitor.send(theirs, fields, { accept: 'text/event-stream' });
+    expect(streamed.status).to.be.within(402, 403);
+    expect(JSON.parse(streamed.text).error.message).to.include('op up');
+    expect(await app.database('text_holds').where({ account_id: poor.accountId })).to.deep.equal([]);
+  });
+
+  it('answers whatever is sent with less than 500', async () => {
+    for (const model of ['vidone-3.0', 'imageb-2', 'textc-M3', 'none', '', '__proto__']) {
+      for (const junk of ['\0', '-1', '1e999', '{}', "'; --", 'x'.repeat(20_000)]) {
+        const fields = { model, prompt: junk, duration: junk, max_tokens: junk, images: junk, resolution: junk };
+        const [made, priced] = [await owner.send(path, fields), await owner.send(`${path}/price`, fields)];
+        expect([made.status, priced.status], `${model} ${junk.slice(0, 9)}`).to.satisfy((statuses: number[]) =>
+          statuses.every((status) => status < 500),
+        );
+      }
+    }
+  });
+
+  it('keeps pictures that are dropped as the API keeps uploads, and shows them', async () => {
+    const response = await sendFile(pngFile());
+    const html = await response.text();
+    const [, url = ''] = /name="images" value="([^"]+)"/.exec(html) ?? [];
+    expect([response.status, (await fetch(url)).headers.get('content-type')]).to.deep.equal([200, 'image/png']);
+    expect(html).to.include('alt="kite.png"');
+    expect(await app.database('uploads').where({ account_id: customer.accountId })).to.have.length(1);
+  });
+
+  it('keeps no files that are no pictures, forged, or sent to another account', async () => {
+    const storedBefore = (await app.storedFiles()).length;
+    expect((await sendFile(Buffer.from('no picture'))).status).to.equal(400);
+    expect((await sendFile(pngFile(), { token: 'guess' })).status).to.equal(403);
+    const theirs = `/console/accounts/${other.accountId}/playground`;
+    expect((await sendFile(pngFile(), { at: theirs })).status).to.equal(404);
+    expect((await fetch(`${app.baseUrl}${path}/files`, { method: 'POST', redirect: 'manual' })).status).to.equal(303);
+    expect(await app.storedFiles()).to.have.length(storedBefore);
+  });
+
+  it('is for owners and developers', async () => {
+    const person = { email: 'finance@example.com', account_id: customer.accountId, member_role: 'finance' } as const;
+    const finance = await Visitor.invited(app, person);
+    expect((await finance.get(path)).status).to.equal(403);
+    expect((await finance.send(path, { model: 'vidone-3.0', prompt: 'x' })).status).to.equal(403);
+  });
+
+  it('holds the account to the requests a minute of its key, and to the state of the key', async () => {
+    const id = await consoleKey();
+    const tasksBefore = (await tasksOf(customer)).length;
+    await app.database('api_keys').where({ id }).update({ rate_limit_rpm: 1 });
+    const fields = { model: 'vidone-3.0', prompt: 'A kite', duration: '5' };
+    const answers = [];
+    // Two of three are in the same minute, whenever that ends.
+    for (let count = 0; count < 3; count++) answers.push((await owner.send(path, fields)).text);
+    expect(answers.join()).to.include('requests a minute');
+    expect((await tasksOf(customer)).length).to.be.below(tasksBefore + 3);
+    await app.database('api_keys').where({ id }).update({ rate_limit_rpm: null, disabled_at: new Date() });
+    const refused = await owner.send(path, fields);
+    expect([refused.status, refused.text.includes('The API key is disabled')]).to.deep.equal([400, true]);
+  });
+});
