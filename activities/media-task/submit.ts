@@ -42,7 +42,7 @@ interface Attempt {
   readonly model: string;
 }
 
-export function createSubmit(dependencies: MediaTaskDependencies, { throwUnlessElsewhere }: Turns): Submit {
+export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns): Submit {
   const { database, metrics } = dependencies;
   const settle = createSettle(dependencies);
 
@@ -100,7 +100,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, { throwUnlessE
     if (error instanceof NotTakenError) {
       const { leavesRoute, message: detail } = error;
       await settle(submission, { outcome: 'not_taken', learntFrom: 'the answer', detail, leavesRoute });
-      await throwUnlessElsewhere(task, error);
+      await turns.throwUnlessElsewhere(task, error);
       return;
     }
     // Left open: the next turn of the loop, or the next attempt, finds out the outcome.

@@ -1,26 +1,9 @@
 /** The webhook receiver of the drill: it flaps while there is load, and remembers what it was sent. */
 import { once, setMaxListeners } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { verifySignature } from '../../net/webhook-signature.ts';
+import { pause } from '../stack/pause.ts';
+import { Inbox, type ReceivedEvent } from './inbox.ts';
 import type { Random } from './random.ts';
-
-/** One event, as often as it came. */
-export interface ReceivedEvent {
-  readonly id: string;
-  /** The last part of the address that it was sent to. */
-  readonly path: string;
-  /** The first body. */
-  readonly body: string;
-  /** When it came for the first time, in milliseconds since 1970. */
-  readonly seenAtMs: number;
-  /** How often it was taken, and how often it was not. */
-  accepted: number;
-  refused: number;
-  /** When it was taken for the first and the last time, in milliseconds since 1970; null until then. */
-  acceptedAtMs: number | null;
-  lastAcceptedAtMs: number | null;
-}
 
 /** A time in which an endpoint answered nothing, in milliseconds since 1970. */
 export interface Hang {
@@ -60,15 +43,38 @@ type Behaviour = (typeof MOODS)[number]['behaviour'];
 const SLOW_MS = 3_000;
 
 export async function startReceiver(random: Random): Promise<Receiver> {
-  const secrets = new Map<string, string>();
-  const events = new Map<string, ReceivedEvent>();
-  const complaints: string[] = [];
-  const hanging = new Map<string, AbortSignal>();
-  const hangs: Hang[] = [];
+  const inbox = new Inbox();
+  const hanging = new Hanging();
   const calm = new AbortController();
   // Every request that is answered slowly listens.
   setMaxListeners(0, calm.signal);
   let behaviour: Behaviour = 'well';
+
+  async function flap(): Promise<void> {
+    while (!calm.signal.aborted) {
+      const mood = random.weighted(MOODS);
+      behaviour = mood.behaviour;
+      await pause(random.integer(mood.leastMs, mood.mostMs), calm.signal);
+    }
+    behaviour = 'well';
+  }
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(Buffer.from(chunk));
+    const event = inbox.note(request, Buffer.concat(chunks).toString('utf8'));
+    const hangsUntil = hanging.until(event.path);
+    if (hangsUntil) {
+      event.refused += 1;
+      await once(hangsUntil, 'abort');
+      request.socket.resetAndDestroy();
+      return;
+    }
+    const now = behaviour;
+    if (now === 'slow') await pause(SLOW_MS, calm.signal);
+    if (now === 'failing' || now === 'resetting') refuse(event, now, request, response);
+    else accept(event, response);
+  }
 
   const server = createServer((request, response) => {
     void receive(request, response).catch(() => response.destroy());
@@ -78,90 +84,15 @@ export async function startReceiver(random: Random): Promise<Receiver> {
   if (address === null || typeof address === 'string') throw new Error('the receiver has no port');
   const flapping = flap();
 
-  async function flap(): Promise<void> {
-    while (!calm.signal.aborted) {
-      const mood = random.weighted(MOODS);
-      behaviour = mood.behaviour;
-      const forMs = random.integer(mood.leastMs, mood.mostMs);
-      await sleep(forMs, undefined, { signal: calm.signal }).catch(() => undefined);
-    }
-    behaviour = 'well';
-  }
-
-  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(Buffer.from(chunk));
-    const event = note(request, Buffer.concat(chunks).toString('utf8'));
-    const hangsUntil = hanging.get(event.path);
-    if (hangsUntil) {
-      event.refused += 1;
-      await once(hangsUntil, 'abort');
-      request.socket.resetAndDestroy();
-      return;
-    }
-    const now = behaviour;
-    if (now === 'slow') await sleep(SLOW_MS, undefined, { signal: calm.signal }).catch(() => undefined);
-    if (now === 'failing' || now === 'resetting') {
-      event.refused += 1;
-      if (now === 'resetting') request.socket.resetAndDestroy();
-      else response.writeHead(500).end();
-      return;
-    }
-    event.accepted += 1;
-    event.lastAcceptedAtMs = Date.now();
-    event.acceptedAtMs ??= event.lastAcceptedAtMs;
-    response.writeHead(204).end();
-  }
-
-  function note({ url = '', headers }: IncomingMessage, body: string): ReceivedEvent {
-    const path = url.slice(1);
-    const id = String(headers['webhook-id']);
-    const isSigned = verifySignature({
-      secret: secrets.get(path) ?? '',
-      timestamp: String(headers['x-svc-timestamp']),
-      signature: String(headers['x-svc-signature']),
-      body,
-      nowSeconds: Math.floor(Date.now() / 1000),
-    });
-    if (!isSigned) complaints.push(`${id} to ${path} had no valid signature`);
-    // An event goes to each endpoint under the same id.
-    const key = `${path} ${id}`;
-    const known = events.get(key);
-    if (known && known.body !== body) complaints.push(`${id} to ${path} came with another body than before`);
-    const event = known ?? {
-      id,
-      path,
-      body,
-      seenAtMs: Date.now(),
-      accepted: 0,
-      refused: 0,
-      acceptedAtMs: null,
-      lastAcceptedAtMs: null,
-    };
-    events.set(key, event);
-    return event;
-  }
-
   return {
     url: `http://127.0.0.1:${address.port}`,
-    setSecret: (path, secret) => void secrets.set(path, secret),
-    paths: () => [...secrets.keys()],
-    hang: (path) => {
-      const ended = new AbortController();
-      // Every request that hangs listens.
-      setMaxListeners(0, ended.signal);
-      const fromMs = Date.now();
-      hanging.set(path, ended.signal);
-      return () => {
-        hanging.delete(path);
-        hangs.push({ path, fromMs, untilMs: Date.now() });
-        ended.abort();
-      };
-    },
-    hangs,
+    setSecret: (path, secret) => void inbox.secrets.set(path, secret),
+    paths: () => [...inbox.secrets.keys()],
+    hang: (path) => hanging.begin(path),
+    hangs: hanging.past,
     calmDown: () => calm.abort(),
-    events,
-    complaints,
+    events: inbox.events,
+    complaints: inbox.complaints,
     close: async () => {
       calm.abort();
       await flapping;
@@ -171,4 +102,47 @@ export async function startReceiver(random: Random): Promise<Receiver> {
       });
     },
   };
+}
+
+/** The endpoints that answer nothing. */
+class Hanging {
+  readonly past: Hang[] = [];
+  readonly #now = new Map<string, AbortSignal>();
+
+  /** @returns the signal that ends it; undefined where nothing hangs */
+  until(path: string): AbortSignal | undefined {
+    return this.#now.get(path);
+  }
+
+  /** @returns ends it */
+  begin(path: string): () => void {
+    const ended = new AbortController();
+    // Every request that hangs listens.
+    setMaxListeners(0, ended.signal);
+    const fromMs = Date.now();
+    this.#now.set(path, ended.signal);
+    return () => {
+      this.#now.delete(path);
+      this.past.push({ path, fromMs, untilMs: Date.now() });
+      ended.abort();
+    };
+  }
+}
+
+function refuse(
+  event: ReceivedEvent,
+  how: 'failing' | 'resetting',
+  request: IncomingMessage,
+  response: ServerResponse,
+): void {
+  event.refused += 1;
+  if (how === 'resetting') request.socket.resetAndDestroy();
+  else response.writeHead(500).end();
+}
+
+function accept(event: ReceivedEvent, response: ServerResponse): void {
+  event.accepted += 1;
+  event.lastAcceptedAtMs = Date.now();
+  event.acceptedAtMs ??= event.lastAcceptedAtMs;
+  response.writeHead(204).end();
 }

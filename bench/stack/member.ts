@@ -1,5 +1,5 @@
 /** One process of a stack: killed now and then, perhaps, and always brought back. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from './pause.ts';
 import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 
@@ -60,25 +60,18 @@ export interface Member {
 
 const PAUSE_BETWEEN_STARTS_MS = 500;
 
-/**
- * @param start is given the modules to load first, and resolves when the process does its work
- * @throws what the first start throws
- */
-export async function startMember({
-  role,
-  name,
-  links = {},
-  url = '',
-  start,
-  report,
-}: {
-  role: Role;
-  name: string;
-  links?: Member['links'];
-  url?: string;
-  start: (preload: readonly string[]) => Promise<Killable>;
-  report: (line: string) => void;
-}): Promise<Member> {
+interface MemberOptions {
+  readonly role: Role;
+  readonly name: string;
+  readonly links?: Member['links'];
+  readonly url?: string;
+  /** Is given the modules to load first, and resolves when the process does its work. */
+  readonly start: (preload: readonly string[]) => Promise<Killable>;
+  readonly report: (line: string) => void;
+}
+
+/** @throws what the first start throws */
+export async function startMember({ role, name, links = {}, url = '', start, report }: MemberOptions): Promise<Member> {
   const stopping = new AbortController();
   const outages: Period[] = [];
   const troubles: Trouble[] = [];
@@ -89,18 +82,12 @@ export async function startMember({
   let comingBack: Promise<void> = Promise.resolve();
   void watch(current);
 
-  /** A process that dies with what it depends on is started until it stays. */
   async function comeBack(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        current = await start(preload);
-        isUp = true;
-        void watch(current);
-        return;
-      } catch {
-        await sleep(PAUSE_BETWEEN_STARTS_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
-      }
-    }
+    const started = await startUntilItStays(() => start(preload), stopping.signal);
+    if (!started) return;
+    current = started;
+    isUp = true;
+    void watch(current);
   }
 
   async function watch(watched: Killable): Promise<void> {
@@ -135,11 +122,7 @@ export async function startMember({
     pid: () => current.pid,
     isUp: () => isUp,
     unexpectedEnds: () => unexpectedEnds,
-    kill: (downMs) =>
-      interrupt({
-        by: 'kill',
-        meanwhile: () => sleep(downMs, undefined, { signal: stopping.signal }).catch(() => undefined),
-      }),
+    kill: (downMs) => interrupt({ by: 'kill', meanwhile: () => pause(downMs, stopping.signal) }),
     interrupt,
     freeze: (forMs) => freeze(current.pid, forMs, stopping.signal),
     suffer: async (what, done) => {
@@ -155,6 +138,18 @@ export async function startMember({
   };
 }
 
+/** A process that dies with what it depends on is started again and again. @returns undefined once nobody wants it */
+async function startUntilItStays(start: () => Promise<Killable>, signal: AbortSignal): Promise<Killable | undefined> {
+  while (!signal.aborted) {
+    try {
+      return await start();
+    } catch {
+      await pause(PAUSE_BETWEEN_STARTS_MS, signal);
+    }
+  }
+  return undefined;
+}
+
 async function freeze(pid: number, forMs: number, signal: AbortSignal): Promise<void> {
   const goOn = (): void => {
     try {
@@ -166,7 +161,7 @@ async function freeze(pid: number, forMs: number, signal: AbortSignal): Promise<
   process.kill(pid, 'SIGSTOP');
   // A frozen process could not stop together with this one.
   process.once('exit', goOn);
-  await sleep(forMs, undefined, { signal }).catch(() => undefined);
+  await pause(forMs, signal);
   process.off('exit', goOn);
   goOn();
 }

@@ -4,39 +4,27 @@
  */
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import type { ConfigurationControl, ConfigurationPreview } from '../../api/services/configuration-control.ts';
-import { compareOffers, offerOf } from '../../catalogue/offer.ts';
-import type { Catalogue } from '../../catalogue/types.ts';
+import type { ConfigurationControl } from '../../api/services/configuration-control.ts';
 import type { FilesConfig } from '../../config.ts';
-import type { Database } from '../../db/database.ts';
-import { recordConfiguration } from '../../db/queries/configurations.ts';
 import { OperatorError } from '../../domain/operator-error.ts';
 import { watchConfiguration } from '../../telemetry/configuration-gauge.ts';
-import { checkFiles, configuredPaths, loadFiles, type OperatorFiles } from './operator-files.ts';
+import { FilesInForce, type FilesOptions, type TakeUp } from './files-in-force.ts';
+import { configuredPaths, type OperatorFiles } from './operator-files.ts';
 
 export interface KeptFiles extends ConfigurationControl {
   /** Those in force. */
   current(): OperatorFiles;
   /** @param takeUp called with the files that come into force, before anything else goes by them */
-  onChange(takeUp: (files: OperatorFiles) => void | Promise<void>): void;
+  onChange(takeUp: TakeUp): void;
   /** Puts on record what the process began with. */
   recordStart(): Promise<void>;
   stop(): void;
 }
 
-interface KeepFilesOptions {
-  readonly config: FilesConfig;
-  readonly database: Database;
-  readonly log: Logger;
+interface KeepFilesOptions extends FilesOptions {
   readonly registry: Registry;
-  /** Such as `api`. */
-  readonly kind: string;
-  /** Does what has to be done before a catalogue may be sold by. @throws OperatorError when it may not */
-  readonly prepare?: (catalogue: Catalogue) => Promise<void>;
   readonly pauseMs?: number;
 }
 
@@ -48,13 +36,11 @@ const PAUSE_MS = 1_000;
  * @throws OperatorError with everything that is wrong in them at the start
  */
 export function keepFiles(options: KeepFilesOptions): KeptFiles {
-  const { config, database, log, registry, prepare, pauseMs = PAUSE_MS } = options;
-  const name = `${options.kind} ${hostname()}:${process.pid}`;
-  const listeners: ((files: OperatorFiles) => void | Promise<void>)[] = [];
-  let inForce = { files: loadFiles(config, log), digest: '', since: new Date() };
-  let refused: { readonly digest: string; readonly reason: string } | null = null;
+  const { config, log, registry, pauseMs = PAUSE_MS } = options;
+  const inForce = new FilesInForce(options);
+  const stopped = new AbortController();
   let seen = '';
-  let turn: Promise<void> = digestOf(config).then((digest) => void (inForce = { ...inForce, digest }));
+  let turn: Promise<void> = digestOf(config).then((digest) => inForce.beginWith(digest));
 
   /** One after another: a signal may come while they are being looked at. */
   function inTurn(work: () => Promise<void>): Promise<void> {
@@ -63,56 +49,13 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     return done;
   }
 
-  async function takeUp(digest: string): Promise<void> {
-    try {
-      const files = loadFiles(config, log);
-      await prepare?.(files.catalogue);
-      for (const listener of listeners) await listener(files);
-      inForce = { files, digest, since: new Date() };
-      refused = null;
-    } catch (error) {
-      // Anything else is tried again: the database may be away.
-      if (!(error instanceof OperatorError)) throw error;
-      refused = { digest, reason: error.message };
-      log.error({ digest, reason: error.message }, 'the new configuration is wrong; the one before stays in force');
-      await record(null, digest, error.message);
-      throw error;
-    }
-    const { version } = inForce.files.catalogue;
-    log.info({ catalogue: version, digest }, 'another configuration is in force');
-    await record(version, digest, null);
-  }
-
-  async function record(catalogueVersion: string | null, digest: string, refusal: string | null): Promise<void> {
-    const written = recordConfiguration(database, { process: name, digest, catalogueVersion, refusal });
-    await written.catch((error: unknown) => log.debug({ err: error }, 'cannot record the configuration'));
-  }
-
   /** A file that is being written is left alone until it has stayed the same from one look to the next. */
   async function look(): Promise<void> {
     const digest = await digestOf(config);
     const isSettled = digest === seen;
     seen = digest;
-    if (digest === inForce.digest) refused = null;
-    else if (isSettled && digest !== refused?.digest) await takeUp(digest).catch(unlessRefused);
+    if (isSettled && !inForce.hasRefused(digest)) await inForce.takeUp(digest).catch(unlessRefused);
   }
-
-  const apply = (): Promise<void> =>
-    inTurn(async () => {
-      const digest = await digestOf(config);
-      if (digest !== inForce.digest) await takeUp(digest);
-    });
-  /** Files that are wrong in themselves change nothing: their refusal says what is wrong. */
-  async function preview(): Promise<ConfigurationPreview | null> {
-    if ((await digestOf(config)) === inForce.digest) return null;
-    const [before, { catalogue, findings }] = [inForce.files.catalogue, checkFiles(configuredPaths(config), null)];
-    if (catalogue === null || findings.some(({ severity }) => severity === 'error')) return null;
-    return { catalogueVersion: catalogue.version, changes: compareOffers(offerOf(before), offerOf(catalogue)) };
-  }
-
-  const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
-  process.on('SIGHUP', onSignal);
-  const stopped = new AbortController();
 
   async function watch(): Promise<void> {
     while (!stopped.signal.aborted) {
@@ -121,25 +64,21 @@ export function keepFiles(options: KeepFilesOptions): KeptFiles {
     }
   }
 
+  const apply = (): Promise<void> => inTurn(async () => inForce.takeUp(await digestOf(config)));
+  const onSignal = (): void => void apply().catch((error: unknown) => log.debug({ err: error }, 'nothing was applied'));
+  process.on('SIGHUP', onSignal);
   void watch();
-  watchConfiguration(registry, () => ({
-    catalogue: inForce.files.catalogue.version,
-    digest: inForce.digest,
-    isRefused: refused !== null,
-  }));
+  watchConfiguration(registry, () => {
+    const { catalogueVersion: catalogue, digest, refusal } = inForce.state;
+    return { catalogue, digest, isRefused: refusal !== null };
+  });
 
   return {
     current: () => inForce.files,
-    onChange: (listener) => void listeners.push(listener),
-    recordStart: () => inTurn(() => record(inForce.files.catalogue.version, inForce.digest, null)),
-    show: () => ({
-      process: name,
-      catalogueVersion: inForce.files.catalogue.version,
-      digest: inForce.digest,
-      since: inForce.since,
-      refusal: refused?.reason ?? null,
-    }),
-    preview,
+    onChange: (takeUp) => inForce.onChange(takeUp),
+    recordStart: () => inTurn(() => inForce.recordInForce()),
+    show: () => inForce.state,
+    preview: async () => inForce.preview(await digestOf(config)),
     apply,
     stop: () => {
       process.off('SIGHUP', onSignal);

@@ -1,7 +1,7 @@
 /** What the api and text processes have in common. */
 import { Client, Connection } from '@temporalio/client';
 import type { Logger } from 'pino';
-import type { AppDependencies } from '../../api/app.ts';
+import type { AppDependencies, AppSettings } from '../../api/app.ts';
 import { createDeliveryStarter, type DeliveryStarter } from '../../temporal/delivery-starter.ts';
 import { createJobAnnouncer } from '../../temporal/job-announcer.ts';
 import { createReconciliationStarter } from '../../temporal/reconciliation-starter.ts';
@@ -55,12 +55,7 @@ const REPORT_CONNECTIONS = 3;
 export function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Web {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);
-  const connection = Connection.lazy(connectionOptions(config.temporal));
-  const client = new Client({
-    connection,
-    namespace: config.temporal.namespace,
-    interceptors: { workflow: tracing.clientInterceptors },
-  });
+  const client = temporalClient(config, tracing);
   const guardedClient = createGuardedClient(config.edge);
   const moderator = config.moderation ? createHttpModerator(config.moderation) : null;
   const metrics = createMetrics();
@@ -98,23 +93,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     log,
     metrics,
     tracing,
-    settings: {
-      publicUrl: config.api.publicUrl,
-      sendsMail: config.mail !== undefined,
-      adminTokens: config.secrets.adminTokens,
-      metricsToken: config.secrets.metricsToken,
-      keyPeppers: config.secrets.keyPeppers,
-      paymentWebhookSecret: config.payments.webhookSecret ?? null,
-      topUpUrl: config.payments.topUpUrl ?? null,
-      requestLimits: config.limits,
-      uploads: config.uploads,
-      tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
-      trustedProxies: config.edge.trustedProxies,
-      allowPrivateAddresses: config.edge.allowPrivateAddresses,
-      rejectedUserAgents: config.edge.rejectedUserAgents,
-      temporal: config.temporal,
-      filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
-    },
+    settings: settingsOf(config),
   } satisfies WebDependencies;
   return {
     files,
@@ -132,7 +111,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
       await starter.stop();
       await guardedClient.close();
       await moderator?.close();
-      await connection.close();
+      await client.connection.close();
       await database.destroy();
       await reports.destroy();
       await tracing.close();
@@ -144,4 +123,32 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
 async function recordPrices(database: Database, catalogue: Catalogue): Promise<void> {
   await recordRateCards(database, [...rateCardsOf(catalogue), ...mediaRateCardsOf(catalogue)]);
   await recordTextCosts(database, textCostsOf(catalogue));
+}
+
+function temporalClient({ temporal }: Config, tracing: Tracing): Client {
+  return new Client({
+    connection: Connection.lazy(connectionOptions(temporal)),
+    namespace: temporal.namespace,
+    interceptors: { workflow: tracing.clientInterceptors },
+  });
+}
+
+function settingsOf(config: Config): AppSettings {
+  return {
+    publicUrl: config.api.publicUrl,
+    sendsMail: config.mail !== undefined,
+    adminTokens: config.secrets.adminTokens,
+    metricsToken: config.secrets.metricsToken,
+    keyPeppers: config.secrets.keyPeppers,
+    paymentWebhookSecret: config.payments.webhookSecret ?? null,
+    topUpUrl: config.payments.topUpUrl ?? null,
+    requestLimits: config.limits,
+    uploads: config.uploads,
+    tasks: { deadlineMs: config.tasks.deadlineMs, concurrentTasks: config.limits.concurrentTasks },
+    trustedProxies: config.edge.trustedProxies,
+    allowPrivateAddresses: config.edge.allowPrivateAddresses,
+    rejectedUserAgents: config.edge.rejectedUserAgents,
+    temporal: config.temporal,
+    filesFolder: config.storage.kind === 'local' ? config.storage.folder : null,
+  };
 }

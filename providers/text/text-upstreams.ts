@@ -110,18 +110,10 @@ export function createTextUpstreams(
 
     call: (call) => set.during((upstreams) => serve(call, upstreams)),
 
-    list: (routes) => {
-      const ways = new Map(
-        routes.flatMap((route) =>
-          set.current
-            .keysOf(route)
-            .map((key) => [JSON.stringify([route.provider, route.format, route.model, key]), { route, key }]),
-        ),
-      );
-      return [...ways.values()].map((way) =>
+    list: (routes) =>
+      waysOf(routes, set.current).map((way) =>
         stateOf(way, board.of(way).report(nowMs()), closures.of(way.route.provider, nowMs())),
-      );
-    },
+      ),
 
     obey: (orders) => {
       for (const upstream of closures.obey(orders)) board.reset(upstream);
@@ -134,6 +126,16 @@ export function createTextUpstreams(
 
     close: () => set.close(),
   };
+}
+
+/** Each way of the routes once. */
+function waysOf(routes: readonly UpstreamRoute[], upstreams: UpstreamsInUse): readonly Way[] {
+  const ways = routes.flatMap((route) => upstreams.keysOf(route).map((key) => ({ route, key })));
+  return [
+    ...new Map(
+      ways.map((way) => [JSON.stringify([way.route.provider, way.route.format, way.route.model, way.key]), way]),
+    ).values(),
+  ];
 }
 
 function opener(silenceTimeoutMs: number, { traced, answered }: TextUpstreamObserver): OpenEndpoint {

@@ -1,7 +1,7 @@
 /** Did every due event arrive, and no other? */
 import Joi from 'joi';
 import type { Role } from '../../stack/member.ts';
-import type { ReceivedEvent } from '../receiver.ts';
+import type { ReceivedEvent } from '../inbox.ts';
 import { type Check, type CheckResult, type Evidence, isForgotten, sqlCheck } from './check.ts';
 
 interface EndedTask {

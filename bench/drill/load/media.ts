@@ -1,7 +1,7 @@
 /** Clients that create media tasks and poll them, as real ones do: what is not answered is asked again under the same key. */
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import Joi from 'joi';
+import { pause } from '../../stack/pause.ts';
 import { type Answer, tryToAsk } from '../client.ts';
 import type { Customer } from '../customers.ts';
 import type { Random } from '../random.ts';
@@ -54,70 +54,74 @@ const taskSchema = Joi.object<{ data: { id: string; status: string } }>({
   data: Joi.object({ id: Joi.string().required(), status: Joi.string().required() }).unknown(true).required(),
 }).required();
 
-/**
- * @param loadEnded aborted when nothing new is to be ordered
- * @param patienceEnded aborted when clients give up on what they have ordered
- */
-export function startMediaLoad({
-  random,
-  perSecond,
-  apiUrls,
-  customers,
-  upstreams,
-  loadEnded,
-  patienceEnded,
-}: {
-  random: Random;
-  perSecond: number;
-  apiUrls: readonly string[];
-  customers: readonly Customer[];
+interface MediaLoadOptions {
+  readonly random: Random;
+  readonly perSecond: number;
+  readonly apiUrls: readonly string[];
+  readonly customers: readonly Customer[];
   /** What is chosen from changes meanwhile. */
-  upstreams: { readonly scenarios: readonly Scenario[] };
-  loadEnded: AbortSignal;
-  patienceEnded: AbortSignal;
-}): MediaLoad {
-  const orders: MediaOrder[] = [];
-  const answers = new Map<number, number>();
-  const createdAtMs: number[] = [];
+  readonly upstreams: { readonly scenarios: readonly Scenario[] };
+  /** Aborted when nothing new is to be ordered. */
+  readonly loadEnded: AbortSignal;
+  /** Aborted when clients give up on what they have ordered. */
+  readonly patienceEnded: AbortSignal;
+}
 
-  async function ask(path: string, question: Parameters<typeof tryToAsk>[1]): Promise<Answer | null> {
-    const answer = await tryToAsk(random.pick(apiUrls) + path, question);
-    const status = answer?.status ?? 0;
-    answers.set(status, (answers.get(status) ?? 0) + 1);
-    return answer;
-  }
+export function startMediaLoad(options: MediaLoadOptions): MediaLoad {
+  const { random, perSecond, loadEnded } = options;
+  const orders: MediaOrder[] = [];
+  const createdAtMs: number[] = [];
+  const client = new Client(options);
 
   async function place(): Promise<void> {
-    const { directive, ending } = random.weighted(upstreams.scenarios);
+    const { directive, ending } = random.weighted(options.upstreams.scenarios);
     const { path, body } = random.pick(PRODUCTS);
-    const order: MediaOrder = {
-      customer: random.pick(customers),
-      ending,
-      calls: 0,
-      taskId: null,
-      answeredAtMs: null,
-      isGone: false,
-      isReplay: false,
-      refusal: null,
-      final: null,
-    };
+    const order = newOrder(random.pick(options.customers), ending);
     orders.push(order);
     const prompt = directive === '' ? 'A lighthouse' : `A lighthouse [sim:${directive}]`;
-    await create(order, path, { ...body, prompt });
-    if (order.taskId !== null) await follow(order, order.taskId);
+    await client.create(order, path, { ...body, prompt });
+    if (order.answeredAtMs !== null) createdAtMs.push(order.answeredAtMs);
+    if (order.taskId !== null) await client.follow(order, order.taskId);
   }
 
-  async function create(order: MediaOrder, path: string, body: object): Promise<void> {
-    const question = {
-      token: order.customer.apiKey,
-      body,
-      headers: { 'idempotency-key': randomUUID() },
-    };
+  const pace = { perSecond, mostAtOnce: MOST_AT_ONCE, mostInAll: MOST_ORDERS };
+  return { orders, answers: client.answers, createdAtMs, done: atPace(random, pace, loadEnded, place) };
+}
+
+function newOrder(customer: Customer, ending: string): MediaOrder {
+  return {
+    customer,
+    ending,
+    calls: 0,
+    taskId: null,
+    answeredAtMs: null,
+    isGone: false,
+    isReplay: false,
+    refusal: null,
+    final: null,
+  };
+}
+
+/** Sees orders through, as a real client does. */
+class Client {
+  readonly answers = new Map<number, number>();
+  readonly #random: Random;
+  readonly #apiUrls: readonly string[];
+  readonly #patienceEnded: AbortSignal;
+
+  constructor({ random, apiUrls, patienceEnded }: Pick<MediaLoadOptions, 'random' | 'apiUrls' | 'patienceEnded'>) {
+    this.#random = random;
+    this.#apiUrls = apiUrls;
+    this.#patienceEnded = patienceEnded;
+  }
+
+  async create(order: MediaOrder, path: string, body: object): Promise<void> {
+    const headers = { 'idempotency-key': randomUUID() };
+    const question = { token: order.customer.apiKey, body, headers };
     for (let pauseMs = RETRY_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_RETRY_PAUSE_MS)) {
       order.calls += 1;
-      const answer = await ask(path, question);
+      const answer = await this.#ask(path, question);
       if (answer?.status === 201) {
-        createdAtMs.push(answer.endedAtMs);
         order.answeredAtMs = answer.endedAtMs;
         order.taskId = Joi.attempt(JSON.parse(answer.text), taskSchema, { convert: false }).data.id;
         order.isReplay = answer.headers['idempotent-replayed'] === 'true';
@@ -127,15 +131,15 @@ export function startMediaLoad({
         order.refusal = answer;
         return;
       }
-      if (patienceEnded.aborted) return;
-      await pause(pauseMs, patienceEnded);
+      if (this.#patienceEnded.aborted) return;
+      await pause(pauseMs, this.#patienceEnded);
     }
   }
 
-  async function follow(order: MediaOrder, taskId: string): Promise<void> {
-    while (!patienceEnded.aborted) {
-      await pause(POLL_MS * (0.5 + random.next()), patienceEnded);
-      const answer = await ask(`/v1/tasks/${taskId}`, { token: order.customer.apiKey });
+  async follow(order: MediaOrder, taskId: string): Promise<void> {
+    while (!this.#patienceEnded.aborted) {
+      await pause(POLL_MS * (0.5 + this.#random.next()), this.#patienceEnded);
+      const answer = await this.#ask(`/v1/tasks/${taskId}`, { token: order.customer.apiKey });
       if (answer?.status === 404) {
         order.isGone = true;
         return;
@@ -148,15 +152,15 @@ export function startMediaLoad({
     }
   }
 
-  const pace = { perSecond, mostAtOnce: MOST_AT_ONCE, mostInAll: MOST_ORDERS };
-  return { orders, answers, createdAtMs, done: atPace(random, pace, loadEnded, place) };
+  async #ask(path: string, question: Parameters<typeof tryToAsk>[1]): Promise<Answer | null> {
+    const answer = await tryToAsk(this.#random.pick(this.#apiUrls) + path, question);
+    const status = answer?.status ?? 0;
+    this.answers.set(status, (this.answers.get(status) ?? 0) + 1);
+    return answer;
+  }
 }
 
 /** An earlier call with the key may be under way still, and what is down comes back. */
 function isWorthRetrying(status: number): boolean {
   return status === 409 || status === 429 || status >= 500;
-}
-
-async function pause(milliseconds: number, ended: AbortSignal): Promise<void> {
-  await sleep(milliseconds, undefined, { signal: ended }).catch(() => undefined);
 }

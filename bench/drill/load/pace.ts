@@ -1,5 +1,5 @@
 /** Work at a steady mean rate, regardless of answers. */
-import { setTimeout as sleep } from 'node:timers/promises';
+import { pause } from '../../stack/pause.ts';
 import type { Random } from '../random.ts';
 
 export interface Pace {
@@ -27,7 +27,7 @@ export async function atPace(
     const one = work().finally(() => underWay.delete(one));
     underWay.add(one);
     // Twice the mean at most, so that requests come in at odd moments and yet all through the drill.
-    await sleep((random.next() * 2_000) / perSecond, undefined, { signal: ended }).catch(() => undefined);
+    await pause((random.next() * 2_000) / perSecond, ended);
     while (underWay.size >= mostAtOnce) await Promise.race(underWay);
   }
   await Promise.all(underWay);

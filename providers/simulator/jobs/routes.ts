@@ -19,48 +19,46 @@ export interface JobRoutesOptions {
   readonly results: ResultSender;
 }
 
-export function jobRoutes({ store, apiKey, callbacks, renderMs, results }: JobRoutesOptions): readonly Route[] {
-  const jobOf = (request: SimulatorRequest): Job => {
-    const job = store.byId(request.parameters['id'] ?? '');
-    if (!job) throw new Refusal(404, 'not_found', 'no such job');
-    return job;
-  };
+export function jobRoutes(options: JobRoutesOptions): readonly Route[] {
+  const { apiKey } = options;
+  return [submitRoute(options), ...readRoutes(options), cancelRoute(options), resultRoute(options)].map((route) =>
+    withCredential(route, apiKey),
+  );
+}
 
-  const announce = (job: Job, delayMs: number): void => {
-    const url = job.submission.callbackUrl;
-    if (url === undefined || !Number.isFinite(delayMs)) return;
-    callbacks?.schedule(url, delayMs, () => presentJob(job, Date.now()));
-  };
-
+function submitRoute({ store, callbacks, renderMs }: JobRoutesOptions): Route {
   const accept = (key: string, request: SimulatorRequest): Job => {
     const submission = parseSubmission(parseJson(request));
     const { reject } = submission.directives;
     if (reject !== undefined) throw new Refusal(422, reject, 'The prompt asked for this refusal.');
     const job = createJob(key, submission, Date.now(), renderMs);
     store.add(job);
-    announce(job, job.rendersUntilMs - job.createdAtMs);
+    announce(callbacks, job, job.rendersUntilMs - job.createdAtMs);
     return job;
   };
 
-  const routes: readonly Route[] = [
-    {
-      method: 'POST',
-      path: '/v1/jobs',
-      handle(request, response) {
-        const key = idempotencyKey(request.headers);
-        const known = store.byKey(key);
-        if (known) {
-          known.submissions += 1;
-          return sendJson(response, 200, presentJob(known, Date.now()));
-        }
-        const job = accept(key, request);
-        if (job.submission.directives.dropSubmit) return dropConnection(response);
-        if (job.submission.directives.submitError) {
-          throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
-        }
-        sendJson(response, 201, presentJob(job, Date.now()));
-      },
+  return {
+    method: 'POST',
+    path: '/v1/jobs',
+    handle(request, response) {
+      const key = idempotencyKey(request.headers);
+      const known = store.byKey(key);
+      if (known) {
+        known.submissions += 1;
+        return sendJson(response, 200, presentJob(known, Date.now()));
+      }
+      const job = accept(key, request);
+      if (job.submission.directives.dropSubmit) return dropConnection(response);
+      if (job.submission.directives.submitError) {
+        throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
+      }
+      sendJson(response, 201, presentJob(job, Date.now()));
     },
+  };
+}
+
+function readRoutes({ store }: JobRoutesOptions): readonly Route[] {
+  return [
     {
       method: 'GET',
       path: '/v1/jobs',
@@ -73,7 +71,7 @@ export function jobRoutes({ store, apiKey, callbacks, renderMs, results }: JobRo
       method: 'GET',
       path: '/v1/jobs/{id}',
       handle(request, response) {
-        const job = jobOf(request);
+        const job = jobOf(store, request);
         if (job.pollErrorsLeft > 0) {
           job.pollErrorsLeft -= 1;
           throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
@@ -86,38 +84,55 @@ export function jobRoutes({ store, apiKey, callbacks, renderMs, results }: JobRo
         if (statusOf(job, Date.now()) === 'succeeded') job.successesTold += 1;
       },
     },
-    {
-      method: 'POST',
-      path: '/v1/jobs/{id}/cancel',
-      handle(request, response) {
-        const job = jobOf(request);
-        const before = job.cancelledAtMs;
-        cancelJob(job, Date.now());
-        if (job.cancelledAtMs !== before) announce(job, 0);
-        sendJson(response, 200, presentJob(job, Date.now()));
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/jobs/{id}/results/{index}',
-      async handle(request, response) {
-        const job = jobOf(request);
-        if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
-          throw new Refusal(404, 'not_found', 'the job has no such file');
-        }
-        if (job.deadLinksLeft > 0) {
-          job.deadLinksLeft -= 1;
-          throw new Refusal(403, 'forbidden', 'the link has expired');
-        }
-        if (Number(request.parameters['index']) === job.submission.directives.missingFile) {
-          throw new Refusal(404, 'not_found', 'the file is gone');
-        }
-        job.downloads += 1;
-        await results.send(job, response);
-      },
-    },
   ];
-  return routes.map((route) => withCredential(route, apiKey));
+}
+
+function cancelRoute({ store, callbacks }: JobRoutesOptions): Route {
+  return {
+    method: 'POST',
+    path: '/v1/jobs/{id}/cancel',
+    handle(request, response) {
+      const job = jobOf(store, request);
+      const before = job.cancelledAtMs;
+      cancelJob(job, Date.now());
+      if (job.cancelledAtMs !== before) announce(callbacks, job, 0);
+      sendJson(response, 200, presentJob(job, Date.now()));
+    },
+  };
+}
+
+function resultRoute({ store, results }: JobRoutesOptions): Route {
+  return {
+    method: 'GET',
+    path: '/v1/jobs/{id}/results/{index}',
+    async handle(request, response) {
+      const job = jobOf(store, request);
+      if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
+        throw new Refusal(404, 'not_found', 'the job has no such file');
+      }
+      if (job.deadLinksLeft > 0) {
+        job.deadLinksLeft -= 1;
+        throw new Refusal(403, 'forbidden', 'the link has expired');
+      }
+      if (Number(request.parameters['index']) === job.submission.directives.missingFile) {
+        throw new Refusal(404, 'not_found', 'the file is gone');
+      }
+      job.downloads += 1;
+      await results.send(job, response);
+    },
+  };
+}
+
+function jobOf(store: JobStore, request: SimulatorRequest): Job {
+  const job = store.byId(request.parameters['id'] ?? '');
+  if (!job) throw new Refusal(404, 'not_found', 'no such job');
+  return job;
+}
+
+function announce(callbacks: CallbackSender | undefined, job: Job, delayMs: number): void {
+  const url = job.submission.callbackUrl;
+  if (url === undefined || !Number.isFinite(delayMs)) return;
+  callbacks?.schedule(url, delayMs, () => presentJob(job, Date.now()));
 }
 
 function withCredential(route: Route, apiKey: string | undefined): Route {

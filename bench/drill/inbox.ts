@@ -1,0 +1,54 @@
+/** What the receiver of the drill was sent: each event once, however often it came, and what no receiver should be sent. */
+import type { IncomingMessage } from 'node:http';
+import { verifySignature } from '../../net/webhook-signature.ts';
+
+/** One event, as often as it came. */
+export interface ReceivedEvent {
+  readonly id: string;
+  /** The last part of the address that it was sent to. */
+  readonly path: string;
+  /** The first body. */
+  readonly body: string;
+  /** When it came for the first time, in milliseconds since 1970. */
+  readonly seenAtMs: number;
+  /** How often it was taken, and how often it was not. */
+  accepted: number;
+  refused: number;
+  /** When it was taken for the first and the last time, in milliseconds since 1970; null until then. */
+  acceptedAtMs: number | null;
+  lastAcceptedAtMs: number | null;
+}
+
+export class Inbox {
+  /** Of the endpoints, by path. */
+  readonly secrets = new Map<string, string>();
+  readonly events = new Map<string, ReceivedEvent>();
+  /** A bad signature, or another body under an id. */
+  readonly complaints: string[] = [];
+
+  /** Notes one delivery. @returns its event */
+  note({ url = '', headers }: IncomingMessage, body: string): ReceivedEvent {
+    const path = url.slice(1);
+    const id = String(headers['webhook-id']);
+    const isSigned = verifySignature({
+      secret: this.secrets.get(path) ?? '',
+      timestamp: String(headers['x-svc-timestamp']),
+      signature: String(headers['x-svc-signature']),
+      body,
+      nowSeconds: Math.floor(Date.now() / 1000),
+    });
+    if (!isSigned) this.complaints.push(`${id} to ${path} had no valid signature`);
+    // An event goes to each endpoint under the same id.
+    const key = `${path} ${id}`;
+    const known = this.events.get(key);
+    if (known && known.body !== body) this.complaints.push(`${id} to ${path} came with another body than before`);
+    const event = known ?? newEvent(id, path, body);
+    this.events.set(key, event);
+    return event;
+  }
+}
+
+function newEvent(id: string, path: string, body: string): ReceivedEvent {
+  const seenAtMs = Date.now();
+  return { id, path, body, seenAtMs, accepted: 0, refused: 0, acceptedAtMs: null, lastAcceptedAtMs: null };
+}

@@ -1,0 +1,116 @@
+/** The version of the operator's files that a process goes by, and the one after it, if that was refused. */
+import { hostname } from 'node:os';
+import type { Logger } from 'pino';
+import type { ConfigurationPreview, ConfigurationState } from '../../api/services/configuration-control.ts';
+import { compareOffers, offerOf } from '../../catalogue/offer.ts';
+import type { Catalogue } from '../../catalogue/types.ts';
+import type { FilesConfig } from '../../config.ts';
+import type { Database } from '../../db/database.ts';
+import { recordConfiguration } from '../../db/queries/configurations.ts';
+import { OperatorError } from '../../domain/operator-error.ts';
+import { checkFiles, configuredPaths, loadFiles, type OperatorFiles } from './operator-files.ts';
+
+export interface FilesOptions {
+  readonly config: FilesConfig;
+  readonly database: Database;
+  readonly log: Logger;
+  /** Such as `api`. */
+  readonly kind: string;
+  /** Does what has to be done before a catalogue may be sold by. @throws OperatorError when it may not */
+  readonly prepare?: (catalogue: Catalogue) => Promise<void>;
+}
+
+export type TakeUp = (files: OperatorFiles) => void | Promise<void>;
+
+export class FilesInForce {
+  readonly #options: FilesOptions;
+  readonly #process: string;
+  readonly #listeners: TakeUp[] = [];
+  #inForce: { readonly files: OperatorFiles; readonly digest: string; readonly since: Date };
+  #refused: { readonly digest: string; readonly reason: string } | null = null;
+
+  /** @throws OperatorError with everything that is wrong in the files */
+  constructor(options: FilesOptions) {
+    this.#options = options;
+    this.#process = `${options.kind} ${hostname()}:${process.pid}`;
+    this.#inForce = { files: loadFiles(options.config, options.log), digest: '', since: new Date() };
+  }
+
+  get files(): OperatorFiles {
+    return this.#inForce.files;
+  }
+
+  get state(): ConfigurationState {
+    const { files, digest, since } = this.#inForce;
+    const refusal = this.#refused?.reason ?? null;
+    return { process: this.#process, catalogueVersion: files.catalogue.version, digest, since, refusal };
+  }
+
+  /** @param takeUp called with the files that come into force, before anything else goes by them */
+  onChange(takeUp: TakeUp): void {
+    this.#listeners.push(takeUp);
+  }
+
+  /** Says of which text the files are that were read first. */
+  beginWith(digest: string): void {
+    this.#inForce = { ...this.#inForce, digest };
+  }
+
+  hasRefused(digest: string): boolean {
+    return digest === this.#refused?.digest;
+  }
+
+  /**
+   * What the files as they are now would change; null where they are in force. Files that are wrong in themselves change
+   * nothing: their refusal says what is wrong.
+   */
+  preview(digest: string): ConfigurationPreview | null {
+    if (digest === this.#inForce.digest) return null;
+    const { catalogue, findings } = checkFiles(configuredPaths(this.#options.config), null);
+    if (catalogue === null || findings.some(({ severity }) => severity === 'error')) return null;
+    const changes = compareOffers(offerOf(this.files.catalogue), offerOf(catalogue));
+    return { catalogueVersion: catalogue.version, changes };
+  }
+
+  /**
+   * Puts the files as they are now in force, unless they are.
+   *
+   * @throws OperatorError when something is wrong in them, which is put on record; the version before stays in force
+   */
+  async takeUp(digest: string): Promise<void> {
+    if (digest !== this.#inForce.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
+    this.#refused = null;
+  }
+
+  async #replace(digest: string): Promise<void> {
+    const { config, log, prepare } = this.#options;
+    const files = loadFiles(config, log);
+    await prepare?.(files.catalogue);
+    for (const listener of this.#listeners) await listener(files);
+    this.#inForce = { files, digest, since: new Date() };
+    log.info({ catalogue: files.catalogue.version, digest }, 'another configuration is in force');
+    await this.recordInForce();
+  }
+
+  async #refuse(digest: string, error: unknown): Promise<never> {
+    // Anything else is tried again: the database may be away.
+    if (!(error instanceof OperatorError)) throw error;
+    const { message: reason } = error;
+    this.#refused = { digest, reason };
+    this.#options.log.error({ digest, reason }, 'the new configuration is wrong; the one before stays in force');
+    await this.#record(null, digest, reason);
+    throw error;
+  }
+
+  /** Puts on record what the process goes by. */
+  recordInForce(): Promise<void> {
+    return this.#record(this.files.catalogue.version, this.#inForce.digest, null);
+  }
+
+  async #record(catalogueVersion: string | null, digest: string, refusal: string | null): Promise<void> {
+    const { database, log } = this.#options;
+    await recordConfiguration(database, { process: this.#process, digest, catalogueVersion, refusal }).catch(
+      (error: unknown) => log.debug({ err: error }, 'cannot record the configuration'),
+    );
+  }
+}
