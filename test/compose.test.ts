@@ -128,7 +128,7 @@ describe('docker-compose.temporal.yml', () => {
     }
   });
 
-  it('starts with any profiles, such as without a Temporal server of its own', () => {
+  it('starts with any profiles, such as without its own Temporal server', () => {
     for (const [name, { depends_on: dependencies = {}, profiles = [] }] of services) {
       for (const [other, { required = true }] of Object.entries(dependencies)) {
         const others = compose.services[other]?.profiles;
@@ -153,7 +153,7 @@ describe('docker-compose.temporal.yml', () => {
     expect(caddyfile.match(/^\$\{\w+(:-[^}]*)?\} \{\n {2}import genway\n/gm)).to.have.length(2);
   });
 
-  it('has connections enough for the scales that it names', () => {
+  it('has enough connections for the scales that it names', () => {
     const scales = [...text.matchAll(/--scale (\w+)=(\d+)/g)].map(
       ([, name = '', count]) => [name, Number(count)] as const,
     );

@@ -148,7 +148,7 @@ describe('configuration', () => {
     expect(loadStackConfig({}).databaseUrl).to.equal(undefined);
   });
 
-  it('lets the local stack run a server of its own unless it is given one', () => {
+  it('lets the local stack run its own server unless it is given one', () => {
     expect(loadStackConfig({}).temporal).to.equal(undefined);
     expect(loadStackConfig({ TEMPORAL_ADDRESS: 'temporal:7233' }).temporal?.address).to.equal('temporal:7233');
   });

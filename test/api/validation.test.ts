@@ -27,7 +27,7 @@ describe('validation of bodies', () => {
   });
 
   for (const body of [null, undefined, [], 'text', 7, true]) {
-    it(`refuses ${JSON.stringify(body)}, which is no object`, () => {
+    it(`refuses ${JSON.stringify(body)}, which is not an object`, () => {
       expect(refusalOf(body)).to.equal('The request body must be a JSON object');
     });
   }

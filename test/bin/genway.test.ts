@@ -36,7 +36,7 @@ describe('the genway command', function () {
     expect(lines[1]).to.include(',topup,payments,available,3,');
   });
 
-  describe('says in sentences what is to be put right, without where it came from in the code,', () => {
+  describe('says in sentences what to put right, without a stack trace,', () => {
     const CASES: readonly {
       readonly what: string;
       readonly words: readonly string[];

@@ -249,7 +249,7 @@ describe('recovery', function () {
     );
   }
 
-  it('is a command that says in a sentence what it lacks', async () => {
+  it('is a command that says in one sentence what is missing', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
       run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', 'recover', '--dry-run', '--no-files'], {
         env: { ...stack.environment, ...env },

@@ -92,7 +92,7 @@ describe('a process', function () {
       .and.not.include('sk-secret');
   });
 
-  it('does not start with routes to upstreams that there are not, or that cannot serve them', async () => {
+  it('does not start with routes to upstreams that do not exist or cannot serve them', async () => {
     const providers = await file('others.yaml', {
       media: [
         ...SIMULATOR.media,
@@ -118,7 +118,7 @@ describe('a process', function () {
     );
   });
 
-  it('does not start to sell at other prices under the same version of the catalogue', async () => {
+  it('does not start to sell at different prices under the same version of the catalogue', async () => {
     const { version, textModels } = loadCatalogue();
     const [model] = [...textModels.values()].filter(({ free }) => !free);
     if (!model) throw new Error('some model has a price');

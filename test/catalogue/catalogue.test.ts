@@ -73,7 +73,7 @@ describe('the catalogue', () => {
   });
 
   describe('media models', () => {
-    it('carry a version of their capabilities where they make videos', () => {
+    it('carry a version of their capabilities if they make videos', () => {
       const { videoModels, imageModels } = catalogue;
       expect([...videoModels.values()].every(({ capabilityVersion }) => capabilityVersion !== null)).to.equal(true);
       expect([...imageModels.values()].every(({ capabilityVersion }) => capabilityVersion === null)).to.equal(true);

@@ -30,7 +30,7 @@ describe('the console', () => {
       expect([shown.status, shown.headers['location']]).to.deep.equal([303, '/console/sign-in']);
     });
 
-    it('takes the right password, and says no more than that one of the two is wrong otherwise', async () => {
+    it('accepts the right password, and otherwise says only that one of the two is wrong', async () => {
       const visitor = new Visitor(app);
       const wrong = await visitor.send('/console/sign-in', { email: 'owner@example.com', password: 'guess' });
       const nobody = await visitor.send('/console/sign-in', { email: 'nobody@example.com', password: 'guess' });
@@ -61,7 +61,7 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
-    it('counts guesses that come at once, too, and notes no more than are allowed', async () => {
+    it('also counts simultaneous guesses, and records no more than are allowed', async () => {
       await Visitor.invited(app, { email: 'at-once@example.com' });
       const guesses = Array.from({ length: 30 }, () =>
         new Visitor(app).send('/console/sign-in', { email: 'at-once@example.com', password: 'guess' }),
@@ -166,7 +166,7 @@ describe('the console', () => {
       }
     });
 
-    it('to another account’s key or task is refused in the own account too', async () => {
+    it('to another account’s key or task is refused from one’s own account as well', async () => {
       const task = await createTaskRow(app.database, keyOf(other));
       await owner.get('/console/profile');
       const own = `/console/accounts/${customer.accountId}`;
@@ -194,7 +194,7 @@ describe('the console', () => {
   });
 
   describe('pages', () => {
-    it('allow no script or style but files of this origin, and may be framed by nobody', async () => {
+    it('allow only scripts and styles from files of this origin, and cannot be framed', async () => {
       const { headers, text } = await owner.get(`/console/accounts/${customer.accountId}`);
       const policy = String(headers['content-security-policy']);
       expect(policy)

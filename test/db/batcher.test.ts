@@ -91,7 +91,7 @@ describe('db/batcher', () => {
     await results;
   });
 
-  it('rejects a single call with what its flush threw, and goes on', async () => {
+  it('rejects a single call with what its flush threw, and continues', async () => {
     const { batcher, flushes, succeed } = createManualBatcher({ maxItems: 10 });
     const failed = rejectionOf(batcher.add(1));
     await turn();
@@ -206,7 +206,7 @@ describe('db/batcher', () => {
     await results;
   });
 
-  it('gives every call the result of its own item, however many come, and whichever batches are refused', async () => {
+  it('gives every call the result of its item, however many come, and whichever batches are refused', async () => {
     await assert(
       asyncProperty(
         array(nat({ max: 50 }), { maxLength: 60 }),

@@ -50,7 +50,7 @@ describe('db/sealing', () => {
     expect(() => sealer.reseal(sealed, 'other row')).to.throw(SealBrokenError);
   });
 
-  it('refuses a key of another length than 32 bytes', () => {
+  it('refuses a key that is not 32 bytes long', () => {
     expect(() => createSealer(Buffer.alloc(31))).to.throw(RangeError, '32 bytes');
   });
 });

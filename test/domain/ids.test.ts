@@ -31,7 +31,7 @@ describe('ids', () => {
     );
   });
 
-  it('is an id of its own kind and of no other', () => {
+  it('is an id of its kind and of no other', () => {
     fc.assert(
       fc.property(kind, kind, (made, asked) => {
         expect(isId(asked, newId(made))).to.equal(asked === made);

@@ -129,7 +129,7 @@ describe('image sizes', () => {
       }
     });
 
-    it('refuses a ratio over 3 to 1, and what is no ratio', () => {
+    it('refuses a ratio over 3 to 1, and anything that is not a ratio', () => {
       for (const aspectRatio of ['4:1', '1:4', '0:1', '16/9', '16:9:4', 'adaptive', '']) {
         expect(() => imageSizeFor('1K', aspectRatio), aspectRatio).to.throw(RangeError);
       }

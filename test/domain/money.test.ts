@@ -40,7 +40,7 @@ describe('money', () => {
   }
 
   for (const number of [Number.NaN, Number.POSITIVE_INFINITY, 1e21, 1e-13, 0.1 + 0.2]) {
-    it(`refuses the number ${number}, which is no amount with at most 12 decimals`, () => {
+    it(`refuses the number ${number}, which is not an amount with at most 12 decimals`, () => {
       expect(() => parseUsd(number)).to.throw(RangeError);
     });
   }

@@ -72,7 +72,7 @@ describe('media prices', () => {
     });
   }
 
-  it('refuses a resolution without a price, and a duration that is no whole number of seconds', () => {
+  it('refuses a resolution without a price, and a duration that is not a whole number of seconds', () => {
     expect(() => priceVideo(pricing, { resolution: '480p', durationSeconds: 5 })).to.throw(RangeError);
     for (const durationSeconds of [0, -1, 2.5, Number.NaN]) {
       expect(() => priceVideo(pricing, { resolution: '720p', durationSeconds })).to.throw(RangeError);
@@ -125,7 +125,7 @@ describe('text prices', () => {
     expect(charge).to.equal(5_000_000n);
   });
 
-  it('refuses counts that are no numbers of tokens', () => {
+  it('refuses counts that are not numbers of tokens', () => {
     for (const wrong of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
       for (const field of ['inputTotal', 'cacheRead', 'cacheWrite', 'outputTotal'] as const) {
         expect(() => priceText(pricing(), usage({ [field]: wrong }), MONDAY_NOON_MS)).to.throw(RangeError);
@@ -181,7 +181,7 @@ describe('text prices', () => {
       expect(moments.map((time) => isPeak({}, `2026-10-05T${time}Z`))).to.deep.equal([false, true, true, false]);
     });
 
-    it('reads days and hours on the clock of its own time zone', () => {
+    it('reads days and hours in its own time zone', () => {
       const eastern = { utcOffsetMinutes: -300, windows: [{ fromMinute: 0, toMinute: 60 }] };
       expect(isPeak(eastern, '2026-10-05T04:59:59Z')).to.equal(false);
       expect(isPeak(eastern, '2026-10-05T05:00:00Z')).to.equal(true);

@@ -23,7 +23,7 @@ describe('video sizes', () => {
     expect(videoSizeFor('480p', '16:9')).to.deep.equal({ width: 854, height: 480 });
   });
 
-  it('refuses what is no resolution or no ratio', () => {
+  it('refuses anything that is not a resolution or a ratio', () => {
     for (const [resolution, aspectRatio] of [
       ['720P', '16:9'],
       ['4K', '16:9'],

@@ -95,7 +95,7 @@ describe('net/address-guard', () => {
   });
 
   describe('names', () => {
-    it('goes to an address of the name, and checks the certificate against the name', async () => {
+    it('connects to an address of the name, and checks the certificate against the name', async () => {
       const { port } = await receiver((_incoming, answer) => answer.end('ok'), startTlsReceiver);
       const { resolve, questions } = resolverOf(['127.0.0.1']);
       const trusting = client({ resolve, certificateAuthorities: RECEIVER_AUTHORITY });
@@ -169,7 +169,7 @@ describe('net/address-guard', () => {
   });
 
   describe('the connected socket', () => {
-    it('is refused, before any byte of the request, when it ended up elsewhere than at a public address', async () => {
+    it('is refused, before any byte of the request, unless it ended up at a public address', async () => {
       let requests = 0;
       const { port } = await receiver(() => (requests += 1));
       const astray = createGuardedConnector({

@@ -110,7 +110,7 @@ describe('an HTTP server with clients that keep connections to themselves', () =
     return text;
   }
 
-  it('waits for headers for 15 s, and not for longer', async () => {
+  it('waits 15 s for headers, and no longer', async () => {
     expect(CLIENT_LIMITS.headersMs).to.equal(15_000);
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n');
     expect(await read()).to.match(/^HTTP\/1\.1 4\d\d /);

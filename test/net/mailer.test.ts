@@ -27,7 +27,7 @@ describe('net/mailer', () => {
         (error: MailError) => error,
       );
 
-  it('sends plain text, from the sender, which nobody’s absence note answers', async () => {
+  it('sends plain text from the sender, marked so that no out-of-office reply comes back', async () => {
     const server = await serve();
     await createMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, from: FROM }).send(MAIL);
     const { to, raw, text } = await server.next();

@@ -116,7 +116,7 @@ describe('the file of upstreams', () => {
     }
   });
 
-  it('gives a text upstream several keys, headers of its own and a limit to how long a stream may take to begin', async () => {
+  it('gives a text upstream several keys, its own headers and a limit on how long a stream may take to begin', async () => {
     const headers = { 'OpenAI-Organization': 'org_1' };
     const several = {
       ...EVERYTHING,

@@ -103,7 +103,7 @@ export function holdsTheStorageContract(underTest: () => StorageUnderTest): void
     }
   });
 
-  it('removes an object, and accepts that there is none', async () => {
+  it('removes an object, and accepts that it does not exist', async () => {
     const { storage, read } = underTest();
     await storage.put('gone.png', chunksOf(Buffer.from('x')), OPTIONS);
     await storage.delete('gone.png');

@@ -58,7 +58,7 @@ const UNKNOWN = {
 
 describe('storage/file-type', () => {
   for (const [extension, text] of KNOWN) {
-    it(`tells ${extension} by ${JSON.stringify(text.slice(0, 12))}`, () => {
+    it(`recognises ${extension} by ${JSON.stringify(text.slice(0, 12))}`, () => {
       expect(detectFileType(head(text))?.extension).to.equal(extension);
     });
   }

@@ -39,7 +39,7 @@ describe('storage/image-header', () => {
       );
     });
 
-    it(`takes no ${name} for one when its header is cut short`, async () => {
+    it(`does not recognise ${name} when its header is cut short`, async () => {
       const whole = make(640, 480);
       const needed = source(whole, 1);
       await readImageHeader(needed.pieces);

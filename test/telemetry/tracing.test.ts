@@ -90,7 +90,7 @@ describe('telemetry/tracing', function () {
     }
   });
 
-  it('covers text, too', async () => {
+  it('covers text as well', async () => {
     const answer = await call(`${stack.baseUrl}/v1/chat/completions`, {
       key: apiKey,
       body: { model: 'textd-v2.5', messages: [{ role: 'user', content: SECRET_WORDS }], max_tokens: 100 },
@@ -147,7 +147,7 @@ describe('tracing without a collector', () => {
     expect(tracing.serve(handler)).to.equal(handler);
   });
 
-  it('loads nothing of OpenTelemetry, which one file alone imports, when it is asked to', async () => {
+  it('loads nothing of OpenTelemetry, which only one file imports, when it is switched off', async () => {
     const folders = ['api', 'activities', 'bin', 'domain', 'net', 'providers', 'telemetry', 'temporal', 'workflows'];
     const files = (await Promise.all(folders.map(sourcesIn))).flat();
     const importers = files.filter(({ text }) => /from '@opentelemetry\/|from '.*\/open-telemetry\.ts'/.test(text));

@@ -70,7 +70,7 @@ describe('the repair of abandoned deliveries', function () {
     expect(await toStart()).to.have.members([terminated, missing]);
   });
 
-  it('judges nothing while Temporal does not answer', async () => {
+  it('decides nothing while Temporal does not answer', async () => {
     await overdueDelivery();
     const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
     expect(await rejectionOf(repair(new Client({ connection: nowhere })))).to.have.property(

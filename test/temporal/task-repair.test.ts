@@ -111,7 +111,7 @@ describe('the repair of abandoned tasks', function () {
     expect([await stand(inTime), await stand(notStarted)]).to.deep.equal(['failed: processing_timeout', 'queued']);
   });
 
-  it('judges nothing while Temporal does not answer', async () => {
+  it('decides nothing while Temporal does not answer', async () => {
     const task = await overdueTask();
     const nowhere = Connection.lazy({ address: '127.0.0.1:9' });
     const failure = await repair({ client: new Client({ connection: nowhere }) })

@@ -48,12 +48,12 @@ describe('access to workflows', function () {
     expect(await access.cancel('cancelled')).to.equal(false);
   });
 
-  it('knows nothing of a workflow that never was', async () => {
+  it('does not find a workflow that never existed', async () => {
     expect(await access.describe('missing')).to.equal(null);
     expect(await access.cancel('missing')).to.equal(false);
   });
 
-  it('says so when Temporal does not answer', async () => {
+  it('reports when Temporal does not answer', async () => {
     for (const call of [accessToNothing.describe('any'), accessToNothing.cancel('any')]) {
       expect(await rejectionOf(call)).to.include({ code: 'processing_unavailable', status: 503 });
     }

@@ -344,7 +344,7 @@ describe('conversion between formats', () => {
     }
   }
 
-  it('tool calls that all have index 0, no index or no ids get ids of their own', () => {
+  it('tool calls that all have index 0, no index or no ids get their own ids', () => {
     const streams = [
       [toolDelta(0, 'a', 'look', '{}'), toolDelta(0, 'b', 'look', '{}')],
       [toolDelta(undefined, undefined, 'look', '{}'), toolDelta(undefined, undefined, 'wait', '{}')],
@@ -872,7 +872,7 @@ describe('conversion between formats', () => {
     expect(typesOf(events).filter((type) => type === 'message_start')).to.have.lengthOf(1);
   });
 
-  it('calls that a model wrapped into one come out of it, each with an id of its own', () => {
+  it('calls that a model wrapped into one come out of it, each with its own id', () => {
     const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { n: name } }));
     const written = JSON.stringify({ tool_uses: uses });
     const name = 'multi_tool_use.parallel';
@@ -912,7 +912,7 @@ describe('conversion between formats', () => {
     expect(answer.choices.map(({ parts }) => parts.map(lineOf))).to.deep.equal([['answer 0'], ['answer 1']]);
   });
 
-  it('an error after the first byte comes as the format’s clients notice it', () => {
+  it('an error after the first byte comes in a form that the format’s clients notice', () => {
     const error = new ServiceError('processing_failed', 'The model failed.');
     const frameOf = (format: WireFormatName): string | null =>
       FORMATS[format].client.renderStreamError(error, 'req_1', 4);

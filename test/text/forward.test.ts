@@ -112,7 +112,7 @@ describe('the identity path', () => {
       .with.property('code', 'content_policy_violation');
   });
 
-  it('does not let an event without end fill the memory', () => {
+  it('does not let an endless event fill the memory', () => {
     const stage = fromBytes(plan(chatCompletions).forwardStream());
     const endless = Buffer.alloc(17 * 1024 * 1024, 'x');
     expect(() => stage.push(endless, () => {})).to.throw(ServiceError);

@@ -84,7 +84,7 @@ describe('normalize', () => {
     expect(seen.at(-1)).to.deep.equal(input('b', '{"'));
   });
 
-  it('gives calls without an id, or with a used one, an id of their own', () => {
+  it('gives calls without an id, or with a used one, a new id', () => {
     const parts = resultOf([start, call('a', ''), call('b', 'same'), call('c', 'same'), stop]).choices[0]?.parts ?? [];
     const ids = parts.flatMap((part) => (part.type === 'tool-call' ? [part.callId] : []));
     expect(new Set(ids).size).to.equal(3);

@@ -69,7 +69,7 @@ describe('the estimate of tokens', () => {
     }
   });
 
-  it('of a long text misses nothing for standing in one place', () => {
+  it('of a long text sees all of it, wherever it differs', () => {
     const text = 'word '.repeat(50_000) + bytes(180_000).toString('base64') + 'word '.repeat(50_000);
     const exact = 100_000 + 240_000 / 1.48;
     expect(estimateTokens([text]) / exact).to.be.within(0.6, 1.4);
@@ -81,7 +81,7 @@ describe('the estimate of tokens', () => {
     expect(new TokenCounter().count()).to.equal(0);
   });
 
-  it('of 32 MB, whatever they hold, is no work', () => {
+  it('of 32 MB takes no time, whatever they hold', () => {
     const units = ['a ', 'a', ' ', ',', 'ab1Cd2', '漢', 'नमस्ते ', '😀', '\u0f40', '\n', 'mxzptk'];
     const texts = units.map((unit) => [unit.repeat((32 * 2 ** 20) / Buffer.byteLength(unit))]);
     texts.push(Array.from({ length: 2_000_000 }, () => 'one two three'));

@@ -61,7 +61,7 @@ describe('an account next to a greedy one', function () {
     await theirs.remove(flooded.id);
   });
 
-  it('has its task done long before the other has all of its own done, which wait in PostgreSQL', async () => {
+  it('has its task done long before all tasks of the other are, which wait in PostgreSQL', async () => {
     const flood = Array.from({ length: 60 }, () => createTask(stack, greedy.apiKey, 'x'));
     await Promise.all(flood);
     const { id } = await createTask(stack, modest.apiKey, 'x');

@@ -67,7 +67,7 @@ describe('a JSON body', () => {
   }
 
   for (const encoding of ['gzip', 'br', 'GZIP, identity', 'x']) {
-    it(`sent with Content-Encoding ${encoding} is 400 bad_request, and told why`, async () => {
+    it(`sent with Content-Encoding ${encoding} is 400 bad_request, which says why`, async () => {
       const { status, body } = await create(JSON.stringify(VIDEO), { 'content-encoding': encoding });
       expect([status, body.error.code]).to.deep.equal([400, 'bad_request']);
       expect(body.error.message).to.contain('Content-Encoding');

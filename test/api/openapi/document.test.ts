@@ -163,7 +163,7 @@ describe('the reference page', () => {
     }
   });
 
-  it('shows what clients call, and what operators do on a page of its own', async () => {
+  it('shows what clients call, and on another page what operators do', async () => {
     const shown = ['client', 'administration'].map(async (part) => {
       const page = await fetch(`${app.baseUrl}/docs${part === 'client' ? '' : `/${part}`}`);
       expect(await page.text()).to.contain(`/docs/${part}.js"`);

@@ -155,7 +155,7 @@ describe('api/services/image-links', () => {
     expect(failure).to.be.instanceOf(ServiceError).with.property('message').that.contains('"images[1]"');
   });
 
-  describe('asks others as little as can be', () => {
+  describe('asks others as little as possible', () => {
     const check = (paths: readonly string[], checker = createImageLinkCheck({ client, storage: NO_STORAGE })) =>
       checker(paths.map((path) => server.url + path)).then(
         () => 'accepted',
@@ -190,7 +190,7 @@ describe('api/services/image-links', () => {
       expect(asked.filter((path) => !path.startsWith('/round'))).to.deep.equal(['/missing.png']);
     });
 
-    it('but does not take a link for refused because another one was', async () => {
+    it('but does not treat a link as refused because another one was', async () => {
       const checker = createImageLinkCheck({ client, storage: NO_STORAGE });
       expect(await check(['/slow.png', '/gif-named.png'], checker)).to.match(/^"images\[1\]"/);
       expect(await check(['/slow.png'], checker)).to.equal('accepted');
@@ -215,7 +215,7 @@ describe('api/services/image-links', () => {
     });
   });
 
-  it('has nothing to say about no links', async () => {
+  it('accepts an empty list', async () => {
     expect(await messageFor()).to.equal('accepted');
   });
 });

@@ -12,7 +12,7 @@ describe('api/services/public-address', () => {
     });
   }
 
-  it('passes a name that leads to public addresses only, and asks for that name', async () => {
+  it('passes a name that leads only to public addresses, and looks up that name', async () => {
     const asked: string[] = [];
     const resolve = async (name: string): Promise<string[]> => {
       asked.push(name);

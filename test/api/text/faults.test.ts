@@ -161,7 +161,7 @@ describe('an upstream of a text model', () => {
     for (const [given, status, code] of BY_STATUS) {
       // The native format says 429 when an account has no funds.
       if (given === 402 && upstream === 'generate-content') continue;
-      it(`that speaks ${upstream} and answers ${given} is told as ${status} ${code}, streaming or not`, async () => {
+      it(`that speaks ${upstream} and answers ${given} is reported as ${status} ${code}, streaming or not`, async () => {
         for (const format of WIRE_FORMAT_NAMES) {
           const response = await text.ask(format, modelVia(upstream), `[sim:status=${given}]`, {
             stream: format === 'messages' || format === 'generate-content',
@@ -173,7 +173,7 @@ describe('an upstream of a text model', () => {
     }
 
     for (const [cause, status] of BY_CAUSE) {
-      it(`that speaks ${upstream} and fails with ${cause} is told so`, async () => {
+      it(`that speaks ${upstream} and fails with ${cause} is reported as such`, async () => {
         for (const stream of [false, true]) {
           const response = await text.ask(upstream, modelVia(upstream), `[sim:fail=${cause}]`, { stream });
           await expectFailure(response, upstream, status, [cause]);
@@ -374,7 +374,7 @@ describe('an upstream of a text model', () => {
     }
   });
 
-  it('that sends without end is cut off', async () => {
+  it('that never stops sending is cut off', async () => {
     script = (_request, response) => {
       response.on('error', () => {});
       const more = (): void => {

@@ -285,7 +285,7 @@ describe('the gate of the text endpoints', () => {
       }
     });
 
-    it(`breaks an array off that ${upstream} broke off, so that nobody takes it for whole`, async () => {
+    it(`breaks off an array that ${upstream} broke off, so that nobody takes it for whole`, async () => {
       const broken = { contents: [{ parts: [{ text: 'Hi [sim:tokens=9,drop_after=4]' }] }] };
       const response = await text.post(path, broken);
       expect(await rejectionOf(response.json())).to.be.instanceOf(Error);
@@ -311,7 +311,7 @@ describe('the gate of the text endpoints', () => {
       });
     }
 
-    it('a messages request without a version, of which the vendor’s counts too', async () => {
+    it('a messages request without a version; the vendor’s own header counts as well', async () => {
       const without = await text.ask('messages', model, 'Hi', { headers: { 'msgfmt-version': '' } });
       expect(await expectFormatError(without, 'messages', 400, 'bad_request')).to.contain('msgfmt-version');
       const headers = { 'msgfmt-version': '', 'anthropic-version': '2023-06-01' };

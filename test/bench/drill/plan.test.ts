@@ -38,7 +38,7 @@ describe('the plan of a drill', () => {
     );
   });
 
-  it('has none of those kinds that are not named', () => {
+  it('has none of the kinds that are not named', () => {
     const plan = planFaults(createRandom(1), { faults: 30, durationMs: 60_000, kinds: ['api', 'silence'] });
     expect(new Set(plan.map(({ kind }) => kind))).to.deep.equal(new Set(['api', 'silence']));
   });

@@ -50,7 +50,7 @@ describe('a member of a stack', () => {
     await member.stop();
   });
 
-  it('tells when it ends although nobody killed it, and is brought back', async () => {
+  it('reports when it ends although nobody killed it, and is brought back', async () => {
     const processes: Killable[] = [];
     const { member, lines } = await startIdler(async () => {
       const running = await idle();

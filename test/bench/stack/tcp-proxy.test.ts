@@ -82,7 +82,7 @@ describe('the TCP proxy of drills', () => {
     await untilHeard('late');
   });
 
-  it('lets the server hear what is answered to nobody', async () => {
+  it('still passes requests to the server while answers are swallowed', async () => {
     const client = await open();
     await say(client, 'before');
     proxy.swallowAnswers();

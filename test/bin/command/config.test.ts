@@ -113,7 +113,7 @@ describe('genway config check', () => {
     });
     after(() => rm(folder, { recursive: true }));
 
-    it('names the file, and goes on with the other', async () => {
+    it('names the file, and continues with the other', async () => {
       const { printed, exitCode } = await config([
         'config',
         'check',
@@ -124,7 +124,7 @@ describe('genway config check', () => {
       expect(exitCode).to.equal(EXIT_CODES.wrong);
     });
 
-    it('says where it is no YAML, at every place, without showing the line', async () => {
+    it('says wherever it is not YAML, without showing the line', async () => {
       const path = join(folder, 'broken.yaml');
       await writeFile(path, 'text:\n  - name: x\n     api_key: sk-secret\n  - name: "y\n');
       const { printed } = await config(['config', 'check', path]);
@@ -168,7 +168,7 @@ describe('genway config check --online', () => {
     return config(['config', 'check', '--online', path]);
   }
 
-  it('says of each upstream and key whether it is taken, and ends with a code of its own', async () => {
+  it('says of each upstream and key whether it is accepted, and ends with its own exit code', async () => {
     const base_url = vendor.url;
     const { printed, exitCode } = await online({
       media: [
@@ -194,7 +194,7 @@ describe('genway config check --online', () => {
     expect(asked.every((call) => call.startsWith('GET '))).to.equal(true);
   });
 
-  it('ends well when every key is taken', async () => {
+  it('succeeds when every key is accepted', async () => {
     const { exitCode } = await online({ text: [{ name: 'one', base_url: vendor.url, api_key: 'key-good' }] });
     expect(exitCode).to.equal(EXIT_CODES.right);
   });
@@ -267,7 +267,7 @@ describe('genway config diff', () => {
     ]);
   });
 
-  it('refuses prices that change under a version that has been sold by, of media and of text', async () => {
+  it('refuses media and text prices that change under a version that has been sold', async () => {
     await recordPrices(app);
     const { printed, exitCode } = await diff(DEARER_VIDEO, CHEAPER_TEXT);
     expect(exitCode).to.equal(EXIT_CODES.wrong);

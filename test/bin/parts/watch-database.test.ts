@@ -50,7 +50,7 @@ describe('the watch over the database', () => {
     throw new Error('no connection works');
   };
 
-  it('gives the process up whose connections do not work although new ones do, and says so', async () => {
+  it('gives up the process whose connections fail although new ones work, and says so', async () => {
     const { log, givenUp } = await watch({ ping: fail });
     expect(givenUp).to.be.above(0);
     expect(log).to.include('only on new connections');

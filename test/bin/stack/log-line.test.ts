@@ -8,7 +8,7 @@ describe('a log line in the terminal', () => {
   });
 
   for (const line of ['plain text', '', '{"level":30}', '[1]', 'null', '{']) {
-    it(`shows ${JSON.stringify(line)} as it is`, () => {
+    it(`shows ${JSON.stringify(line)} unchanged`, () => {
       expect(formatLogLine('worker', line)).to.equal(`worker    ${line}`);
     });
   }

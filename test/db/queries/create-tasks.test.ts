@@ -63,7 +63,7 @@ describe('db/queries/tasks: createTasks', () => {
       expect([fundedAvailable, fundedReserved]).to.deep.equal([0n, parseUsd(2)]);
     });
 
-    it('waits for the first call, should that still be under way', async () => {
+    it('waits for the first call if that is still under way', async () => {
       const key = await createFundedKey(database, 1);
       const task = newTask(key);
       const second = await database.transaction(async (first) => {
@@ -215,7 +215,7 @@ describe('db/queries/tasks: createTasks', () => {
     expect(await create(await createKey(database, account)), 'another key of the account').to.equal('created');
   });
 
-  it('lets so many tasks run at once as the account says, or else the call', async () => {
+  it('lets as many tasks run at once as the account allows, or else the call', async () => {
     const account = await createAccount(database, { fundedUsd: 100 });
     const key = await createKey(database, account);
     const running = await createTaskRow(database, key, { maxConcurrentTasks: 1 });

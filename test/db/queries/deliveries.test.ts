@@ -175,7 +175,7 @@ describe('db/queries/deliveries', () => {
       expect((await findDelivery(database, { deliveryId: id }))?.attempts).to.have.length(1);
     });
 
-    it('leaves the delivery pending until the next attempt, and failed if there is none', async () => {
+    it('leaves the delivery pending until the next attempt, or failed after the last one', async () => {
       const id = await createDelivery();
       await beginAttempt(database, id, { number: 1 });
       const nextAttemptAt = new Date(Date.now() + 60_000);

@@ -102,7 +102,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await verdictOf(deferred)).to.equal('admitted');
   });
 
-  it('admits so many attempts of an account at once and no more, over all its endpoints', async () => {
+  it('limits an account’s concurrent attempts, over all its endpoints', async () => {
     const { accountId, id } = await createEndpoint();
     const endpoints = [{ accountId, id }];
     while (endpoints.length < 6) endpoints.push(await createEndpoint(accountId));
@@ -189,7 +189,7 @@ describe('db/queries/delivery-attempts', () => {
     expect(await claim(), 'no more of it than it may have at once').to.have.length(ATTEMPT_LIMITS.perEndpoint - 6);
   });
 
-  it('lets an account that asks for much have one turn for each turn of the others', async () => {
+  it('gives a busy account one turn for each turn of the others', async () => {
     const busy = await createEndpoint();
     await createDeliveries(busy, 6);
     const modest = await createEndpoint();

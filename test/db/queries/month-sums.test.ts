@@ -97,7 +97,7 @@ describe('db/queries/month-sums', () => {
     expect(sums.total.revenue.toString()).to.equal(charged?.sum);
   });
 
-  it('tells only so many customers apart, and puts the others together', () => {
+  it('lists only so many customers separately, and adds up the others', () => {
     expect(sums.customers.map(({ accountId }) => accountId)).to.deep.equal([keys[1]?.accountId, keys[0]?.accountId]);
     expect(sums.otherCustomers?.charges).to.equal(1);
   });

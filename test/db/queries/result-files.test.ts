@@ -30,7 +30,7 @@ describe('the files of results', () => {
   });
   after(() => testDatabase.drop());
 
-  it('are to be looked at once their task has ended and no step can be writing them, with what the task names', async () => {
+  it('are due for a check once their task has ended and no step can be writing them, with what the task names', async () => {
     const files = await findDoneResultFiles(database, 100);
     expect(files.map(({ taskId }) => taskId)).to.have.members([succeeded, failed]);
     expect(files.find(({ taskId }) => taskId === failed)?.urls).to.deep.equal([]);

@@ -146,7 +146,7 @@ describe('db/queries/tasks', () => {
       expect(ids(await claim(2)).toSorted()).to.deep.equal(ids(tasks.slice(0, 2)));
     });
 
-    it('lets accounts take turns, however much one of them has', async () => {
+    it('lets accounts take turns, however many tasks one of them has', async () => {
       await createSeries(5);
       const other = await createFundedKey(database);
       const task = await createTaskRow(database, other, { nextStartAt: new Date(Date.now() - 1_000) });

@@ -421,7 +421,7 @@ describe('reconciliation', () => {
     });
   });
 
-  it('finds a workflow of a task that is not there', async () => {
+  it('finds a workflow of a task that does not exist', async () => {
     const sql = 'DELETE FROM tasks WHERE id = :failed';
     expectFinding(await findAfter(sql, openFor(given.processing, given.failed)), {
       check: 'workflows',
@@ -438,7 +438,7 @@ describe('reconciliation', () => {
     });
   });
 
-  it('samples older tasks for missing files, too', async () => {
+  it('also samples older tasks for missing files', async () => {
     const ids = Array.from({ length: 500 }, () => newId('task')).map((id) => `'${id}'`);
     const newerTasks = `INSERT INTO tasks SELECT (jsonb_populate_record(tasks, jsonb_build_object('id', newer.id,
       'created_at', id_created_at(newer.id), 'output', '[]'::jsonb))).* FROM tasks, unnest(ARRAY[${ids.join()}]) AS newer(id)
@@ -486,7 +486,7 @@ describe('reconciliation', () => {
     expect(await findAfter(withWaiting(0, `now() + interval '1 minute'`))).to.deep.equal([]);
   });
 
-  it('finds a workflow of a delivery that is not there', async () => {
+  it('finds a workflow of a delivery that does not exist', async () => {
     const workflows: WorkflowLookup = {
       ...openFor(given.processing),
       async *listOpen(workflowType) {

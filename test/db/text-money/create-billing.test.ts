@@ -481,7 +481,7 @@ describe('billing of text', () => {
     await Promise.all([stalled.close(), ledger.close()]);
   });
 
-  it('takes what was released too early from the balance, and absorbs only what is not there any more', async () => {
+  it('takes what was released too early from the balance, and absorbs only what has been spent since', async () => {
     const key = await fundedKey();
     const ledger = openTextLedger(testDatabase.url, { poolSize: 1 });
     const late = await billing.hold(await chargeOf(key, { modelId: 'textg-6-sol', maxOutputTokens: 1_500 }));

@@ -113,14 +113,14 @@ describe('HTTP with an upstream of media', () => {
     expect(error).to.equal(refused);
   });
 
-  it('throws the reason of a caller that gives up in the middle, which is no outcome', async () => {
+  it('throws the reason of a caller that gives up halfway, which is not an outcome', async () => {
     const { url } = await serve(() => caller.abort(new Error('the worker stops')));
     const caller = new AbortController();
     const error = await rejectionOf(connect(url).submit(CALL, LIMITS, () => null, caller.signal));
     expect(error.message).to.equal('the worker stops');
   });
 
-  it('sends what must not be sent twice over connections of its own', async () => {
+  it('sends what must not be sent twice over separate connections', async () => {
     const ports: (number | undefined)[] = [];
     const { url } = await serve((request, response) => {
       ports.push(request.socket.remotePort);
@@ -191,7 +191,7 @@ describe('HTTP with an upstream of media', () => {
       expect(seen).to.deep.equal(['Bearer key', 'Bearer key', undefined]);
     });
 
-    it('end after three redirects, and at a link that is no web address', async () => {
+    it('end after three redirects, and at a link that is not a web address', async () => {
       const circle = await serve((_request, response) => response.writeHead(302, { location: '/again' }).end());
       const trap = await serve((_request, response) => response.writeHead(302, { location: 'file:///etc' }).end());
       for (const { url } of [circle, trap]) {

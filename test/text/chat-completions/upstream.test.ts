@@ -276,7 +276,7 @@ describe('chat completions answer', () => {
     expect(new Set(without.match(/"id":"[^"]*"/g))).to.deep.equal(new Set(['"id":"chatcmpl-0123456789abcdef"']));
   });
 
-  it('reports an error after the first byte in a frame of its own', () => {
+  it('reports an error after the first byte in a separate frame', () => {
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'data: {"error":{"message":"It broke. (request id: req_1)","type":"svc_error","code":"processing_failed"}}\n\n',

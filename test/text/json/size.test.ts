@@ -18,7 +18,7 @@ function countValues(value: unknown): number {
 }
 
 describe('a JSON document', () => {
-  it('counts for no fewer values than it has, and for at most three times as many, wherever its bytes are cut', () => {
+  it('is counted as at least its number of values, and at most three times that, wherever its bytes are cut', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 9 }), (text, pieceLength) => {
         const values = countValues(JSON.parse(text));

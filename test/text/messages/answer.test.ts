@@ -147,7 +147,7 @@ describe('messages answer', () => {
     expect(client.keepAliveFrame).to.equal('event: ping\ndata: {"type":"ping"}\n\n');
   });
 
-  it('reports an error after the first byte in an event of its own', () => {
+  it('reports an error after the first byte in a separate event', () => {
     const frame = client.renderStreamError(new ServiceError('processing_failed', 'It broke.'), 'req_1');
     expect(frame).to.equal(
       'event: error\ndata: {"type":"error","error":{"type":"processing_failed","message":"It broke. (request id: req_1)"}}\n\n',

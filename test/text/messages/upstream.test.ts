@@ -278,7 +278,7 @@ describe('messages upstream', () => {
     });
   }
 
-  it('throws on an error in place of an answer, and on what is no answer', () => {
+  it('throws on an error in place of an answer, and on anything that is not an answer', () => {
     const error = { type: 'error', error: { type: 'rate_limit_error', message: 'x' } };
     expect(() => upstream.parseResult(error))
       .to.throw(ServiceError)

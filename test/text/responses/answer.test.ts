@@ -163,7 +163,7 @@ describe('responses answer', () => {
     });
   });
 
-  it('reports an error after the first byte in an event of its own, flat and nested, with the next number', () => {
+  it('reports an error after the first byte in a separate event, flat and nested, with the next number', () => {
     const error = new ServiceError('processing_failed', 'It broke.');
     const [event] = eventsOfText(client.renderStreamError(error, 'req_1', 7) ?? '');
     expect(event?.event).to.equal('error');

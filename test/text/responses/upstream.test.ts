@@ -222,7 +222,7 @@ describe('responses upstream', () => {
       expect(partsOf(answer(added(0, item), done(0, item), completed()))).to.deep.equal([toolCall('a', 'look', '{}')]);
     });
 
-    it('that a model wrapped into one are unwrapped, each with an id of its own', () => {
+    it('that a model wrapped into one are unwrapped, each with its own id', () => {
       const uses = ['look', 'wait'].map((name) => ({ recipient_name: `functions.${name}`, parameters: { at: 1 } }));
       const item = call('a', 'multi_tool_use.parallel', JSON.stringify({ tool_uses: uses }));
       const [first, second] = partsOf(answer(added(0, { ...item, arguments: '' }), done(0, item), completed()));

@@ -72,7 +72,7 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
       'dead_links=1',
       'result=slow',
     ]) {
-      it(`goes on through ${directives}`, async () => {
+      it(`continues despite ${directives}`, async () => {
         const task = await final(directives);
         expect(task.status).to.equal('succeeded');
         await expectBooks(task, 'settlement', 1);

@@ -110,7 +110,7 @@ describe('api/routes/admin/accounts', () => {
     });
   }
 
-  it('answers 404 for an account that is not there', async () => {
+  it('answers 404 for an account that does not exist', async () => {
     const path = '/accounts/acc_00mwqkpyz42zuujmm5osvzy4l5b0x769';
     expect((await admin(path, { name: 'x' }, 'PATCH')).status).to.equal(404);
     expect((await admin(`${path}/suspend`, { reason: 'x' })).status).to.equal(404);

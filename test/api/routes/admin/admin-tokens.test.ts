@@ -86,7 +86,7 @@ describe('api/routes/admin/admin-tokens', () => {
     expect(author).to.equal('Fay');
   });
 
-  it('lets nobody act under the name of another, save with the token of the environment', async () => {
+  it('lets nobody act under somebody else’s name, except with the token of the environment', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 5 });
     const gus = await create('Gus', 'finance');
     const words = ['accounts', 'adjust', accountId, '-1', '--reason', 'a test', '--author'];
@@ -95,7 +95,7 @@ describe('api/routes/admin/admin-tokens', () => {
     expect(await genway(...words, 'Hal')).to.contain('adjustment');
   });
 
-  it('refuses the name that stands for the token of the environment, and roles that are none', async () => {
+  it('refuses the name that stands for the token of the environment, and unknown roles', async () => {
     for (const body of [
       { name: 'admin', role: 'readonly' },
       { name: 'Ivy', role: 'king' },

@@ -251,7 +251,7 @@ describe('finance', () => {
     });
   });
 
-  it('knows no account that is not there', async () => {
+  it('is 404 for an account that does not exist', async () => {
     for (const path of ['ledger', `statements?date=${today}`, 'usage', 'usage/requests']) {
       expect((await ask(`/accounts/acc_1/${path}`)).status).to.equal(404);
     }

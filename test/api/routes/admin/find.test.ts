@@ -89,7 +89,7 @@ describe('api/routes/admin/find', () => {
     }
   });
 
-  it('tells of a text request that is under way what is held', async () => {
+  it('shows what is held for a text request that is under way', async () => {
     const { id, requestId } = await text({ ended: false });
     for (const asked of [id, requestId]) {
       expect((await find(asked)).body.data.verdict).to.match(/^under way; 0\.\d+ USD are held\.$/);
@@ -114,7 +114,7 @@ describe('api/routes/admin/find', () => {
   });
 
   for (const kind of ['task', 'textRequest', 'request', 'transfer', 'event', 'file', 'operatorAction'] as const) {
-    it(`answers 404 for the id of a ${kind} that is not there`, async () => {
+    it(`answers 404 for the id of a ${kind} that does not exist`, async () => {
       expect((await find(newId(kind))).status).to.equal(404);
     });
   }

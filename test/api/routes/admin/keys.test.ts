@@ -62,7 +62,7 @@ describe('api/routes/admin/keys', () => {
   });
 
   for (const body of ['null', '[]', '"key"', '7']) {
-    it(`refuses the body ${body}, which is no object`, async () => {
+    it(`refuses the body ${body}, which is not an object`, async () => {
       expect((await create(body)).status).to.equal(400);
     });
   }

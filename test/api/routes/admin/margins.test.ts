@@ -161,7 +161,7 @@ describe('revenue, cost and margin', () => {
   });
 
   describe('render by render', () => {
-    it('name the job, what the vendor told and what it cost', async () => {
+    it('name the job, what the vendor reported and what it cost', async () => {
       const row = (await rowsOf('/renders')).find(({ task_id: id }) => id === rendered.id);
       expect(row).to.include({ upstream: 'simulator', upstream_model: 'm', job_id: 'job_1', revenue_usd: 1 });
       expect(row).to.include({ cost_usd: 0.75, possible_loss_usd: 0, margin_usd: 0.25, status: 'succeeded' });
@@ -188,7 +188,7 @@ describe('revenue, cost and margin', () => {
     });
   });
 
-  it('are shown with a task, and told in its story', async () => {
+  it('are shown with a task, and appear in its story', async () => {
     const { data: task } = JSON.parse(await (await ask(`/tasks/${rendered.id}`)).text());
     expect(task).to.deep.include({
       provider: 'simulator',

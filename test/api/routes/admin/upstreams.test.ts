@@ -136,7 +136,7 @@ describe('api/routes/admin/upstreams', () => {
     await upstreams.close();
   });
 
-  it('refuses names that no model has a route to, and rests without end or reason', async () => {
+  it('refuses names that no model has a route to, and rests without an end or a reason', async () => {
     expect((await order('nobody', 'rest', { seconds: 1, reason: 'x' })).status).to.equal(404);
     expect((await order('nobody', 'resume', {})).status).to.equal(404);
     for (const body of [

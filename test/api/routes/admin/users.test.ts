@@ -42,7 +42,7 @@ describe('api/routes/admin/users', () => {
     expect(shown).not.to.match(/^link/m);
   });
 
-  it('makes nobody of an invitation to an account that does not exist', async () => {
+  it('creates no user for an invitation to an account that does not exist', async () => {
     const refusal = await genway('users', 'invite', 'lost@example.com', 'Lost', '--account', newId('account'));
     expect(refusal).to.include('There is no such account');
     expect(await genway('users', 'list', 'lost@')).not.to.include('lost@example.com');

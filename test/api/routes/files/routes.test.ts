@@ -124,7 +124,7 @@ describe('POST /v1/files', () => {
     expect(data.filename).to.equal('灯台.png');
   });
 
-  it('keeps of a name what can be stored', async () => {
+  it('keeps the part of a name that can be stored', async () => {
     const long = await upload({ filename: '灯'.repeat(400), content: PNG });
     expect(long.data.filename).to.equal('灯'.repeat(255));
     const odd = await upload({ filename: 'a\0b', content: PNG });

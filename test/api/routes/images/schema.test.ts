@@ -76,7 +76,7 @@ describe('the body of an image task', () => {
       expect(refusalOf(imagea({ prompt: '' }))).to.equal('"prompt" has an unsupported length');
     });
 
-    it('has no length limit of its own', () => {
+    it('has no separate length limit', () => {
       expect(refusalOf(imagea({ prompt: '海'.repeat(50_000) }))).to.equal('accepted');
     });
 
@@ -168,7 +168,7 @@ describe('the body of an image task', () => {
       '',
       'auto',
     ]) {
-      it(`refuses ${JSON.stringify(size)}, telling all that a size must keep to`, () => {
+      it(`refuses ${JSON.stringify(size)}, listing all the rules for sizes`, () => {
         expect(refusalOf(imagea({ size }))).to.match(
           /^"size" must be WIDTHxHEIGHT .*16.*3840.*655360.*8294400.*3 times the short edge$/,
         );

@@ -59,7 +59,7 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(announced).to.deep.equal([]);
   }
 
-  it('passes the word of the provider on to the task, without a key', async () => {
+  it('passes the provider’s announcement on to the task, without a key', async () => {
     const taskId = await newTask();
     expect((await announce(taskId)).status).to.equal(204);
     expect(announced).to.deep.equal([taskId]);
@@ -178,7 +178,7 @@ describe('a task whose provider announces the end of its job', function () {
     ]);
   });
 
-  it('told the provider where to announce it', async () => {
+  it('was preceded by telling the provider where to announce it', async () => {
     const { apiKey } = await stack.createAccount();
     const { id } = await createTask(stack, apiKey, 'A lighthouse');
     await waitUntil(async () => expect(await simulatorJobs(stack, id)).to.have.length(1), { timeoutMs: 30_000 });

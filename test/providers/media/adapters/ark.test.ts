@@ -110,7 +110,7 @@ describe('Ark', () => {
     });
   }
 
-  it('takes an answer that holds nothing for no verdict', async () => {
+  it('treats an empty answer as no verdict', async () => {
     for (const [request, body] of [
       [video(), '{}'],
       [image(), '{"data": []}'],
@@ -140,7 +140,7 @@ describe('Ark', () => {
     }
   });
 
-  it('forgets no task that has ended when it is asked to stop it, and knows none that is not there', async () => {
+  it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video());
     await endOf(upstream, jobId);
     await upstream.cancel(jobId, signal);

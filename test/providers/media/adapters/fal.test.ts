@@ -149,7 +149,7 @@ describe('fal’s queue', () => {
     }
   });
 
-  it('finds a request by what was sent, and never takes a list without it for a no', async () => {
+  it('finds a request by what was sent, and never takes its absence from a list as proof', async () => {
     const request = video({ prompt: '[sim:drop_submit] Found again' });
     await rejectionOf(submit(upstream, request));
     const found = await lookUp(upstream, request);
@@ -191,7 +191,7 @@ describe('fal’s queue', () => {
     });
   }
 
-  it('leaves a credential that is refused', async () => {
+  it('leaves the route when a credential is refused', async () => {
     const other = testUpstream({ adapter: fal, baseUrl, credential: { apiKey: 'wrong' } });
     expect(await rejectionOf(submit(other, video())))
       .to.be.instanceOf(NotTakenError)
@@ -242,7 +242,7 @@ describe('fal’s queue', () => {
     });
   }
 
-  it('stops a render, and says unknown of one that is not there', async () => {
+  it('stops a render, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
     await upstream.cancel(jobId, signal);
     expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });

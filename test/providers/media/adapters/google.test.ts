@@ -155,7 +155,7 @@ describe('Google', () => {
     });
   }
 
-  it('takes a wrong key for the operator’s fault, though it is told as a bad request', async () => {
+  it('blames a wrong key on the operator, although the vendor calls it a bad request', async () => {
     const other = testUpstream({ adapter: google, baseUrl, credential: { apiKey: 'wrong' } });
     const error = await rejectionOf(submit(other, video()));
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
@@ -163,7 +163,7 @@ describe('Google', () => {
     await other.close();
   });
 
-  it('tells a video that was filtered from one that failed', async () => {
+  it('distinguishes a video that was filtered from one that failed', async () => {
     for (const code of ['content_policy_violation', 'processing_failed']) {
       const state = await endOf(upstream, await submit(upstream, video({ prompt: `[sim:fail=${code}]` })));
       expect(state).to.include({ state: 'failed', code });
@@ -224,14 +224,14 @@ describe('Google', () => {
     [{ candidates: [{ finishReason: 'IMAGE_SAFETY' }] }, 'content_policy_violation'],
     [{ candidates: [{ finishReason: 'NO_IMAGE', content: { parts: [{ text: 'No.' }] } }] }, 'processing_failed'],
   ] as const) {
-    it(`ends an image that never was as ${code}: ${JSON.stringify(answer)}`, async () => {
+    it(`ends an image that was never made as ${code}: ${JSON.stringify(answer)}`, async () => {
       expect(await rejectionOf(imageAnsweredWith(answer)))
         .to.be.instanceOf(JobRefusedError)
         .with.property('code', code);
     });
   }
 
-  it('takes an answer that holds nothing for no verdict, and a draft for no image', async () => {
+  it('treats an empty answer as no verdict, and a draft as no image', async () => {
     const draft = { thought: true, inlineData: { data: 'aGk=', mimeType: 'image/png' } };
     for (const answer of [{}, { candidates: [{ content: { parts: [draft] } }] }]) {
       expect(await rejectionOf(imageAnsweredWith(answer))).to.be.instanceOf(OutcomeUnknownError);

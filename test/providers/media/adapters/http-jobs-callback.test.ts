@@ -68,7 +68,7 @@ describe('callbacks of the HTTP job protocol', () => {
     for (const age of [301, -301]) expect(() => verify(signed(body), age)).to.throw(InvalidCallbackError, 'timestamp');
   });
 
-  it('refuses a timestamp that is no number, even when it is signed', () => {
+  it('refuses a timestamp that is not a number, even when it is signed', () => {
     expect(() => verify(signed(body, 'soon'))).to.throw(InvalidCallbackError, 'timestamp');
   });
 

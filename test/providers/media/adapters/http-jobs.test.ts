@@ -111,7 +111,7 @@ describe('the client of the HTTP job protocol, against the simulator', () => {
     expect(await lookUp(provider, videoRequest())).to.deep.equal([]);
   });
 
-  it('says unknown of a job that the upstream does not know', async () => {
+  it('reports a job that the upstream does not know as unknown', async () => {
     expect(await provider.status('job_nowhere', signal)).to.deep.equal({ state: 'unknown' });
   });
 

@@ -125,7 +125,7 @@ describe('Kling’s API', () => {
     });
   }
 
-  it('says no by its code under HTTP 200, too', async () => {
+  it('refuses by its code under HTTP 200 as well', async () => {
     const server = await startReceiver((_request, response) => response.end('{"code": 1301, "message": "sensitive"}'));
     const other = testUpstream({ adapter: kling, baseUrl: server.url, credential: { apiKey: 'key' } });
     const error = await rejectionOf(submit(other, video()));
@@ -153,7 +153,7 @@ describe('Kling’s API', () => {
     }
   });
 
-  it('says unknown of a task that is not there', async () => {
+  it('reports a missing task as unknown', async () => {
     expect(await upstream.status('text2video|nowhere', signal)).to.deep.equal({ state: 'unknown' });
   });
 });

@@ -176,7 +176,7 @@ describe('MiniMax', () => {
     }
   });
 
-  it('forgets no task that has ended when it is asked to stop it, and knows none that is not there', async () => {
+  it('keeps a task that has ended when asked to stop it, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video());
     await endOf(upstream, jobId);
     await upstream.cancel(jobId, signal);

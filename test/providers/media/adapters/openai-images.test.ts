@@ -64,7 +64,7 @@ describe('OpenAI’s images', () => {
     expect(accepted.cost).to.deep.equal({ amount: '1056', unit: 'output_tokens' });
   });
 
-  it('are edited from files, each of which is sent along', async () => {
+  it('are edited from files, which are sent along', async () => {
     const accepted = await filesIn(upstream, edit(LINKS));
     expect(await sizesOf(accepted.files)).to.deep.equal([[1024, 640]]);
     const { path, body } = upstream.prepare(edit(LINKS));

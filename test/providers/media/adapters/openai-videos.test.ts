@@ -97,7 +97,7 @@ describe('the wire format of OpenAI’s videos', () => {
     expect(error).to.be.instanceOf(NotTakenError).with.property('leavesRoute', true);
   });
 
-  it('stops a render, and says unknown of one that is not there', async () => {
+  it('stops a render, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, videoRequest({ prompt: '[sim:stuck]' }));
     await upstream.cancel(jobId, signal);
     expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });

@@ -194,7 +194,7 @@ describe('Replicate’s predictions', () => {
       expect(await findIn([{ ...ours, input: { ...input, seed: 7, negative_prompt: '' } }])).to.deep.equal(['ours']);
     });
 
-    it('has predictions of other models, other fields and earlier ones, too', async () => {
+    it('also has predictions of other models, with other fields, and earlier ones', async () => {
       const others = [
         { ...ours, model: 'owner/other' },
         { ...ours, input: { ...input, duration: 3 } },
@@ -203,14 +203,14 @@ describe('Replicate’s predictions', () => {
       expect(await findIn(others)).to.deep.equal([]);
     });
 
-    it('is believed to lack one only when it has what came later', async () => {
+    it('is believed to lack one only if it has later ones', async () => {
       const soonAfter = new Date(since.getTime() + 40_000).toISOString();
       const other = { ...ours, model: 'owner/other' };
       expect(await findIn([{ ...other, created_at: soonAfter }])).to.be.instanceOf(ProviderUnreachableError);
       expect(await findIn([other])).to.deep.equal([]);
     });
 
-    it('tells nothing where what was sent is gone', async () => {
+    it('proves nothing once what was sent has been deleted', async () => {
       for (const gone of [{ data_removed: true }, { input: null }]) {
         expect(await findIn([{ ...ours, ...gone }])).to.be.instanceOf(ProviderUnreachableError);
       }
@@ -228,7 +228,7 @@ describe('Replicate’s predictions', () => {
     });
   }
 
-  it('leaves a credential that is refused, a model and a version that are not there', async () => {
+  it('leaves the route when a credential is refused, or a model or version does not exist', async () => {
     const other = testUpstream({ adapter: replicate, baseUrl, credential: { apiKey: 'wrong' } });
     for (const refused of [
       () => submit(other, video()),
@@ -287,7 +287,7 @@ describe('Replicate’s predictions', () => {
     expect(await stateShown(502, {})).to.be.instanceOf(ProviderUnreachableError);
   });
 
-  it('stops a render, and says unknown of one that is not there', async () => {
+  it('stops a render, and reports a missing one as unknown', async () => {
     const jobId = await submit(upstream, video({ prompt: '[sim:stuck]' }));
     await upstream.cancel(jobId, signal);
     expect(await upstream.status(jobId, signal)).to.include({ state: 'failed' });

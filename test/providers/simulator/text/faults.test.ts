@@ -61,7 +61,7 @@ for (const format of WIRE_FORMATS) {
       return data[0] ?? {};
     };
 
-    it('streams every piece as an event of its own, up to the last event', async () => {
+    it('streams every piece as a separate event, up to the last event', async () => {
       const answer = await askStream('[sim:tokens=30]');
       expect([answer.status, answer.complete, pieces(format, answer)]).to.deep.equal([200, true, 30]);
       expect(answer.text).to.match(format.endEvent);
