@@ -104,6 +104,15 @@ const KINDS = {
       .uri({ scheme: ['postgres', 'postgresql'] })
       .required(),
   },
+  issuer: {
+    form: 'a URL such as https://login.example.com, exactly as the provider writes it; http only for this machine',
+
+    parse: unchanged,
+    schema: Joi.string()
+      .uri({ scheme: ['http', 'https'] })
+      .pattern(/^(https:\/\/|http:\/\/(localhost|127\.0\.0\.1|\[::1\])([:/]|$))[^?#]*$/)
+      .required(),
+  },
   smtpUrl: {
     form: 'a URL such as smtps://user:password@smtp.example.com or smtp://user:password@smtp.example.com:587',
     hidden: true,
@@ -287,6 +296,18 @@ export const VARIABLE_GROUPS = {
       'Server that sends e-mail; invitations and links for new passwords are then sent, too. With `smtp`, TLS begins by STARTTLS, without which a password is only sent to this machine; with `smtps`, it is there from the start.',
     ),
     GENWAY_MAIL_FROM: optional(KINDS.sender, 'Sender of these e-mails. Required with GENWAY_SMTP_URL.'),
+  },
+  'Signing in': {
+    GENWAY_OIDC_ISSUER: optional(
+      KINDS.issuer,
+      'Provider of OpenID Connect with which people may sign in to the console. Register `<GENWAY_PUBLIC_URL>/console/sign-in/callback` there as the redirect URI.',
+    ),
+    GENWAY_OIDC_CLIENT_ID: optional(KINDS.text, 'Client that Genway is there. Required with GENWAY_OIDC_ISSUER.'),
+    GENWAY_OIDC_CLIENT_SECRET: optional(anySecret, 'Secret of that client. Required with GENWAY_OIDC_ISSUER.'),
+    GENWAY_OIDC_NAME: optional(
+      KINDS.text,
+      "Name of the provider on the button that leads to it; if not set, the issuer's host.",
+    ),
   },
   Files: {
     GENWAY_STORAGE: byDefault('local', oneOf('local', 's3'), 'Where results and uploads are stored.'),

@@ -76,6 +76,10 @@ export interface Config {
     /** Where customers pay, with a place for the id of their account; without it, the console does not say where. */
     readonly topUpUrl: string | undefined;
   };
+  /** The provider of OpenID Connect, if any. */
+  readonly openId:
+    | { readonly issuer: string; readonly clientId: string; readonly clientSecret: string; readonly name: string }
+    | undefined;
   /** Sends e-mail, if anything does. */
   readonly mail: { readonly smtpUrl: string; readonly from: string } | undefined;
   /** The moderation service, if any. */
@@ -219,6 +223,7 @@ export function loadConfig(env: Environment = process.env): Config {
       expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
     },
     ...filesConfig(values),
+    openId: openIdConfig(values),
     mail:
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
         ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
@@ -437,6 +442,8 @@ function mistakesAcross(values: Values): string[] {
     [values.GENWAY_STORAGE === 's3', 'GENWAY_S3_PUBLIC_URL', 'GENWAY_STORAGE=s3'],
     [values.GENWAY_S3_ACCESS_KEY_ID !== undefined, 'GENWAY_S3_SECRET_ACCESS_KEY', 'GENWAY_S3_ACCESS_KEY_ID'],
     [values.GENWAY_S3_SECRET_ACCESS_KEY !== undefined, 'GENWAY_S3_ACCESS_KEY_ID', 'GENWAY_S3_SECRET_ACCESS_KEY'],
+    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT_ID', 'GENWAY_OIDC_ISSUER'],
+    [values.GENWAY_OIDC_ISSUER !== undefined, 'GENWAY_OIDC_CLIENT_SECRET', 'GENWAY_OIDC_ISSUER'],
     [values.GENWAY_SMTP_URL !== undefined, 'GENWAY_MAIL_FROM', 'GENWAY_SMTP_URL'],
     [
       values.TEMPORAL_TLS_CLIENT_CERT_PATH !== undefined,
@@ -467,6 +474,16 @@ function secretsConfig(values: Values): Pick<Config['secrets'], 'keyPeppers' | '
 
 function adminTokensOf({ GENWAY_ADMIN_TOKEN: token, GENWAY_ADMIN_TOKEN_ALSO: other }: Values): readonly string[] {
   return other === undefined ? [token] : [token, other];
+}
+
+function openIdConfig(values: Values): Config['openId'] {
+  const {
+    GENWAY_OIDC_ISSUER: issuer,
+    GENWAY_OIDC_CLIENT_ID: clientId,
+    GENWAY_OIDC_CLIENT_SECRET: clientSecret,
+  } = values;
+  if (!issuer || !clientId || !clientSecret) return undefined;
+  return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host };
 }
 
 function filesConfig(values: Values): FilesConfig {

@@ -28,6 +28,8 @@ export interface Visit {
   readonly form: Form;
   /** The exchange itself, for files that arrive and answers that are streamed. */
   readonly context: Context;
+  /** The token of an attempt to sign in with the provider that this browser has begun. */
+  readonly attempt: string | null;
   /** Null for strangers. */
   readonly session: OpenSession | null;
   readonly memberships: readonly Membership[];
@@ -46,7 +48,7 @@ export interface MemberVisit extends UserVisit {
 
 /** What a page answers. */
 export type Answer =
-  | {
+  | (Cookies & {
       readonly kind: 'page';
       readonly title: string;
       /** The entry of the navigation that is current. */
@@ -55,15 +57,13 @@ export type Answer =
       readonly status?: number;
       /** Without navigation: for strangers. */
       readonly bare?: boolean;
-    }
+    })
   /** For htmx, which puts it into the page. */
   | { readonly kind: 'part'; readonly content: Child; readonly status?: number }
   /** After something was done: the browser asks for that path of the console next. */
-  | {
-      readonly kind: 'redirect';
-      readonly path: string;
-      readonly session?: { readonly token: string } | 'end';
-    }
+  | (Cookies & { readonly kind: 'redirect'; readonly path: string })
+  /** To the provider with which somebody signs in. */
+  | (Cookies & { readonly kind: 'leave'; readonly url: string })
   /** A file for the browser to save, sent as it is made. */
   | {
       readonly kind: 'file';
@@ -73,6 +73,12 @@ export type Answer =
     }
   /** The page has answered by itself, as the answer came about. */
   | { readonly kind: 'sent' };
+
+/** What an answer changes in the browser. */
+interface Cookies {
+  readonly session?: { readonly token: string } | 'end';
+  readonly attempt?: { readonly token: string } | 'end';
+}
 
 interface Definition {
   readonly method: 'get' | 'post';

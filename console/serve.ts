@@ -15,6 +15,7 @@ import { ErrorContent } from './html/error.tsx';
 import { renderPage, renderPart, type SignedIn } from './html/layout.tsx';
 import type { Answer, Page, UserVisit, Visit } from './page.ts';
 import { PAGES } from './pages.ts';
+import { ATTEMPT_COOKIE, ATTEMPT_LIFETIME_SECONDS } from '../api/services/people/provider-sign-in.ts';
 import {
   findSession,
   isFormToken,
@@ -79,6 +80,7 @@ function strangerOf(context: Context): Visit {
     wantsPart: context.get('hx-request') === 'true',
     form: new Form(),
     context,
+    attempt: context.cookies.get(ATTEMPT_COOKIE) ?? null,
     session: null,
     memberships: [],
   };
@@ -139,6 +141,8 @@ async function noteStaffAction(database: Database, page: Page, { user, path, req
 }
 
 async function send(context: Context, visit: Visit, answer: Answer): Promise<void> {
+  if ('session' in answer) setCookie(context, SESSION_COOKIE, answer.session, SESSION_LIFETIME_SECONDS);
+  if ('attempt' in answer) setCookie(context, ATTEMPT_COOKIE, answer.attempt, ATTEMPT_LIFETIME_SECONDS);
   switch (answer.kind) {
     case 'page':
       context.status = answer.status ?? 200;
@@ -163,9 +167,9 @@ async function send(context: Context, visit: Visit, answer: Answer): Promise<voi
     case 'sent':
       return;
     case 'redirect':
-      if (answer.session !== undefined) setSession(context, answer.session === 'end' ? null : answer.session.token);
+    case 'leave':
       context.status = 303;
-      context.set('Location', `${PREFIX}${answer.path}`);
+      context.set('Location', answer.kind === 'leave' ? answer.url : `${PREFIX}${answer.path}`);
       context.body = '';
   }
 }
@@ -185,13 +189,16 @@ function accountOf({ memberships, params }: Visit): Membership | null {
   return memberships.find(({ accountId }) => accountId === params['account_id']) ?? memberships[0] ?? null;
 }
 
-function setSession(context: Context, token: string | null): void {
-  const lifetime = token === null ? 0 : SESSION_LIFETIME_SECONDS;
+function setCookie(
+  context: Context,
+  name: string,
+  value: { readonly token: string } | 'end' | undefined,
+  lifetimeSeconds: number,
+): void {
+  if (value === undefined) return;
+  const [token, seconds] = value === 'end' ? ['', 0] : [value.token, lifetimeSeconds];
   // Koa's own cookies refuse `Secure` where TLS ends in front of it; browsers take it over plain HTTP from this machine.
-  context.append(
-    'Set-Cookie',
-    `${SESSION_COOKIE}=${token ?? ''}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${lifetime}`,
-  );
+  context.append('Set-Cookie', `${name}=${token}; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${seconds}`);
 }
 
 async function sendError(context: Context, visit: Visit, error: unknown, services: ApiServices): Promise<void> {

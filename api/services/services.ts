@@ -12,6 +12,7 @@ import type { Readiness } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/gates.ts';
 import type { HoldToLimit } from '../middlewares/limit-requests.ts';
 import type { HistoryLinks } from '../history-link.ts';
+import type { OpenIdProvider } from '../../net/openid-provider.ts';
 import type { KeyPeppers } from './find-caller.ts';
 import type { Descriptions } from '../openapi/descriptions.ts';
 import type { ValidatedImageRequest } from '../routes/images/schema.ts';
@@ -31,6 +32,8 @@ import type { StartReconciliation } from '../../temporal/reconciliation-starter.
 
 /** The services that the process brings along. */
 export interface GivenServices {
+  /** With which people may sign in; null without one. */
+  readonly openIdProvider: OpenIdProvider | null;
   readonly database: Database;
   /** The same database, over connections for reports, whose statements may run long. */
   readonly reports: Database;

@@ -24,6 +24,7 @@ import { watchPool } from '../../telemetry/database-gauges.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import type { Tracing } from '../../telemetry/tracing.ts';
 import { createGuardedClient } from '../../net/address-guard.ts';
+import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { keepFiles, type KeptFiles } from './keep-files.ts';
 import { openCallbackReaders } from './providers.ts';
 import { openStorage } from './storage.ts';
@@ -82,6 +83,9 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     catalogue: () => files.current().catalogue,
     configuration: files,
     models,
+    openIdProvider: config.openId
+      ? createOpenIdProvider({ ...config.openId, redirectUri: `${config.api.publicUrl}/console/sign-in/callback` })
+      : null,
     sealer,
     starter,
     workflows: createWorkflowAccess(client),

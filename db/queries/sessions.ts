@@ -7,18 +7,22 @@ export interface Session {
   readonly user: User;
   /** The password was right, and the code of the second factor is still to come. */
   readonly secondFactorPending: boolean;
+  /** Whether a provider of OpenID Connect said who it is. */
+  readonly byProvider: boolean;
 }
 
 export interface NewSession {
   readonly digest: Buffer;
   readonly userId: string;
   readonly secondFactorPending: boolean;
+  readonly byProvider: boolean;
   readonly userAgent: string;
   readonly lifetimeSeconds: number;
 }
 
 interface SessionRow extends UserRow {
   second_factor_pending: boolean;
+  by_provider: boolean;
   is_noted: boolean;
 }
 
@@ -30,6 +34,7 @@ export async function insertSession(database: Database, session: NewSession): Pr
     digest: session.digest,
     user_id: session.userId,
     second_factor_pending: session.secondFactorPending,
+    by_provider: session.byProvider,
     user_agent: session.userAgent,
     expires_at: database.raw(`now() + ? * interval '1 second'`, [session.lifetimeSeconds]),
   });
@@ -44,7 +49,7 @@ export async function insertSession(database: Database, session: NewSession): Pr
 export async function useSession(database: Database, digest: Buffer, idleSeconds: number): Promise<Session | null> {
   const { rows } = await database.raw<{ rows: SessionRow[] }>(
     /* sql */ `
-    SELECT users.*, second_factor_pending, last_used_at > now() - interval '1 minute' AS is_noted
+    SELECT users.*, second_factor_pending, by_provider, last_used_at > now() - interval '1 minute' AS is_noted
     FROM sessions JOIN users ON users.id = user_id
     WHERE digest = ? AND expires_at > now() AND last_used_at > now() - ? * interval '1 second' AND disabled_at IS NULL`,
     [digest, idleSeconds],
@@ -52,11 +57,43 @@ export async function useSession(database: Database, digest: Buffer, idleSeconds
   const [row] = rows;
   if (!row) return null;
   if (!row.is_noted) await database('sessions').where({ digest }).update({ last_used_at: database.fn.now() });
-  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending };
+  return { digest, user: toUser(row), secondFactorPending: row.second_factor_pending, byProvider: row.by_provider };
 }
 
 export async function deleteSession(database: Database, digest: Buffer): Promise<void> {
   await database('sessions').where({ digest }).delete();
+}
+
+/** A session as its user sees it. */
+export interface ListedSession {
+  readonly digest: Buffer;
+  readonly userAgent: string;
+  readonly createdAt: Date;
+  /** To within a minute. */
+  readonly lastUsedAt: Date;
+}
+
+/** The sessions in which a user is signed in, the one used last first. @param idleSeconds as for {@link useSession} */
+export async function listSessions(
+  database: Database,
+  userId: string,
+  idleSeconds: number,
+): Promise<readonly ListedSession[]> {
+  const { rows } = await database.raw<{ rows: ListedSession[] }>(
+    /* sql */ `
+    SELECT digest, user_agent AS "userAgent", created_at AS "createdAt", last_used_at AS "lastUsedAt"
+    FROM sessions
+    WHERE user_id = ? AND NOT second_factor_pending AND expires_at > now()
+      AND last_used_at > now() - ? * interval '1 second'
+    ORDER BY last_used_at DESC, digest LIMIT 100`,
+    [userId, idleSeconds],
+  );
+  return rows;
+}
+
+/** Ends one of a user's sessions, and nobody else's. */
+export async function deleteSessionOf(database: Database, userId: string, digest: Buffer): Promise<void> {
+  await database('sessions').where({ user_id: userId, digest }).delete();
 }
 
 /** Signs a user out everywhere, but for the session that is given. */

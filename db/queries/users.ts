@@ -154,9 +154,21 @@ export async function setLanguage(database: Database, userId: string, language: 
   await database('users').where({ id: userId }).update({ language });
 }
 
-/** @param secret sealed with the user's id; null takes the second factor away */
-export async function setSecondFactor(database: Database, userId: string, secret: Buffer | null): Promise<void> {
-  await database('users').where({ id: userId }).update({ second_factor_secret: secret, second_factor_step: null });
+/** @param step that of the code by which the user has shown to have the secret: the code works no more */
+export async function setSecondFactor(
+  database: Database,
+  userId: string,
+  { sealedSecret, step }: { readonly sealedSecret: Buffer; readonly step: number },
+): Promise<void> {
+  await database('users')
+    .where({ id: userId })
+    .update({ second_factor_secret: sealedSecret, second_factor_step: step });
+}
+
+/** Takes the second factor away, with its recovery codes. */
+export async function removeSecondFactor(database: Database, userId: string): Promise<void> {
+  await database('users').where({ id: userId }).update({ second_factor_secret: null, second_factor_step: null });
+  await database('recovery_codes').where({ user_id: userId }).delete();
 }
 
 /**

@@ -1421,6 +1421,25 @@ describe('the rules of the database', () => {
         await transaction('account_members').insert([member, member]);
       });
     });
+    const identity = { issuer: 'https://login.example.com', subject: 'subject', user_id: user.id };
+    refuses('an identity of two users', 'user_identities_pkey', async () => {
+      await insert('user_identities', identity);
+      await insert('user_identities', identity);
+    });
+    refuses('an identity of nobody', 'user_identities_user_id_fkey', () =>
+      insert('user_identities', { ...identity, subject: 'other', ...nobody }),
+    );
+    refuses('a recovery code twice', 'recovery_codes_pkey', async () => {
+      await insert('recovery_codes', { user_id: user.id, digest });
+      await insert('recovery_codes', { user_id: user.id, digest });
+    });
+    refuses('a recovery code of nobody', 'recovery_codes_user_id_fkey', () =>
+      insert('recovery_codes', { ...nobody, digest }),
+    );
+    refuses('two orders of an e-mail to one address', 'link_mails_pkey', async () => {
+      await insert('link_mails', { email: user.email });
+      await insert('link_mails', { email: user.email });
+    });
     refuses('a session of nobody', 'sessions_user_id_fkey', () => insertSession(nobody));
     refuses('a session twice', 'sessions_pkey', async () => {
       const session = { digest, user_id: user.id, user_agent: '', expires_at: later };

@@ -36,6 +36,7 @@ export interface TestAppOptions {
   /** Instead of one of its own, which its address serves. */
   readonly storage?: AppDependencies['storage'];
   readonly mountPages?: NonNullable<AppDependencies['mountPages']>;
+  readonly openIdProvider?: AppDependencies['openIdProvider'];
   /** Nobody generates text without. */
   readonly textUpstreams?: readonly TextUpstreamSettings[];
 }

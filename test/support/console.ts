@@ -1,5 +1,6 @@
-/** Somebody with a browser who uses the console: keeps its cookie, and sends the forms that pages show. */
+/** Somebody with a browser who uses the console: keeps its cookies, and sends the forms that pages show. */
 import { request } from 'undici';
+import { codeAt } from '../../api/services/people/second-factor.ts';
 import { mountConsole } from '../../console/serve.ts';
 import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
@@ -41,7 +42,7 @@ export async function invite(
 
 export class Visitor {
   readonly #baseUrl: string;
-  #cookie = '';
+  readonly #cookies = new Map<string, string>();
   #formToken = '';
 
   constructor({ baseUrl }: Pick<TestApp, 'baseUrl'>) {
@@ -56,7 +57,7 @@ export class Visitor {
   }
 
   get cookie(): string {
-    return this.#cookie;
+    return Array.from(this.#cookies, ([name, value]) => `${name}=${value}`).join('; ');
   }
 
   async get(path: string, headers: Record<string, string> = {}): Promise<Shown> {
@@ -73,13 +74,39 @@ export class Visitor {
   async #ask(method: 'GET' | 'POST', path: string, headers: Record<string, string>, body?: string): Promise<Shown> {
     const response = await request(this.#baseUrl + path, {
       method,
-      headers: { ...(this.#cookie && { cookie: this.#cookie }), ...headers },
+      headers: { ...(this.cookie && { cookie: this.cookie }), ...headers },
       ...(body === undefined ? {} : { body }),
     });
     const text = await response.body.text();
-    const [set] = [response.headers['set-cookie'] ?? []].flat();
-    if (set !== undefined) this.#cookie = set.split(';')[0] ?? '';
+    for (const set of [response.headers['set-cookie'] ?? []].flat()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? [];
+      if (set.includes('Max-Age=0')) this.#cookies.delete(name);
+      else this.#cookies.set(name, value);
+    }
     this.#formToken = /name="form_token" value="([^"]+)"/.exec(text)?.[1] ?? this.#formToken;
     return { status: response.statusCode, headers: response.headers, text };
   }
+}
+
+/** A second factor that was just turned on. */
+export interface TestSecondFactor {
+  readonly secret: string;
+  /** That of the code with which it was turned on; the next one may be used. */
+  readonly step: number;
+  readonly recoveryCodes: readonly string[];
+}
+
+/** Turns a second factor on, as people do on their profile. */
+export async function addSecondFactor(visitor: Visitor): Promise<TestSecondFactor> {
+  const { text } = await visitor.get('/console/profile');
+  const secret = /<code[^>]*>([A-Z2-7]{32})<\/code>/.exec(text)?.[1] ?? '';
+  const offer = /name="offer" value="([^"]+)"/.exec(text)?.[1] ?? '';
+  const step = Math.floor(Date.now() / 30_000);
+  const code = codeAt(secret, step);
+  const turnedOn = await visitor.send('/console/profile/second-factor', { offer, code, current: PASSWORD });
+  const recoveryCodes = Array.from(
+    turnedOn.text.matchAll(/<li><code>([A-Z2-7-]{19})<\/code>/g),
+    ([, found = '']) => found,
+  );
+  return { secret, step, recoveryCodes };
 }

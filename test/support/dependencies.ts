@@ -79,6 +79,7 @@ export function testDependencies({
     reports: database,
     catalogue: () => catalogue,
     configuration: NO_FILES,
+    openIdProvider: null,
     sealer: createSealer(Buffer.alloc(32, 2)),
     starter: NO_STARTER,
     workflows: NO_WORKFLOWS,

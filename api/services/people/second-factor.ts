@@ -1,5 +1,7 @@
 /** Codes from an authenticator app: RFC 6238 (TOTP) with SHA-1, six digits and 30 seconds, which all apps understand. */
 import { createHmac, randomBytes } from 'node:crypto';
+import type { Session } from '../../../db/queries/sessions.ts';
+import { type Sealer, SealBrokenError } from '../../../db/sealing.ts';
 import { isSameSecret } from '../../../net/same-secret.ts';
 
 const STEP_SECONDS = 30;
@@ -30,6 +32,11 @@ export function codeAt(secret: string, step: number): string {
   return String(number % 10 ** DIGITS).padStart(DIGITS, '0');
 }
 
+/** Whether that is what an app shows, rather than a recovery code. */
+export function isAppCode(typed: string): boolean {
+  return /^[\d\s]*$/.test(typed);
+}
+
 /**
  * The step that a code belongs to: the present one or a neighbour, since clocks differ.
  *
@@ -45,4 +52,26 @@ export function stepOfCode(secret: string, code: string, nowMs: number): number 
 function fromBase32(text: string): Buffer {
   const bits = Array.from(text, (letter) => BASE32.indexOf(letter).toString(2).padStart(5, '0')).join('');
   return Buffer.from((bits.match(/.{8}/g) ?? []).map((byte) => Number.parseInt(byte, 2)));
+}
+
+/**
+ * Puts a secret that is being offered into a form, so that nobody but Genway can have made it, and only the session that it
+ * was made for can bring it back.
+ */
+export function sealOffer(sealer: Sealer, session: Session, secret: string): string {
+  return sealer.seal(secret, contextOf(session)).toString('base64url');
+}
+
+/** The secret in a form; null when it was not made for this session. */
+export function openOffer(sealer: Sealer, session: Session, offer: string): string | null {
+  try {
+    return sealer.open(Buffer.from(offer, 'base64url'), contextOf(session));
+  } catch (error) {
+    if (error instanceof SealBrokenError) return null;
+    throw error;
+  }
+}
+
+function contextOf({ user, digest }: Session): string {
+  return `second factor offered to ${user.id} in ${digest.toString('hex')}`;
 }

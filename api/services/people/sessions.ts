@@ -4,7 +4,15 @@
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import type { Database } from '../../../db/database.ts';
-import { deleteSession, insertSession, type Session, useSession } from '../../../db/queries/sessions.ts';
+import {
+  deleteSession,
+  insertSession,
+  type ListedSession,
+  listSessions,
+  type NewSession,
+  type Session,
+  useSession,
+} from '../../../db/queries/sessions.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { isSameSecret } from '../../../net/same-secret.ts';
 
@@ -25,7 +33,7 @@ export interface OpenSession extends Session {
 /** @returns the token for the cookie */
 export async function openSession(
   database: Database,
-  session: { readonly userId: string; readonly secondFactorPending: boolean; readonly userAgent: string },
+  session: Pick<NewSession, 'userId' | 'secondFactorPending' | 'byProvider' | 'userAgent'>,
 ): Promise<string> {
   const token = newToken();
   const lifetimeSeconds = session.secondFactorPending ? PENDING_LIFETIME_SECONDS : SESSION_LIFETIME_SECONDS;
@@ -47,6 +55,11 @@ export async function findSession(database: Database, token: string | undefined)
 
 export async function closeSession(database: Database, session: Session): Promise<void> {
   await deleteSession(database, session.digest);
+}
+
+/** Where somebody is signed in, the session used last first. */
+export function listOpenSessions(database: Database, userId: string): Promise<readonly ListedSession[]> {
+  return listSessions(database, userId, IDLE_SECONDS);
 }
 
 /** Whether a form was made for this session. */

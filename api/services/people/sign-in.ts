@@ -6,9 +6,11 @@ import {
   forgetSignInAttempts,
   takeSignInAttempt,
   deleteSessionsOf,
+  deleteUserLinks,
   findUserLink,
   insertUserLink,
   type LinkPurpose,
+  type Session,
   takeUserLink,
 } from '../../../db/queries/sessions.ts';
 import {
@@ -20,13 +22,20 @@ import {
 } from '../../../db/queries/users.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, PASSWORD_LENGTH } from './passwords.ts';
-import { stepOfCode } from './second-factor.ts';
+import { takeRecoveryCode } from './recovery-codes.ts';
+import { isAppCode, stepOfCode } from './second-factor.ts';
 import { newToken } from './sessions.ts';
 
 /** Within a quarter of an hour, for one user and from one address. */
 const MAX_ATTEMPTS = 10;
 /** Fewer, since each fills a mailbox. */
 const MAX_LINKS = 3;
+/**
+ * Wrong codes of one user in a day. Three of a million codes are right at a time, so that whoever knows the password and
+ * tries as many every day needs decades.
+ */
+const MAX_CODES_A_DAY = 30;
+const DAY_SECONDS = 24 * 3600;
 const ATTEMPTS_WINDOW_SECONDS = 15 * 60;
 const LINK_LIFETIME_SECONDS = 3 * 24 * 3600;
 
@@ -46,20 +55,70 @@ export async function checkPassword(
   return { user: found.user };
 }
 
-/** @returns whether it is the user's code, and was not used before */
+/** Whether somebody who is signed in knows the user's password, as before a change that would lock its owner out. */
+export async function confirmPassword(
+  database: Database,
+  user: User,
+  password: string,
+): Promise<'right' | 'wrong' | 'too many'> {
+  const subject = `password of ${user.id}`;
+  if (await isTooMany(database, [subject])) return 'too many';
+  const secrets = await findUserSecrets(database, user.id);
+  if (!(await isPassword(password.slice(0, PASSWORD_LENGTH.max), secrets?.passwordHash ?? null))) return 'wrong';
+  await forgetSignInAttempts(database, subject);
+  return 'right';
+}
+
+export type CodeCheck = 'right' | 'wrong' | 'too many';
+
+/** Checks a code of the authenticator app, which must not have been used before, or one of the recovery codes. */
 export async function checkSecondFactor(
+  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  given: { readonly user: User; readonly code: string; readonly nowMs: number },
+): Promise<CodeCheck> {
+  const { user, code, nowMs } = given;
+  const [lately, today] = [`code ${user.id}`, `code today ${user.id}`];
+  if (await isTooMany(database, [lately])) return 'too many';
+  if (await isTooMany(database, [today], MAX_CODES_A_DAY, DAY_SECONDS)) return 'too many';
+  const isRight = isAppCode(code)
+    ? await isCodeOfApp({ database, sealer }, { user, code, nowMs })
+    : await takeRecoveryCode(database, user.id, code);
+  if (!isRight) return 'wrong';
+  await forgetSignInAttempts(database, lately);
+  await forgetSignInAttempts(database, today);
+  return 'right';
+}
+
+async function isCodeOfApp(
   { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
   { user, code, nowMs }: { readonly user: User; readonly code: string; readonly nowMs: number },
 ): Promise<boolean> {
-  if (await isTooMany(database, [`code ${user.id}`])) return false;
   const secrets = await findUserSecrets(database, user.id);
   if (!secrets?.secondFactorSecret) return false;
   const step = stepOfCode(sealer.open(secrets.secondFactorSecret, user.id), code, nowMs);
   return step !== null && (await useSecondFactorStep(database, user.id, step));
 }
 
-async function isTooMany(database: Database, subjects: readonly string[], most = MAX_ATTEMPTS): Promise<boolean> {
-  return !(await takeSignInAttempt(database, { subjects, most, windowSeconds: ATTEMPTS_WINDOW_SECONDS }));
+/** Changes the password of somebody who is signed in. Every other session ends, and links that are on their way. */
+export async function changePassword(
+  database: Database,
+  { user, password, session }: { readonly user: User; readonly password: string; readonly session: Session },
+): Promise<void> {
+  const passwordHash = await hashPassword(password);
+  await database.transaction(async (transaction) => {
+    await setPassword(transaction, user.id, passwordHash);
+    await deleteSessionsOf(transaction, user.id, session.digest);
+    await deleteUserLinks(transaction, user.id);
+  });
+}
+
+async function isTooMany(
+  database: Database,
+  subjects: readonly string[],
+  most = MAX_ATTEMPTS,
+  windowSeconds = ATTEMPTS_WINDOW_SECONDS,
+): Promise<boolean> {
+  return !(await takeSignInAttempt(database, { subjects, most, windowSeconds }));
 }
 
 /**
@@ -107,9 +166,11 @@ export function passwordFault(password: string, repeated: string): 'too short' |
 /** Uses a link up. Whoever was signed in as the user is not any more. @returns null when the link does not work any more */
 export async function choosePassword(database: Database, token: string, password: string): Promise<User | null> {
   const passwordHash = await hashPassword(password);
-  const user = await takeUserLink(database, digestToken(token));
-  if (!user || user.disabledAt !== null) return null;
-  await setPassword(database, user.id, passwordHash);
-  await deleteSessionsOf(database, user.id, null);
-  return user;
+  return database.transaction(async (transaction) => {
+    const user = await takeUserLink(transaction, digestToken(token));
+    if (!user || user.disabledAt !== null) return null;
+    await setPassword(transaction, user.id, passwordHash);
+    await deleteSessionsOf(transaction, user.id, null);
+    return user;
+  });
 }

@@ -1,7 +1,13 @@
 /** What the administration does with users beyond a single change of their row. */
 import type { Database } from '../../../db/database.ts';
 import { deleteSessionsOf, deleteUserLinks } from '../../../db/queries/sessions.ts';
-import { disableUser, enableUser, setSecondFactor, updateUser, type UserDetails } from '../../../db/queries/users.ts';
+import {
+  disableUser,
+  enableUser,
+  removeSecondFactor,
+  updateUser,
+  type UserDetails,
+} from '../../../db/queries/users.ts';
 
 export interface UserChanges extends UserDetails {
   readonly disabled?: boolean | undefined;
@@ -17,7 +23,7 @@ export function changeUser(
 ): Promise<void> {
   return database.transaction(async (transaction) => {
     await updateUser(transaction, userId, details);
-    if (secondFactor === null) await setSecondFactor(transaction, userId, null);
+    if (secondFactor === null) await removeSecondFactor(transaction, userId);
     if (disabled === false) await enableUser(transaction, userId);
     if (disabled !== true) return;
     await disableUser(transaction, userId);

@@ -1,16 +1,24 @@
-/** What users say about themselves: password, second factor, language. */
-import { deleteSessionsOf } from '../../../db/queries/sessions.ts';
-import { findUserSecrets, setLanguage, setPassword, setSecondFactor } from '../../../db/queries/users.ts';
-import { Card, Choice, Copyable, Field, Form, Problem } from '../../html/components.tsx';
-import { type Answer, page, type UserVisit } from '../../page.ts';
-import { hashPassword, isPassword, PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
-import { newSecondFactorSecret, secondFactorAddress, stepOfCode } from '../../../api/services/people/second-factor.ts';
-import { passwordFault } from '../../../api/services/people/sign-in.ts';
+/** What users say about themselves: language, password, second factor, the provider they sign in with, and their sessions. */
+import { deleteSessionOf, deleteSessionsOf } from '../../../db/queries/sessions.ts';
+import { removeSecondFactor, setLanguage, setSecondFactor } from '../../../db/queries/users.ts';
+import { page } from '../../page.ts';
+import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.ts';
+import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
+import { changePassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
 import { faultWords } from '../sign-in/pages.tsx';
+import { passwordProblem } from './password-problem.ts';
+import { providerProfilePages } from './provider.tsx';
+import { recoveryCodes } from './second-factor.tsx';
+import { profile } from './view.tsx';
 
 export const profilePages = [
-  page({ method: 'get', path: '/profile', access: 'user', handle: async (visit) => profile(visit, {}) }),
+  page({
+    method: 'get',
+    path: '/profile',
+    access: 'user',
+    handle: async (visit, services) => profile(visit, services),
+  }),
   page({
     method: 'post',
     path: '/profile/language',
@@ -25,17 +33,15 @@ export const profilePages = [
     method: 'post',
     path: '/profile/password',
     access: 'user',
-    handle: async (visit, { database }) => {
+    handle: async (visit, services) => {
       const { user, form, texts, session } = visit;
-      const secrets = await findUserSecrets(database, user.id);
-      if (!(await isPassword(form.exact('current'), secrets?.passwordHash ?? null))) {
-        return profile(visit, { password: texts.profile.wrongPassword });
-      }
+      const { database } = services;
+      const problem = await passwordProblem(visit, database);
+      if (problem !== null) return profile(visit, services, { password: problem });
       const password = form.exact('password');
       const fault = passwordFault(password, form.exact('repeated'));
-      if (fault) return profile(visit, { password: faultWords(texts, fault) });
-      await setPassword(database, user.id, await hashPassword(password));
-      await deleteSessionsOf(database, user.id, session.digest);
+      if (fault) return profile(visit, services, { password: faultWords(texts, fault) });
+      await changePassword(database, { user, password, session });
       return { kind: 'redirect', path: '/profile' };
     },
   }),
@@ -43,122 +49,65 @@ export const profilePages = [
     method: 'post',
     path: '/profile/second-factor',
     access: 'user',
-    handle: async (visit, { database, sealer, clock }) => {
-      const { user, form, texts } = visit;
-      if (user.hasSecondFactor) {
-        const secrets = await findUserSecrets(database, user.id);
-        if (!(await isPassword(form.exact('current'), secrets?.passwordHash ?? null))) {
-          return profile(visit, { secondFactor: texts.profile.wrongPassword });
-        }
-        await setSecondFactor(database, user.id, null);
-        return { kind: 'redirect', path: '/profile' };
-      }
-      const secret = form.text('secret');
-      if (!/^[A-Z2-7]{32}$/.test(secret) || stepOfCode(secret, form.text('code'), clock.nowMs()) === null) {
-        return profile(visit, { secondFactor: texts.signIn.wrongCode });
-      }
-      await setSecondFactor(database, user.id, sealer.seal(secret, user.id));
-      await deleteSessionsOf(database, user.id, visit.session.digest);
+    handle: async (visit, services) => {
+      const { user, form, texts, session } = visit;
+      const { database, sealer, clock } = services;
+      if (user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
+      const secret = openOffer(sealer, session, form.text('offer'));
+      const again = (problem: string) => profile(visit, services, { secondFactor: problem }, secret);
+      const problem = await passwordProblem(visit, database);
+      if (problem !== null) return again(problem);
+      const step = secret === null ? null : stepOfCode(secret, form.text('code'), clock.nowMs());
+      if (secret === null || step === null) return again(texts.signIn.wrongCode);
+      const codes = await database.transaction(async (transaction) => {
+        await setSecondFactor(transaction, user.id, { sealedSecret: sealer.seal(secret, user.id), step });
+        await deleteSessionsOf(transaction, user.id, session.digest);
+        return makeRecoveryCodes(transaction, user.id);
+      });
+      return recoveryCodes(visit, codes);
+    },
+  }),
+  page({
+    method: 'post',
+    path: '/profile/second-factor/remove',
+    access: 'user',
+    handle: async (visit, services) => {
+      const problem = await passwordProblem(visit, services.database);
+      if (problem !== null) return profile(visit, services, { secondFactor: problem });
+      await removeSecondFactor(services.database, visit.user.id);
+      return { kind: 'redirect', path: '/profile' };
+    },
+  }),
+  page({
+    method: 'post',
+    path: '/profile/recovery-codes',
+    access: 'user',
+    handle: async (visit, services) => {
+      const { database } = services;
+      if (!visit.user.hasSecondFactor) return { kind: 'redirect', path: '/profile' };
+      const problem = await passwordProblem(visit, database);
+      if (problem !== null) return profile(visit, services, { recoveryCodes: problem });
+      const codes = await database.transaction((transaction) => makeRecoveryCodes(transaction, visit.user.id));
+      return recoveryCodes(visit, codes);
+    },
+  }),
+  ...providerProfilePages,
+  page({
+    method: 'post',
+    path: '/profile/sessions/end',
+    access: 'user',
+    handle: async ({ user, form }, { database }) => {
+      await deleteSessionOf(database, user.id, Buffer.from(form.text('session'), 'base64url'));
+      return { kind: 'redirect', path: '/profile' };
+    },
+  }),
+  page({
+    method: 'post',
+    path: '/profile/sessions/end-others',
+    access: 'user',
+    handle: async ({ user, session }, { database }) => {
+      await deleteSessionsOf(database, user.id, session.digest);
       return { kind: 'redirect', path: '/profile' };
     },
   }),
 ];
-
-interface Problems {
-  readonly password?: string;
-  readonly secondFactor?: string;
-}
-
-function profile({ user, texts, session: { formToken } }: UserVisit, problems: Problems): Answer {
-  const { profile: words, common } = texts;
-  return {
-    kind: 'page',
-    title: texts.navigation.profile,
-    status: Object.keys(problems).length > 0 ? 400 : 200,
-    content: (
-      <>
-        <Card>
-          <dl>
-            <dt>{common.name}</dt>
-            <dd>{user.name}</dd>
-            <dt>{texts.signIn.email}</dt>
-            <dd>{user.email}</dd>
-          </dl>
-        </Card>
-        <div class="grid">
-          <Card title={words.language}>
-            <Form token={formToken} action="/console/profile/language">
-              <Choice
-                name="language"
-                label={words.language}
-                value={user.language}
-                options={Object.entries(LANGUAGE_NAMES)}
-              />
-              <button type="submit">{common.save}</button>
-            </Form>
-          </Card>
-          <Card title={words.password}>
-            <Problem message={problems.password ?? null} />
-            <Form token={formToken} action="/console/profile/password">
-              <Field name="current" label={words.current} type="password" required autocomplete="current-password" />
-              <Field
-                name="password"
-                label={texts.welcome.password}
-                type="password"
-                hint={texts.welcome.hint(PASSWORD_LENGTH.min)}
-                required
-                autocomplete="new-password"
-              />
-              <Field
-                name="repeated"
-                label={texts.welcome.repeat}
-                type="password"
-                required
-                autocomplete="new-password"
-              />
-              <button type="submit">{common.save}</button>
-            </Form>
-          </Card>
-          <Card title={words.secondFactor}>
-            <Problem message={problems.secondFactor ?? null} />
-            <Form token={formToken} action="/console/profile/second-factor">
-              {user.hasSecondFactor ? (
-                <RemoveSecondFactor texts={texts} />
-              ) : (
-                <AddSecondFactor email={user.email} texts={texts} />
-              )}
-            </Form>
-          </Card>
-        </div>
-      </>
-    ),
-  };
-}
-
-function RemoveSecondFactor({ texts: { profile: words } }: Pick<UserVisit, 'texts'>) {
-  return (
-    <>
-      <p>{words.hasSecondFactor}</p>
-      <Field name="current" label={words.current} type="password" required autocomplete="current-password" />
-      <button type="submit" class="danger">
-        {words.removeSecondFactor}
-      </button>
-    </>
-  );
-}
-
-function AddSecondFactor({ email, texts }: Pick<UserVisit, 'texts'> & { readonly email: string }) {
-  const { profile: words } = texts;
-  const secret = newSecondFactorSecret();
-  return (
-    <>
-      <p>
-        {words.addSecondFactor} <a href={secondFactorAddress(secret, email)}>{words.openApp}</a>
-      </p>
-      <input type="hidden" name="secret" value={secret} />
-      <Copyable text={secret} texts={texts} label={words.secret} />
-      <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
-      <button type="submit">{words.turnOn}</button>
-    </>
-  );
-}

@@ -5,7 +5,7 @@ import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-addre
 import { ServiceError } from '../../../domain/errors.ts';
 import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
-import { bare } from './bare.ts';
+import { bare } from './views.tsx';
 
 export const lostPasswordPages = [
   page({

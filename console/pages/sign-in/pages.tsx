@@ -1,11 +1,8 @@
 /** The way in and out. */
-import type { Database } from '../../../db/database.ts';
-import type { User } from '../../../db/queries/users.ts';
 import { Card, Field, Form, FormOf, Problem } from '../../html/components.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
-import type { ApiServices } from '../../../api/services/services.ts';
 import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
-import { closeSession, openSession } from '../../../api/services/people/sessions.ts';
+import { closeSession } from '../../../api/services/people/sessions.ts';
 import {
   checkPassword,
   checkSecondFactor,
@@ -14,17 +11,20 @@ import {
   passwordFault,
 } from '../../../api/services/people/sign-in.ts';
 import type { Texts } from '../../texts/texts.ts';
-import { bare } from './bare.ts';
+import { enter } from './enter.ts';
 import { lostPasswordPages } from './lost-password.tsx';
+import { providerPages } from './provider.tsx';
+import { bare, signInForm } from './views.tsx';
 
 export const signInPages = [
   ...lostPasswordPages,
+  ...providerPages,
   page({
     method: 'get',
     path: '/sign-in',
     access: 'everybody',
     handle: async ({ session, texts }, services) => {
-      if (!session) return signIn(texts, services, { email: '', problem: null });
+      if (!session) return signInForm(texts, services, {});
       return session.secondFactorPending
         ? secondFactor(texts, session.formToken, null)
         : { kind: 'redirect', path: '' };
@@ -39,10 +39,10 @@ export const signInPages = [
       const { form, texts, ip } = visit;
       const email = form.text('email');
       const result = await checkPassword(database, { email, password: form.exact('password'), ip });
-      if (result === 'wrong') return signIn(texts, services, { email, problem: texts.signIn.wrong });
-      if (result === 'too many') return signIn(texts, services, { email, problem: texts.signIn.tooMany });
+      if (result === 'wrong') return signInForm(texts, services, { email, problem: texts.signIn.wrong });
+      if (result === 'too many') return signInForm(texts, services, { email, problem: texts.signIn.tooMany });
       const { user } = result;
-      return enter(visit, database, user, user.hasSecondFactor);
+      return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
     },
   }),
   page({
@@ -54,19 +54,21 @@ export const signInPages = [
       if (!session?.secondFactorPending) return { kind: 'redirect', path: '/sign-in' };
       const nowMs = services.clock.nowMs();
       const { user } = session;
-      if (!(await checkSecondFactor(services, { user, code: form.text('code'), nowMs }))) {
-        return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
-      }
-      return enter(visit, services.database, user, false);
+      const result = await checkSecondFactor(services, { user, code: form.text('code'), nowMs });
+      if (result === 'wrong') return secondFactor(texts, session.formToken, texts.signIn.wrongCode);
+      if (result === 'too many') return secondFactor(texts, session.formToken, texts.signIn.tooMany);
+      return enter(visit, services.database, user);
     },
   }),
   page({
     method: 'post',
     path: '/sign-out',
     access: 'everybody',
-    handle: async ({ session }, { database }) => {
+    handle: async ({ session, texts }, { database, openIdProvider, publicUrl }) => {
       if (session) await closeSession(database, session);
-      return { kind: 'redirect', path: '/sign-in', session: 'end' };
+      const there = session?.byProvider ? await openIdProvider?.signOutUrl(`${publicUrl}/console/sign-in`) : null;
+      if (!openIdProvider || !there) return { kind: 'redirect', path: '/sign-in', session: 'end' };
+      return { ...signedOut(texts, openIdProvider.name, there), session: 'end' };
     },
   }),
   page({
@@ -91,45 +93,14 @@ export const signInPages = [
       const fault = passwordFault(password, form.exact('repeated'));
       if (fault) return welcome(visit, { email: user.email, problem: faultWords(texts, fault) });
       if (!(await choosePassword(database, token, password))) return expired(texts);
-      return enter(visit, database, user, user.hasSecondFactor);
+      return enter(visit, database, user, { secondFactorPending: user.hasSecondFactor });
     },
   }),
 ];
 
-/**
- * Opens a session of its own, whatever the browser had before, which is over then.
- *
- * @param secondFactorPending whether only the password was right so far
- */
-async function enter(visit: Visit, database: Database, user: User, secondFactorPending: boolean): Promise<Answer> {
-  if (visit.session) await closeSession(database, visit.session);
-  const token = await openSession(database, { userId: user.id, secondFactorPending, userAgent: visit.userAgent });
-  return { kind: 'redirect', path: secondFactorPending ? '/sign-in' : '', session: { token } };
-}
-
 export function faultWords({ welcome }: Texts, fault: NonNullable<ReturnType<typeof passwordFault>>): string {
   if (fault === 'different') return welcome.different;
   return fault === 'too short' ? welcome.tooShort(PASSWORD_LENGTH.min) : welcome.tooLong(PASSWORD_LENGTH.max);
-}
-
-function signIn(
-  { signIn: words }: Texts,
-  { sendsMail }: Pick<ApiServices, 'sendsMail'>,
-  { email, problem }: { readonly email: string; readonly problem: string | null },
-): Answer {
-  return bare(
-    words.title,
-    <Card>
-      <Problem message={problem} />
-      <form method="post" action="/console/sign-in">
-        <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
-        <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
-        <button type="submit">{words.submit}</button>
-      </form>
-      <p class="hint">{sendsMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
-    </Card>,
-    problem === null ? 200 : 401,
-  );
 }
 
 function secondFactor({ signIn: words }: Texts, formToken: string, problem: string | null): Answer {
@@ -138,8 +109,13 @@ function secondFactor({ signIn: words }: Texts, formToken: string, problem: stri
     <Card>
       <Problem message={problem} />
       <Form token={formToken} action="/console/sign-in/code">
-        <Field name="code" label={words.code} required autocomplete="one-time-code" inputMode="numeric" />
+        <Field name="code" label={words.code} hint={words.recoveryHint} required autocomplete="one-time-code" />
         <button type="submit">{words.submit}</button>
+      </Form>
+      <Form token={formToken} action="/console/sign-out" class="start-over">
+        <button type="submit" class="quiet">
+          {words.startOver}
+        </button>
       </Form>
     </Card>,
     problem === null ? 200 : 401,
@@ -169,6 +145,22 @@ function welcome(
       </FormOf>
     </Card>,
     problem === null ? 200 : 400,
+  );
+}
+
+/** Whoever signs out here may still be signed in at the provider. @param there where they sign out of it */
+function signedOut({ signIn: words }: Texts, name: string, there: string) {
+  return bare(
+    words.signedOut,
+    <Card>
+      <p>{words.stillSignedIn(name)}</p>
+      <div class="row">
+        <a class="button" href={there}>
+          {words.signOutThere(name)}
+        </a>
+        <a href="/console/sign-in">{words.back}</a>
+      </div>
+    </Card>,
   );
 }
 

@@ -1,0 +1,112 @@
+/** The second factor on the profile, and its recovery codes. */
+import { newSecondFactorSecret, sealOffer, secondFactorAddress } from '../../../api/services/people/second-factor.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { Card, Copyable, Field, Form, Problem } from '../../html/components.tsx';
+import type { Answer, UserVisit } from '../../page.ts';
+
+/** The codes, this once. */
+export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
+  const { profile: words } = texts;
+  return {
+    kind: 'page',
+    title: words.recoveryCodes,
+    content: (
+      <Card>
+        <p>{words.keepCodes}</p>
+        <ul class="codes">
+          {codes.map((code) => (
+            <li>
+              <code>{code}</code>
+            </li>
+          ))}
+        </ul>
+        <Copyable text={codes.join(' ')} texts={texts} label={words.recoveryCodes} />
+        <p>
+          <a class="button" href="/console/profile">
+            {words.codesKept}
+          </a>
+        </p>
+      </Card>
+    ),
+  } satisfies Answer;
+}
+
+export function AddSecondFactor({
+  visit: { user, texts, session },
+  sealer,
+  offered,
+  problem,
+}: Pick<ApiServices, 'sealer'> & {
+  readonly visit: UserVisit;
+  /** What was offered before, so that a mistyped code does not need another entry in the app. */
+  readonly offered: string | null;
+  readonly problem: string | null;
+}) {
+  const { profile: words } = texts;
+  const secret = offered ?? newSecondFactorSecret();
+  return (
+    <Card title={words.secondFactor}>
+      <Problem message={problem} />
+      <Form token={session.formToken} action="/console/profile/second-factor">
+        <p>
+          {words.addSecondFactor} <a href={secondFactorAddress(secret, user.email)}>{words.openApp}</a>
+        </p>
+        <input type="hidden" name="offer" value={sealOffer(sealer, session, secret)} />
+        <Copyable text={secret} texts={texts} label={words.secret} />
+        <Field name="code" label={texts.signIn.code} required autocomplete="one-time-code" inputMode="numeric" />
+        <CurrentPassword label={words.current} id="second-factor" />
+        <button type="submit">{words.turnOn}</button>
+      </Form>
+    </Card>
+  );
+}
+
+export function OwnSecondFactor({
+  visit: { texts, session },
+  codesLeft,
+  problem,
+  codesProblem,
+}: {
+  readonly visit: UserVisit;
+  readonly codesLeft: number;
+  readonly problem: string | null;
+  readonly codesProblem: string | null;
+}) {
+  const { profile: words } = texts;
+  return (
+    <>
+      <Card title={words.secondFactor}>
+        <Problem message={problem} />
+        <p>{words.hasSecondFactor}</p>
+        <Form token={session.formToken} action="/console/profile/second-factor/remove">
+          <CurrentPassword label={words.current} id="second-factor" />
+          <button type="submit" class="danger">
+            {words.removeSecondFactor}
+          </button>
+        </Form>
+      </Card>
+      <Card title={words.recoveryCodes}>
+        <Problem message={codesProblem} />
+        <p>{words.codesLeft(codesLeft)}</p>
+        <Form token={session.formToken} action="/console/profile/recovery-codes">
+          <CurrentPassword label={words.current} id="recovery-codes" />
+          <button type="submit">{words.newCodes}</button>
+        </Form>
+      </Card>
+    </>
+  );
+}
+
+/** @param id tells the fields of several forms on the page from each other */
+export function CurrentPassword({ label, id }: { readonly label: string; readonly id: string }) {
+  return (
+    <Field
+      name="current"
+      id={`field-current-${id}`}
+      label={label}
+      type="password"
+      required
+      autocomplete="current-password"
+    />
+  );
+}

@@ -1,0 +1,115 @@
+/** The profile of whoever has signed in. */
+import type { ApiServices } from '../../../api/services/services.ts';
+import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
+import { listOpenSessions } from '../../../api/services/people/sessions.ts';
+import { hasIdentity } from '../../../db/queries/identities.ts';
+import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
+import { Card, Choice, Field, Form, Problem } from '../../html/components.tsx';
+import type { Answer, UserVisit } from '../../page.ts';
+import { LANGUAGE_NAMES } from '../../texts/texts.ts';
+import { ProviderCard } from './provider-card.tsx';
+import { AddSecondFactor, CurrentPassword, OwnSecondFactor } from './second-factor.tsx';
+import { Sessions } from './sessions.tsx';
+
+/** What is wrong with which form. */
+export interface ProfileProblems {
+  readonly password?: string;
+  readonly secondFactor?: string;
+  readonly recoveryCodes?: string;
+  readonly provider?: string;
+}
+
+/** @param offered the secret of a second factor that was offered before */
+export async function profile(
+  visit: UserVisit,
+  services: ApiServices,
+  problems: ProfileProblems = {},
+  offered: string | null = null,
+): Promise<Answer> {
+  const { user, texts } = visit;
+  const { database, sealer, openIdProvider } = services;
+  const sessions = await listOpenSessions(database, user.id);
+  const codesLeft = user.hasSecondFactor ? await countRecoveryCodes(database, user.id) : 0;
+  const isConnected = openIdProvider !== null && (await hasIdentity(database, user.id, openIdProvider.issuer));
+  const { secondFactor = null, recoveryCodes: codesProblem = null, provider = null } = problems;
+  return {
+    kind: 'page',
+    title: texts.navigation.profile,
+    status: Object.keys(problems).length > 0 ? 400 : 200,
+    content: (
+      <>
+        <Card>
+          <dl>
+            <dt>{texts.common.name}</dt>
+            <dd>{user.name}</dd>
+            <dt>{texts.signIn.email}</dt>
+            <dd>{user.email}</dd>
+          </dl>
+        </Card>
+        <div class="grid">
+          <Language visit={visit} />
+          {user.hasPassword ? (
+            <Password visit={visit} problem={problems.password ?? null} />
+          ) : (
+            <NoPassword visit={visit} />
+          )}
+          {!user.hasPassword ? null : user.hasSecondFactor ? (
+            <OwnSecondFactor visit={visit} codesLeft={codesLeft} problem={secondFactor} codesProblem={codesProblem} />
+          ) : (
+            <AddSecondFactor visit={visit} sealer={sealer} offered={offered} problem={secondFactor} />
+          )}
+          {openIdProvider !== null && user.hasPassword ? (
+            <ProviderCard visit={visit} name={openIdProvider.name} isConnected={isConnected} problem={provider} />
+          ) : null}
+          <Sessions visit={visit} sessions={sessions} />
+        </div>
+      </>
+    ),
+  };
+}
+
+interface OfVisit {
+  readonly visit: UserVisit;
+}
+
+function Language({ visit: { user, texts, session } }: OfVisit) {
+  const { profile: words, common } = texts;
+  return (
+    <Card title={words.language}>
+      <Form token={session.formToken} action="/console/profile/language">
+        <Choice name="language" label={words.language} value={user.language} options={Object.entries(LANGUAGE_NAMES)} />
+        <button type="submit">{common.save}</button>
+      </Form>
+    </Card>
+  );
+}
+
+function Password({ visit: { texts, session }, problem }: OfVisit & { readonly problem: string | null }) {
+  const { profile: words, welcome, common } = texts;
+  return (
+    <Card title={words.password}>
+      <Problem message={problem} />
+      <Form token={session.formToken} action="/console/profile/password">
+        <CurrentPassword label={words.current} id="password" />
+        <Field
+          name="password"
+          label={welcome.password}
+          type="password"
+          hint={welcome.hint(PASSWORD_LENGTH.min)}
+          required
+          autocomplete="new-password"
+        />
+        <Field name="repeated" label={welcome.repeat} type="password" required autocomplete="new-password" />
+        <button type="submit">{common.save}</button>
+      </Form>
+    </Card>
+  );
+}
+
+function NoPassword({ visit: { texts } }: OfVisit) {
+  return (
+    <Card title={texts.profile.password}>
+      <p>{texts.profile.noPassword}</p>
+    </Card>
+  );
+}

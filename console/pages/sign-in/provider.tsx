@@ -1,0 +1,107 @@
+/**
+ * Signing in with a provider of OpenID Connect, and connecting it to somebody who has a password. What leads to the provider
+ * is always a link, never a form: the policy of the pages lets forms lead to this origin only, redirects included, and a
+ * provider may redirect to whichever hosts it likes.
+ */
+import {
+  attemptOf,
+  connect,
+  type Identity,
+  type OpenIdProvider,
+  ProviderDownError,
+  signInAs,
+  SignInRefusedError,
+} from '../../../api/services/people/provider-sign-in.ts';
+import { newToken } from '../../../api/services/people/sessions.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { type Answer, page, type Visit } from '../../page.ts';
+import { enter } from './enter.ts';
+import { signInForm } from './views.tsx';
+
+export const providerPages = [
+  page({
+    method: 'get',
+    path: '/sign-in/provider',
+    access: 'everybody',
+    handle: async (visit, services) => {
+      const provider = providerOf(services);
+      const token = newToken();
+      try {
+        const url = await provider.authorizationUrl(attemptOf(token, null));
+        return { kind: 'leave', url, attempt: { token } };
+      } catch (error) {
+        return failed(visit, services, error);
+      }
+    },
+  }),
+  page({
+    method: 'get',
+    path: '/sign-in/callback',
+    access: 'everybody',
+    handle: async (visit, services) => {
+      const provider = providerOf(services);
+      const { attempt, texts } = visit;
+      if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);
+      try {
+        const answer = await finish(visit, services, await identityOf(provider, visit, attempt));
+        return { ...answer, attempt: 'end' };
+      } catch (error) {
+        return failed(visit, services, error);
+      }
+    },
+  }),
+];
+
+/** Whom the provider sent back, and what for. */
+interface Arrival {
+  readonly identity: Identity;
+  /** Whether somebody who is signed in is connecting the provider. */
+  readonly isConnecting: boolean;
+}
+
+/** Its state says which of the two attempts it is: each has secrets of its own, and the second those of its session. */
+async function identityOf(provider: OpenIdProvider, { query, session }: Visit, token: string): Promise<Arrival> {
+  const given = query.get('state');
+  const formToken = session && !session.secondFactorPending ? session.formToken : null;
+  const isConnecting = formToken !== null && attemptOf(token, formToken).state === given;
+  const attempt = attemptOf(token, isConnecting ? formToken : null);
+  return { identity: await provider.identityOf(query.toString(), attempt), isConnecting };
+}
+
+async function finish(visit: Visit, services: ApiServices, { identity, isConnecting }: Arrival): Promise<Shown> {
+  const { session, texts } = visit;
+  const { database } = services;
+  if (isConnecting && session) {
+    const isTheirs = await connect(database, session.user, identity);
+    return isTheirs ? { kind: 'redirect', path: '/profile' } : refused(visit, services, texts.signIn.identityTaken);
+  }
+  const result = await signInAs(database, identity);
+  if (result === 'not connected') return refused(visit, services, texts.signIn.notConnected(providerOf(services).name));
+  if (result === 'unknown') return refused(visit, services, texts.signIn.unknown);
+  // The provider decides whether it asks for a second factor.
+  return enter(visit, database, result.user, { byProvider: true });
+}
+
+type Shown = Extract<Answer, { kind: 'page' | 'redirect' }>;
+
+function failed(visit: Visit, services: ApiServices, error: unknown): Shown {
+  const { signIn: words } = visit.texts;
+  const { log, openIdProvider } = services;
+  if (error instanceof ProviderDownError) {
+    log.warn({ err: error, request_id: visit.requestId }, 'the provider of OpenID Connect does not answer');
+    return refused(visit, services, words.providerDown(openIdProvider?.name ?? ''), 503);
+  }
+  if (!(error instanceof SignInRefusedError)) throw error;
+  log.info({ request_id: visit.requestId, reason: error.message }, 'a sign-in with the provider was refused');
+  return refused(visit, services, words.attemptOver);
+}
+
+function refused(visit: Visit, services: ApiServices, problem: string, status = 401): Shown {
+  return { ...signInForm(visit.texts, services, { problem, status }), attempt: 'end' };
+}
+
+function providerOf({ openIdProvider }: ApiServices): OpenIdProvider {
+  if (openIdProvider === null) throw new ServiceError('not_found', 'No provider is configured.');
+  return openIdProvider;
+}

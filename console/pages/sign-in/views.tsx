@@ -1,0 +1,39 @@
+/** What strangers see. */
+import type { Child } from 'hono/jsx';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { Card, Field, Problem } from '../../html/components.tsx';
+import type { Answer } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+
+/** A page for strangers. */
+export function bare(title: string, content: Child, status = 200) {
+  return { kind: 'page', title, content, status, bare: true } satisfies Answer;
+}
+
+/** The form with which people sign in, and the other ways to do so. */
+export function signInForm(
+  { signIn: words }: Texts,
+  { sendsMail, openIdProvider }: Pick<ApiServices, 'sendsMail' | 'openIdProvider'>,
+  { email = '', problem = null, status = 401 }: { email?: string; problem?: string | null; status?: number },
+) {
+  return bare(
+    words.title,
+    <Card>
+      <Problem message={problem} />
+      {openIdProvider === null ? null : (
+        <p>
+          <a class="button quiet wide" href="/console/sign-in/provider">
+            {words.withProvider(openIdProvider.name)}
+          </a>
+        </p>
+      )}
+      <form method="post" action="/console/sign-in">
+        <Field name="email" label={words.email} type="email" value={email} required autocomplete="username" />
+        <Field name="password" label={words.password} type="password" required autocomplete="current-password" />
+        <button type="submit">{words.submit}</button>
+      </form>
+      <p class="hint">{sendsMail ? <a href="/console/lost-password">{words.lostPassword}</a> : words.invitation}</p>
+    </Card>,
+    problem === null ? 200 : status,
+  );
+}

@@ -1,0 +1,178 @@
+/**
+ * A provider of OpenID Connect, asked with the authorization code flow, PKCE, state and nonce:
+ * https://openid.net/specs/openid-connect-core-1_0.html and RFC 9700. What it publishes of itself is only read when somebody
+ * signs in, so that it may be down while Genway starts.
+ */
+import {
+  allowInsecureRequests,
+  authorizationCodeGrant,
+  AuthorizationResponseError,
+  buildAuthorizationUrl,
+  buildEndSessionUrl,
+  calculatePKCECodeChallenge,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  type Configuration,
+  discovery,
+  enableNonRepudiationChecks,
+  fetchUserInfo,
+} from 'openid-client';
+
+export interface OpenIdSettings {
+  /** As the provider writes it. */
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  /** What people call it. */
+  readonly name: string;
+  /** Where the provider sends people back to; it has to be registered there. */
+  readonly redirectUri: string;
+}
+
+/** What ties the answer of the provider to the browser that set out. */
+export interface OpenIdAttempt {
+  readonly state: string;
+  readonly nonce: string;
+  readonly codeVerifier: string;
+}
+
+/** Whom the provider means. */
+export interface Identity {
+  readonly issuer: string;
+  /** Never given to somebody else. */
+  readonly subject: string;
+  /** In lower case; null when the provider does not say it. */
+  readonly email: string | null;
+  /** Whether the provider itself has made sure that the address is theirs. */
+  readonly isEmailVerified: boolean;
+}
+
+export interface OpenIdProvider {
+  readonly issuer: string;
+  readonly name: string;
+  /** Where to send a browser. @throws ProviderDownError */
+  authorizationUrl(attempt: OpenIdAttempt): Promise<string>;
+  /**
+   * Exchanges the code that a browser came back with.
+   *
+   * @param query that of the redirect, without `?`
+   * @throws ProviderDownError; SignInRefusedError when the answer is not one to this attempt, or the provider refused
+   */
+  identityOf(query: string, attempt: OpenIdAttempt): Promise<Identity>;
+  /** Where people sign out of the provider; null when it has no such place, or does not answer. */
+  signOutUrl(returnTo: string): Promise<string | null>;
+}
+
+/** The provider does not answer, or not as one. */
+export class ProviderDownError extends Error {
+  override readonly name = 'ProviderDownError';
+}
+
+/** Nobody was signed in: the answer belongs to another attempt, was used before or was forged, or the provider refused. */
+export class SignInRefusedError extends Error {
+  override readonly name = 'SignInRefusedError';
+}
+
+const TIMEOUT_SECONDS = 10;
+/** How long what the provider publishes of itself is relied on. */
+const KEPT_MS = 3_600_000;
+/** The provider failed, rather than refused: not reached, silent, or an answer that has no place in the protocol. */
+const FAILURES: readonly unknown[] = ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'];
+
+export function createOpenIdProvider(settings: OpenIdSettings): OpenIdProvider {
+  const { issuer, name, clientId, redirectUri } = settings;
+  const configuration = keptFor(KEPT_MS, () => discover(settings));
+  return {
+    issuer,
+    name,
+    authorizationUrl: async ({ state, nonce, codeVerifier }) => {
+      const parameters = {
+        redirect_uri: redirectUri,
+        scope: 'openid email',
+        state,
+        nonce,
+        code_challenge: await calculatePKCECodeChallenge(codeVerifier),
+        code_challenge_method: 'S256',
+      };
+      return buildAuthorizationUrl(await configuration(), parameters).href;
+    },
+    identityOf: async (query, { state, nonce, codeVerifier }) => {
+      const known = await configuration();
+      try {
+        const tokens = await authorizationCodeGrant(known, new URL(`${redirectUri}?${query}`), {
+          expectedState: state,
+          expectedNonce: nonce,
+          pkceCodeVerifier: codeVerifier,
+        });
+        const claims = tokens.claims();
+        if (!claims) throw new SignInRefusedError('the provider sent no ID token');
+        // Many providers only tell the address when they are asked with the access token.
+        const { email, email_verified: verified } =
+          claims['email'] === undefined ? await fetchUserInfo(known, tokens.access_token, claims.sub) : claims;
+        return {
+          issuer: claims.iss,
+          subject: claims.sub,
+          email: typeof email === 'string' ? email.toLowerCase() : null,
+          isEmailVerified: verified === true,
+        };
+      } catch (error) {
+        throw toRefusal(error);
+      }
+    },
+    signOutUrl: async (returnTo) => {
+      const known = await configuration().catch(() => null);
+      if (!known?.serverMetadata().end_session_endpoint) return null;
+      return buildEndSessionUrl(known, { client_id: clientId, post_logout_redirect_uri: returnTo }).href;
+    },
+  };
+}
+
+async function discover({ issuer, clientId, clientSecret }: OpenIdSettings): Promise<Configuration> {
+  const url = new URL(issuer);
+  // The configuration takes http for this machine only.
+  const insecurely = url.protocol === 'http:' ? [allowInsecureRequests] : [];
+  try {
+    return await discovery(url, clientId, undefined, asSupported(clientSecret), {
+      timeout: TIMEOUT_SECONDS,
+      execute: [...insecurely, enableNonRepudiationChecks],
+    });
+  } catch (error) {
+    throw new ProviderDownError(`${issuer} does not publish what it is`, { cause: error });
+  }
+}
+
+/** In the body where the provider says that it takes that, since not all decode the other way alike. */
+function asSupported(clientSecret: string): ClientAuth {
+  const [inBody, inHeader] = [ClientSecretPost(clientSecret), ClientSecretBasic(clientSecret)];
+  return (server, client, body, headers) => {
+    const takesBody = server.token_endpoint_auth_methods_supported?.includes('client_secret_post') ?? false;
+    return (takesBody ? inBody : inHeader)(server, client, body, headers);
+  };
+}
+
+function toRefusal(error: unknown): Error {
+  if (error instanceof SignInRefusedError) return error;
+  if (error instanceof AuthorizationResponseError) {
+    return new SignInRefusedError(`the provider answered ${error.error}`, { cause: error });
+  }
+  const { code, status }: { readonly code?: unknown; readonly status?: unknown } = Object(error);
+  const isDown = error instanceof TypeError || FAILURES.includes(code) || (typeof status === 'number' && status >= 500);
+  return isDown
+    ? new ProviderDownError('the provider does not answer', { cause: error })
+    : new SignInRefusedError('the answer is not one to this attempt', { cause: error });
+}
+
+/** Makes a value again when it is older than that, and after each failure. */
+function keptFor<Value>(keptMs: number, make: () => Promise<Value>): () => Promise<Value> {
+  let kept: { readonly value: Promise<Value>; readonly untilMs: number } | null = null;
+  return () => {
+    if (kept && kept.untilMs > performance.now()) return kept.value;
+    const made = { value: make(), untilMs: performance.now() + keptMs };
+    kept = made;
+    made.value.catch(() => {
+      if (kept === made) kept = null;
+    });
+    return made.value;
+  };
+}

@@ -1,0 +1,290 @@
+import { expect } from 'chai';
+import { mountConsole } from '../../console/serve.ts';
+import { createOpenIdProvider, SignInRefusedError } from '../../net/openid-provider.ts';
+import { startTestApp, type TestApp, type TestCaller } from '../support/app.ts';
+import { invite, PASSWORD, type Shown, Visitor } from '../support/console.ts';
+import { CLIENT, type KnownPerson, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
+
+describe('signing in with a provider of OpenID Connect', () => {
+  let provider: TestProvider;
+  let app: TestApp;
+  let customer: TestCaller;
+
+  const start = (issuer: string): Promise<TestApp> =>
+    startTestApp({
+      mountPages: mountConsole,
+      openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, name: 'Acme', redirectUri: REDIRECT_URI }),
+    });
+
+  before(async () => {
+    provider = await startProvider();
+    app = await start(provider.issuer);
+    customer = await app.createAccount();
+  });
+  after(async () => {
+    await app.stop();
+    await provider.stop();
+  });
+
+  /** Makes somebody known to the provider, by that name at example.com unless it is said otherwise. */
+  function know(login: string, person: KnownPerson = {}): string {
+    provider.people.set(login, { email: `${login}@example.com`, email_verified: true, ...person });
+    return `${login}@example.com`;
+  }
+
+  /** Invites somebody to the customer's account. */
+  const welcome = (email: string): Promise<string> => invite(app, { email, account_id: customer.accountId });
+
+  /** Begins at Genway, signs in at the provider, and comes back. @returns the address that it comes back to */
+  async function goThere(visitor: Visitor, login: string): Promise<string> {
+    const left = await visitor.get('/console/sign-in/provider');
+    return provider.signIn(String(left.headers['location']), login);
+  }
+
+  const signIn = async (visitor: Visitor, login: string): Promise<Shown> => visitor.get(await goThere(visitor, login));
+
+  const isIn = async (visitor: Visitor): Promise<boolean> =>
+    (await visitor.get(`/console/accounts/${customer.accountId}`)).status === 200;
+
+  it('lets in whoever is invited and has the address verified there, who needs no password', async () => {
+    await welcome(know('ada'));
+    const visitor = new Visitor(app);
+    expect((await visitor.get('/console/sign-in')).text).to.include('Sign in with Acme');
+    expect((await signIn(visitor, 'ada')).headers['location']).to.equal('/console');
+    expect(await isIn(visitor)).to.equal(true);
+    expect((await visitor.get('/console/profile')).text).to.include('You sign in without a password.');
+  });
+
+  it('ends the invitation, whose link lets nobody else in then', async () => {
+    const path = await welcome(know('bea'));
+    await signIn(new Visitor(app), 'bea');
+    expect((await new Visitor(app).get(path)).status).to.equal(410);
+  });
+
+  it('knows people by their subject from then on, also with another address', async () => {
+    await welcome(know('cid'));
+    await signIn(new Visitor(app), 'cid');
+    know('cid', { email: 'new-name@example.com', email_verified: false });
+    const visitor = new Visitor(app);
+    await signIn(visitor, 'cid');
+    expect(await isIn(visitor)).to.equal(true);
+  });
+
+  it('lets nobody in to whom an address is given later', async () => {
+    await welcome(know('dan'));
+    await signIn(new Visitor(app), 'dan');
+    know('dans-successor', { email: 'dan@example.com' });
+    const visitor = new Visitor(app);
+    expect((await signIn(visitor, 'dans-successor')).status).to.equal(401);
+    expect(await isIn(visitor)).to.equal(false);
+  });
+
+  const REFUSED: readonly { readonly what: string; readonly person: KnownPerson; readonly isInvited: boolean }[] = [
+    { what: 'an address that the provider has not verified', person: { email_verified: false }, isInvited: true },
+    { what: 'nobody’s invitation', person: {}, isInvited: false },
+  ];
+  for (const [index, { what, person, isInvited }] of REFUSED.entries()) {
+    it(`refuses ${what}, and says so in one sentence`, async () => {
+      const email = know(`refused-${index}`, person);
+      if (isInvited) await welcome(email);
+      const visitor = new Visitor(app);
+      const shown = await signIn(visitor, `refused-${index}`);
+      expect(shown.status).to.equal(401);
+      expect(shown.text).to.include('You are not known here.');
+      expect(await isIn(visitor)).to.equal(false);
+      expect(await app.database('users').where({ email })).to.have.length(isInvited ? 1 : 0);
+    });
+  }
+
+  it('refuses whoever has a password, until they connect the provider with it', async () => {
+    const email = know('eve');
+    const eve = await Visitor.invited(app, { email, account_id: customer.accountId });
+    const visitor = new Visitor(app);
+    expect((await signIn(visitor, 'eve')).text).to.include('Your address has a password here');
+    expect(await isIn(visitor)).to.equal(false);
+
+    await eve.get('/console/profile');
+    expect((await eve.send('/console/profile/provider', { current: 'guess' })).status).to.equal(400);
+    const page = await eve.send('/console/profile/provider', { current: PASSWORD });
+    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    const back = await eve.get(await provider.signIn(url, 'eve'));
+    expect(back.headers['location']).to.equal('/console/profile');
+    await signIn(visitor, 'eve');
+    expect(await isIn(visitor)).to.equal(true);
+
+    await eve.get('/console/profile');
+    await eve.send('/console/profile/provider/disconnect', { current: PASSWORD });
+    const after = new Visitor(app);
+    await signIn(after, 'eve');
+    expect(await isIn(after)).to.equal(false);
+  });
+
+  it('connects to the session that asked for it, and to no other', async () => {
+    know('fay');
+    const fay = await Visitor.invited(app, { email: 'fay@example.com' });
+    const attacker = await Visitor.invited(app, { email: 'attacker@example.com' });
+    await attacker.get('/console/profile');
+    const page = await attacker.send('/console/profile/provider', { current: PASSWORD });
+    const url = /href="(http:[^"]+\/auth\?[^"]+)"/.exec(page.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
+    know('attacker', { email: 'other@example.com' });
+    const back = await provider.signIn(url, 'attacker');
+    // The victim is led to the attacker's answer.
+    expect((await fay.get(back)).status).to.equal(401);
+    expect((await fay.get(back, { cookie: `${fay.cookie}; ${attemptIn(attacker)}` })).status).to.equal(401);
+    expect(await app.database('user_identities').where({ subject: 'attacker' })).to.deep.equal([]);
+  });
+
+  it('refuses whoever is disabled', async () => {
+    await welcome(know('gus'));
+    const visitor = new Visitor(app);
+    await signIn(visitor, 'gus');
+    await app.database('users').where({ email: 'gus@example.com' }).update({ disabled_at: new Date() });
+    expect(await isIn(visitor)).to.equal(false);
+    expect((await signIn(visitor, 'gus')).status).to.equal(401);
+    expect(await isIn(visitor)).to.equal(false);
+  });
+
+  describe('takes no answer', () => {
+    before(() => welcome(know('hal')));
+
+    async function refuses(visitor: Visitor, path: string): Promise<void> {
+      const shown = await visitor.get(path);
+      expect(shown.status).to.equal(401);
+      expect(shown.text).to.include('You were not signed in. Try again.');
+      expect(await isIn(visitor)).to.equal(false);
+    }
+
+    it('in a browser that did not ask', async () => {
+      const back = await goThere(new Visitor(app), 'hal');
+      await refuses(new Visitor(app), back);
+    });
+
+    it('in a browser that asked for another', async () => {
+      const [mine, other] = [new Visitor(app), new Visitor(app)];
+      const back = await goThere(other, 'hal');
+      await mine.get('/console/sign-in/provider');
+      await refuses(mine, back);
+    });
+
+    it('with another state', async () => {
+      const visitor = new Visitor(app);
+      const back = await goThere(visitor, 'hal');
+      await refuses(visitor, back.replace(/state=[\w-]+/, 'state=guess'));
+    });
+
+    it('with the code of somebody else, whose nonce and verifier are others', async () => {
+      const [mine, other] = [new Visitor(app), new Visitor(app)];
+      const [back, stolen] = [await goThere(mine, 'hal'), await goThere(other, 'hal')];
+      const code = /code=([\w-]+)/.exec(stolen)?.[1] ?? '';
+      await refuses(mine, back.replace(/code=[\w-]+/, `code=${code}`));
+    });
+
+    it('whose ID token has another nonce', async () => {
+      const client = createOpenIdProvider({
+        ...CLIENT,
+        issuer: provider.issuer,
+        name: 'Acme',
+        redirectUri: REDIRECT_URI,
+      });
+      const attempt = { state: 'a state', nonce: 'a nonce', codeVerifier: 'v'.repeat(43) };
+      const back = await provider.signIn(await client.authorizationUrl(attempt), 'hal');
+      const failure = await client
+        .identityOf(back.split('?')[1] ?? '', { ...attempt, nonce: 'another' })
+        .catch((error: Error) => error);
+      expect(failure).to.be.instanceOf(SignInRefusedError);
+    });
+
+    it('a second time, with or without what the browser held', async () => {
+      const visitor = new Visitor(app);
+      const back = await goThere(visitor, 'hal');
+      const { cookie } = visitor;
+      expect((await visitor.get(back)).headers['location']).to.equal('/console');
+      const again = new Visitor(app);
+      await refuses(again, back);
+      const shown = await again.get(back, { cookie });
+      expect(shown.status).to.equal(401);
+    });
+
+    it('that says that the provider refused', async () => {
+      const visitor = new Visitor(app);
+      const left = await visitor.get('/console/sign-in/provider');
+      const state = new URL(String(left.headers['location'])).searchParams.get('state');
+      await refuses(visitor, `/console/sign-in/callback?error=access_denied&state=${state}&iss=${provider.issuer}`);
+    });
+
+    it('that is none', async () => {
+      for (const query of [
+        '',
+        '?code=',
+        '?code=a&code=b&state=a&state=b',
+        '?state[]=x',
+        `?code=${'x'.repeat(5_000)}`,
+      ]) {
+        const visitor = new Visitor(app);
+        await visitor.get('/console/sign-in/provider');
+        await refuses(visitor, `/console/sign-in/callback${query}`);
+      }
+    });
+  });
+
+  it('asks with PKCE, and holds the attempt in a cookie that only this origin can set', async () => {
+    const { headers } = await new Visitor(app).get('/console/sign-in/provider');
+    const asked = new URL(String(headers['location'])).searchParams;
+    expect(asked.get('code_challenge_method')).to.equal('S256');
+    expect(asked.get('redirect_uri')).to.equal(REDIRECT_URI);
+    expect(String(headers['set-cookie'])).to.match(
+      /^__Host-genway-sign-in=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Lax; Max-Age=600$/,
+    );
+  });
+
+  it('lets forms lead to this origin only, since what leads to the provider is a link', async () => {
+    const { headers } = await new Visitor(app).get('/console/sign-in');
+    expect(headers['content-security-policy']).to.include("form-action 'self'; ");
+  });
+
+  it('offers to sign out of the provider, too', async () => {
+    await welcome(know('ida'));
+    const visitor = new Visitor(app);
+    await signIn(visitor, 'ida');
+    await visitor.get('/console/profile');
+    const shown = await visitor.send('/console/sign-out');
+    expect(shown.text).to.include('Sign out of Acme, too').and.include(`${provider.issuer}/session/end`);
+    expect(await isIn(visitor)).to.equal(false);
+  });
+
+  it('does without the provider while it is down: passwords work, and it is asked again at the next attempt', async () => {
+    const later = await startProvider();
+    const { port } = new URL(later.issuer);
+    await later.stop();
+    const other = await start(`http://127.0.0.1:${port}`);
+    const visitor = new Visitor(other);
+    const shown = await visitor.get('/console/sign-in/provider');
+    expect(shown.status).to.equal(503);
+    expect(shown.text).to.include('Acme does not answer');
+    const path = await invite(other, { email: 'with-password@example.com' });
+    await new Visitor(other).send(path, { password: PASSWORD, repeated: PASSWORD });
+    const fields = { email: 'with-password@example.com', password: PASSWORD };
+    expect((await visitor.send('/console/sign-in', fields)).headers['location']).to.equal('/console');
+    const restarted = await startProvider(Number(port));
+    expect((await visitor.get('/console/sign-in/provider')).headers['location']).to.include(restarted.issuer);
+    await other.stop();
+    await restarted.stop();
+  });
+
+  it('is not there where no provider is configured', async () => {
+    const without = await startTestApp({ mountPages: mountConsole });
+    const visitor = new Visitor(without);
+    expect((await visitor.get('/console/sign-in')).text).not.to.include('/console/sign-in/provider');
+    expect((await visitor.get('/console/sign-in/provider')).status).to.equal(404);
+    expect((await visitor.get('/console/sign-in/callback?code=a&state=b')).status).to.equal(404);
+    await without.stop();
+  });
+
+  it('leaves no secret in the log', async () => {
+    expect(app.logged()).not.to.include(CLIENT.clientSecret);
+  });
+
+  function attemptIn({ cookie }: Visitor): string {
+    return /__Host-genway-sign-in=[\w-]+/.exec(cookie)?.[0] ?? '';
+  }
+});
