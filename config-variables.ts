@@ -69,6 +69,14 @@ const KINDS = {
     parse: toNumber,
     schema: Joi.number().positive().max(604_800).required(),
   },
+  usd: {
+    form: 'an amount in USD, 0 or more, such as 500 or 99.50',
+
+    parse: unchanged,
+    schema: Joi.string()
+      .pattern(/^\d{1,12}(\.\d{1,12})?$/)
+      .required(),
+  },
   share: {
     form: 'a number from 0 to 1',
 
@@ -288,6 +296,10 @@ export const VARIABLE_GROUPS = {
     GENWAY_TOP_UP_URL: optional(
       topUpUrl,
       'Where customers pay for their account, such as https://buy.stripe.com/test_1?client_reference_id={account_id}: "Add funds" in the console leads there; not shown if it is not set.',
+    ),
+    GENWAY_FOUR_EYES_USD: optional(
+      KINDS.usd,
+      'Above this amount it takes two people to move money by hand: one asks for it in the console, another approves it. If not set, one person may move any amount. The demo accounts of `npm start` get 1000.',
     ),
   },
   'E-mail': {

@@ -3,6 +3,7 @@
  * variables, their defaults and meanings are in `config-variables.ts` and, for readers, in `docs/configuration.md`.
  */
 import { join, resolve } from 'node:path';
+import { parseUsd, type PicoUsd } from './domain/money.ts';
 import { OperatorError } from './domain/operator-error.ts';
 import { VARIABLE_GROUPS, type ValueOf, type Variable, type VariableName, type Variables } from './config-variables.ts';
 
@@ -75,6 +76,8 @@ export interface Config {
     readonly webhookSecret: string | undefined;
     /** Where customers pay, with a place for the id of their account; without it, the console does not say where. */
     readonly topUpUrl: string | undefined;
+    /** Above this amount it takes two people to move money by hand; null if it never does. */
+    readonly fourEyesAbove: PicoUsd | null;
   };
   /** The provider of OpenID Connect, if any. */
   readonly openId:
@@ -228,7 +231,11 @@ export function loadConfig(env: Environment = process.env): Config {
       values.GENWAY_SMTP_URL && values.GENWAY_MAIL_FROM
         ? { smtpUrl: values.GENWAY_SMTP_URL, from: values.GENWAY_MAIL_FROM }
         : undefined,
-    payments: { webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET, topUpUrl: values.GENWAY_TOP_UP_URL },
+    payments: {
+      webhookSecret: values.GENWAY_PAYMENT_WEBHOOK_SECRET,
+      topUpUrl: values.GENWAY_TOP_UP_URL,
+      fourEyesAbove: values.GENWAY_FOUR_EYES_USD === undefined ? null : parseUsd(values.GENWAY_FOUR_EYES_USD),
+    },
     moderation: values.GENWAY_MODERATION_URL
       ? { url: values.GENWAY_MODERATION_URL, key: values.GENWAY_MODERATION_KEY }
       : undefined,

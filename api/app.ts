@@ -57,7 +57,7 @@ export interface AppDependencies extends GivenServices {
 
 export interface AppSettings extends Pick<
   ApiServices,
-  'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal' | 'topUpUrl'
+  'fourEyesAbove' | 'keyPeppers' | 'paymentWebhookSecret' | 'publicUrl' | 'sendsMail' | 'temporal' | 'topUpUrl'
 > {
   /** The tokens in the environment: today's, and another while it is being replaced. */
   readonly adminTokens: readonly string[];
@@ -136,7 +136,8 @@ function createServices({
 }: AppDependencies): ApiServices {
   const { database, starter, workflows, metrics, storage } = given;
   const { clock = createDatabaseClock(database) } = given;
-  const { keyPeppers, paymentWebhookSecret, topUpUrl, temporal, adminTokens, metricsToken, requestLimits } = settings;
+  const { fourEyesAbove, keyPeppers, paymentWebhookSecret, topUpUrl, temporal } = settings;
+  const { adminTokens, metricsToken, requestLimits } = settings;
   const holdToLimit = createRequestLimit(database, requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
@@ -170,6 +171,7 @@ function createServices({
     keyPeppers,
     paymentWebhookSecret,
     topUpUrl,
+    fourEyesAbove,
     temporal,
     gates,
     holdToLimit,

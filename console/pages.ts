@@ -11,6 +11,7 @@ import { staffAccountPages } from './pages/staff/accounts/pages.tsx';
 import { staffReconciliationPages } from './pages/staff/reconciliations/pages.tsx';
 import { staffRefundPages } from './pages/staff/refunds/pages.tsx';
 import { staffTaskPages } from './pages/staff/tasks/pages.tsx';
+import { staffCorrectionPages } from './pages/staff/corrections/pages.tsx';
 import { staffMonthPages } from './pages/staff/months/pages.tsx';
 import { staffLivePages } from './pages/staff/live/pages.tsx';
 import { staffModelPages } from './pages/staff/models/pages.tsx';
@@ -31,6 +32,7 @@ export const PAGES: readonly Page[] = [
   ...staffMonthPages,
   ...staffRefundPages,
   ...staffReconciliationPages,
+  ...staffCorrectionPages,
   ...usagePages,
   ...staffTaskPages,
   ...billingPages,

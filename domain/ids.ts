@@ -23,6 +23,7 @@ export const ID_PREFIX = {
   file: 'file_',
   reconciliation: 'rec_',
   operatorAction: 'act_',
+  correction: 'cor_',
   adminToken: 'adm_',
   user: 'usr_',
   adminAction: 'adc_',

@@ -32,6 +32,9 @@ export const BODIES = {
   },
 };
 
+/** Corrections that two people make. */
+export const CORRECTIONS = { pendingDays: 7 };
+
 /** Contract 8.1: an account's successful requests to free models in a minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };
 

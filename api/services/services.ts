@@ -5,6 +5,7 @@ import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
 import type { Clock } from '../../db/database-clock.ts';
 import type { Sealer } from '../../db/sealing.ts';
+import type { PicoUsd } from '../../domain/money.ts';
 import type { TypicalSeconds } from '../../domain/task-object.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
@@ -69,6 +70,8 @@ export interface ApiServices extends GivenServices {
   readonly paymentWebhookSecret: string | null;
   /** Where customers pay, with `{account_id}` in the place of their account's id; null where it is not known. */
   readonly topUpUrl: string | null;
+  /** Above this amount it takes two people to move money by hand; null if it never does. */
+  readonly fourEyesAbove: PicoUsd | null;
   /** Where operators view workflow histories. */
   readonly temporal: HistoryLinks;
   readonly gates: Gates;

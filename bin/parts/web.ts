@@ -144,6 +144,7 @@ function settingsOf(config: Config): AppSettings {
     adminTokens: config.secrets.adminTokens,
     metricsToken: config.secrets.metricsToken,
     keyPeppers: config.secrets.keyPeppers,
+    fourEyesAbove: config.payments.fourEyesAbove,
     paymentWebhookSecret: config.payments.webhookSecret ?? null,
     topUpUrl: config.payments.topUpUrl ?? null,
     requestLimits: config.limits,

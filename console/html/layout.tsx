@@ -61,6 +61,7 @@ const STAFF_ENTRIES: readonly {
   { name: 'months', path: '/months' },
   { name: 'refunds', path: '/refunds' },
   { name: 'reconciliation', path: '/reconciliations' },
+  { name: 'corrections', path: '/corrections' },
 ];
 
 export function renderPage(frame: Frame): string {

@@ -139,6 +139,16 @@ export async function listTransfers(
   return rows.map(toTransfer);
 }
 
+/** A page of the adjustments of all accounts, newest first. @param before the id of the last one of the page before */
+export async function listAdjustments(
+  database: Database,
+  { before, limit }: { readonly before: string | undefined; readonly limit: number },
+): Promise<readonly Transfer[]> {
+  const query = database<TransferRow>('transfers').where('kind', 'adjustment').orderBy('id', 'desc').limit(limit);
+  if (before !== undefined) void query.where('id', '<', before);
+  return (await query).map(toTransfer);
+}
+
 /** All transfers of an account in a period, oldest first, in a stable order, read on demand. */
 export function streamTransfers(
   database: Database,

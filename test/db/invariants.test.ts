@@ -956,6 +956,71 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
+  describe('corrections by two people', () => {
+    const correctionOf = (account: Account, changes: Row = {}): Row => ({
+      id: newId('correction'),
+      account_id: account.id,
+      amount: 1,
+      reason: 'a test',
+      author: 'ada',
+      expires_at: new Date(Date.now() + 60_000),
+      ...changes,
+    });
+    const insertOne = ({ account }: Given, changes: Row) => insert('corrections', correctionOf(account, changes));
+    const decided = { outcome: 'approved', decided_by: 'bob', decided_at: new Date(), transfer_id: 'x' };
+    const afterAsking = (given: Given, row: Row, attempt: (transaction: Database) => PromiseLike<unknown>) =>
+      database.transaction(async (transaction) => {
+        await transaction('corrections').insert(correctionOf(given.account, row));
+        await attempt(transaction);
+      });
+    refuses('another id', 'corrections_id_check', (rows) => insertOne(rows, { id: newId('task') }));
+    refuses('one that two have', 'corrections_pkey', (rows) => {
+      const row = correctionOf(rows.account);
+      return database.transaction(async (transaction) => {
+        await transaction('corrections').insert(row);
+        await transaction('corrections').insert(row);
+      });
+    });
+    refuses('one of no account', 'corrections_account_id_fkey', (rows) =>
+      insertOne(rows, { account_id: newId('account') }),
+    );
+    refuses('one of nothing', 'corrections_amount_check', (rows) => insertOne(rows, { amount: 0 }));
+    refuses('one for no reason', 'corrections_reason_check', (rows) => insertOne(rows, { reason: '' }));
+    refuses('one that nobody asked for', 'corrections_author_check', (rows) => insertOne(rows, { author: '' }));
+    refuses('another outcome', 'corrections_outcome_check', (rows) =>
+      insertOne(rows, { ...decided, outcome: 'forgotten', transfer_id: null }),
+    );
+    refuses('a payment that takes money', 'corrections_of_payments_add', (rows) =>
+      insertOne(rows, { reference: 'wire 1', amount: -1 }),
+    );
+    refuses('a decision of nobody', 'corrections_are_decided_by_somebody', (rows) =>
+      insertOne(rows, { ...decided, decided_by: null }),
+    );
+    refuses(
+      'a decision of the author, and one of others to withdraw',
+      'corrections_take_two',
+      (rows) => insertOne(rows, { ...decided, decided_by: 'ada' }),
+      (rows) => insertOne(rows, { ...decided, outcome: 'rejected', decided_by: 'ada', transfer_id: null }),
+      (rows) => insertOne(rows, { ...decided, outcome: 'withdrawn', transfer_id: null }),
+    );
+    refuses(
+      'one that is approved without a transfer, or booked without approval',
+      'corrections_are_booked_if_approved',
+      (rows) => insertOne(rows, { ...decided, transfer_id: null }),
+      (rows) => insertOne(rows, { transfer_id: 'x' }),
+    );
+    refuses(
+      'to decide twice, or to change what is asked for',
+      'corrections_are_decided_once',
+      (rows) => afterAsking(rows, decided, (transaction) => transaction('corrections').update({ outcome: 'rejected' })),
+      (rows) => afterAsking(rows, {}, (transaction) => transaction('corrections').update({ amount: 2 })),
+    );
+    refuses('to forget one', 'corrections_are_kept', (rows) =>
+      afterAsking(rows, {}, (transaction) => transaction('corrections').delete()),
+    );
+    refuses('to forget all of them', 'corrections_not_truncated', () => statement('TRUNCATE corrections'));
+  });
+
   describe('closed months', () => {
     const closedMonth = { month: '2001-01-01', author: 'ada', transfers: 0, amounts: '{}', checksum: 0 };
     const afterClosing = (attempt: (transaction: Database) => PromiseLike<unknown>): PromiseLike<unknown> =>

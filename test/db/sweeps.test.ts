@@ -21,6 +21,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   carried_usage: { because: 'one for each key and detached month, which stand for all its rows' },
   closed_months: { because: 'one for each month, which books keep for ever' },
   configurations: { because: 'one for each start of a process, and for each change of the files and process' },
+  corrections: { because: 'a few, which people make, and books keep for ever' },
   deliveries: { sweep: 'events' },
   delivery_attempts: { sweep: 'events' },
   events: { sweep: 'events' },

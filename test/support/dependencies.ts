@@ -50,6 +50,7 @@ const SETTINGS: AppSettings = {
   keyPeppers: [KEY_PEPPER],
   paymentWebhookSecret: null,
   topUpUrl: null,
+  fourEyesAbove: null,
   requestLimits: { requestsPerMinute: 1_000_000, readsPerMinute: 1_000_000 },
   tasks: { deadlineMs: 60_000, concurrentTasks: 10 },
   uploads: { neverToppedUp: AMPLE_QUOTA, toppedUp: AMPLE_QUOTA, expiryMs: 60_000 },

@@ -19,6 +19,7 @@ import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { authorOf } from '../../services/administrator.ts';
+import { assertTakesOne } from '../../services/finance/four-eyes.ts';
 import { AccountSchema, ListedAccountSchema, presentListedAccount } from './present.ts';
 import {
   type AccountDetailsBody,
@@ -42,6 +43,7 @@ export const createAccount = endpoint({
   handle: async ({ body }, services) => {
     const id = newId('account');
     const signupCredit = parseUsd(body.signup_credit_usd ?? 0);
+    assertTakesOne(signupCredit, services);
     await unlessTaken(
       services.database.transaction(async (transaction) => {
         await insertAccount(transaction, { id, ...toDetails(body), name: body.name });

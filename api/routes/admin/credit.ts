@@ -8,6 +8,7 @@ import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../op
 import { adjustBalance } from '../../services/adjust-balance.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { creditOnce } from '../../services/credit-once.ts';
+import { assertTakesOne } from '../../services/finance/four-eyes.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { AccountSchema } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
@@ -35,9 +36,12 @@ export const topUp = endpoint({
   body: jsonBody('TopUp', topUpSchema),
   answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
   refusals: ['idempotency_conflict'],
-  handle: async ({ params, body: { amount_usd, reference }, context }, { database }) => {
+  handle: async ({ params, body: { amount_usd, reference }, context }, services) => {
+    const { database } = services;
     const { id: accountId } = await existingAccount(database, params.account_id);
-    const credited = await creditOnce(database, { accountId, amount: parseUsd(amount_usd), reference });
+    const amount = parseUsd(amount_usd);
+    assertTakesOne(amount, services);
+    const credited = await creditOnce(database, { accountId, amount, reference });
     if (credited.applied) context.status = 201;
     return {
       data: {
@@ -72,7 +76,7 @@ export const adjust = endpoint({
     const { id: accountId } = await existingAccount(services.database, params.account_id);
     const author = authorOf(caller, given);
     const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
-    const id = await adjustBalance(services.database, adjustment);
+    const id = await adjustBalance(services, adjustment);
     return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
   },
 });

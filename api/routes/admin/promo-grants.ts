@@ -11,6 +11,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { exactly, idOf, namedObject, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { existingAccount } from '../../services/existing-account.ts';
+import { assertTakesOne } from '../../services/finance/four-eyes.ts';
 import { promoGrantSchema } from './schema.ts';
 
 const PromoGrantSchema = namedObject<ReturnType<typeof presentGrant>>('PromoGrant', {
@@ -42,9 +43,11 @@ export const grantPromo = endpoint({
   body: jsonBody('GrantPromo', promoGrantSchema),
   answers: { 200: dataOf(PromoGrantSchema, 'Granted before'), 201: dataOf(PromoGrantSchema, 'Granted') },
   refusals: ['idempotency_conflict'],
-  handle: async ({ params, caller, body, context }, { database }) => {
+  handle: async ({ params, caller, body, context }, services) => {
+    const { database } = services;
     const { id: accountId } = await existingAccount(database, params.account_id);
     const amount = parseUsd(body.amount_usd);
+    assertTakesOne(amount, services);
     const expiresAt = new Date(body.expires_at);
     const { grant, applied } = await grantPromoCredit(database, {
       accountId,

@@ -144,15 +144,15 @@ async function change(
   return { kind: 'redirect', path: `/staff/accounts/${accountIdOf(visit)}` };
 }
 
-async function adjust(visit: UserVisit, { database }: ApiServices): Promise<void> {
+async function adjust(visit: UserVisit, services: ApiServices): Promise<void> {
   const { form, user } = visit;
-  const { id: accountId } = await existingAccount(database, accountIdOf(visit));
+  const { id: accountId } = await existingAccount(services.database, accountIdOf(visit));
   const { amount_usd: amountUsd, reason } = validateAdjustment({
     amount_usd: form.text('amount_usd'),
     reason: form.text('reason'),
   });
   const amount = parseUsd(amountUsd);
-  await adjustBalanceOnce(database, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
+  await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author: user.email, reason });
 }
 
 function changeKey(name: string, disabled: boolean) {

@@ -1,0 +1,95 @@
+/** Corrections by two people: one asks, another approves. */
+import type { Database } from '../../../db/database.ts';
+import { withPartitions } from '../../../db/partitions.ts';
+import {
+  type Correction,
+  type CorrectionOutcome,
+  decideCorrection,
+  insertCorrection,
+  lockCorrection,
+  type NewCorrection,
+} from '../../../db/queries/corrections.ts';
+import { adjustOnce } from '../../../db/queries/credits.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
+import { CORRECTIONS } from '../../../domain/policy.ts';
+import { refuseOverdraft } from '../adjust-balance.ts';
+import { creditOnce } from '../credit-once.ts';
+import { existingAccount } from '../existing-account.ts';
+import { assertFreshForm } from '../fresh-form.ts';
+
+/**
+ * Asks for a correction, once per id, however often the same form is sent.
+ *
+ * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` when it was sent before and
+ *   asked for something else
+ */
+export async function askForCorrection(database: Database, asked: NewCorrection): Promise<void> {
+  assertFreshForm('correction', asked.id);
+  await existingAccount(database, asked.accountId);
+  const made = await insertCorrection(database, asked, CORRECTIONS.pendingDays);
+  if (made.accountId === asked.accountId && made.amount === asked.amount && made.author === asked.author) return;
+  throw new ServiceError(
+    'idempotency_conflict',
+    'This form was sent before and has asked for another correction. Open the page again to ask once more.',
+  );
+}
+
+/**
+ * Approves, rejects or withdraws a correction. An approved one is carried out at once, and once, whoever else decides at the
+ * same moment. Whoever decides the same again changes nothing.
+ *
+ * @param by who decides
+ * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided
+ *   before or has expired; `insufficient_credits`, after which it is still pending
+ */
+export function decide(
+  database: Database,
+  { id, outcome, by }: { readonly id: string; readonly outcome: CorrectionOutcome; readonly by: string },
+): Promise<void> {
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      const correction = await lockCorrection(transaction, id);
+      if (!correction) throw new ServiceError('not_found', 'There is no such correction.');
+      if (correction.outcome === outcome && correction.decidedBy === by) return;
+      assertMayDecide(correction, outcome, by);
+      const transferId = outcome === 'approved' ? await carryOut(transaction, correction, by) : null;
+      await decideCorrection(transaction, id, { outcome, by, transferId });
+    }),
+  );
+}
+
+function assertMayDecide(correction: Correction, outcome: CorrectionOutcome, by: string): void {
+  if (correction.outcome === 'expired') {
+    throw new ServiceError('idempotency_conflict', 'The correction has expired. Ask for it again.');
+  }
+  if (correction.outcome !== null) {
+    throw new ServiceError(
+      'idempotency_conflict',
+      `${correction.decidedBy ?? 'Somebody'} has decided before: the correction is ${correction.outcome}.`,
+    );
+  }
+  if (outcome === 'withdrawn' && by !== correction.author) {
+    throw new ServiceError('forbidden', `Only ${correction.author} can withdraw this correction. You may reject it.`);
+  }
+  if (outcome !== 'withdrawn' && by === correction.author) {
+    throw new ServiceError('forbidden', 'A second person has to decide about your correction. You may withdraw it.');
+  }
+}
+
+/** @returns the id of the transfer */
+async function carryOut(transaction: Database, correction: Correction, approvedBy: string): Promise<string> {
+  const { accountId, amount, reference, reason } = correction;
+  if (reference !== null) {
+    const { transferId, applied } = await creditOnce(transaction, { accountId, amount, reference });
+    if (applied) return transferId;
+    throw new ServiceError(
+      'idempotency_conflict',
+      `The reference ${reference} was already credited. Reject this correction.`,
+    );
+  }
+  const author = `${correction.author}, approved by ${approvedBy}`;
+  const adjustment = { id: newId('transfer'), accountId, amount, author, reason };
+  const { id } = await adjustOnce(transaction, adjustment).catch(refuseOverdraft);
+  return id;
+}

@@ -1,0 +1,123 @@
+/** Corrections of balances by hand: at once, or above an amount by two people. */
+import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
+import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
+import { creditOnce } from '../../../../api/services/credit-once.ts';
+import { existingAccount } from '../../../../api/services/existing-account.ts';
+import { askForCorrection, decide } from '../../../../api/services/finance/corrections.ts';
+import { takesTwo } from '../../../../api/services/finance/four-eyes.ts';
+import type { ApiServices } from '../../../../api/services/services.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import {
+  type CorrectionOutcome,
+  listDecidedCorrections,
+  listPendingCorrections,
+} from '../../../../db/queries/corrections.ts';
+import { listAdjustments } from '../../../../db/queries/transfers.ts';
+import type { ServiceError } from '../../../../domain/errors.ts';
+import { isId, newId } from '../../../../domain/ids.ts';
+import { parseUsd } from '../../../../domain/money.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
+import { CorrectionContent } from './content.tsx';
+
+const PAGE_SIZE = 50;
+/** More than finance leaves waiting. */
+const MAX_PENDING = 100;
+const DECIDED_SHOWN = 25;
+
+const validateAdjustment = createValidator(adjustmentSchema);
+const validateTopUp = createValidator(topUpSchema);
+
+export const staffCorrectionPages = [
+  staffPage({
+    method: 'get',
+    path: '/staff/corrections',
+    roles: ALL_STAFF,
+    handle: (visit, services) => showCorrections(visit, services, null),
+  }),
+  staffPage({
+    method: 'post',
+    path: '/staff/corrections',
+    roles: FINANCE,
+    handle: (visit, services) => act(visit, services, () => correct(visit, services)),
+  }),
+  deciding('approve', 'approved'),
+  deciding('reject', 'rejected'),
+  deciding('withdraw', 'withdrawn'),
+];
+
+function deciding(name: string, outcome: CorrectionOutcome) {
+  return staffPage({
+    method: 'post',
+    path: `/staff/corrections/{correction_id}/${name}`,
+    roles: FINANCE,
+    handle: (visit, services) =>
+      act(visit, services, () =>
+        decide(services.database, { id: visit.params['correction_id'] ?? '', outcome, by: visit.user.email }),
+      ),
+  });
+}
+
+async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
+  const problem = await problemOf(work);
+  if (problem && visit.params['correction_id'] !== undefined && problem.code === 'not_found') throw problem;
+  return problem ? showCorrections(visit, services, problem) : { kind: 'redirect', path: '/staff/corrections' };
+}
+
+/** Carries a correction out at once, or asks for the second person that it takes. */
+async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<void> {
+  const { database } = services;
+  const given = { amount_usd: form.text('amount_usd') };
+  const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
+  const reference = form.optional('reference');
+  if (reference !== null) validateTopUp({ ...given, reference });
+  const { id: accountId } = await existingAccount(database, form.text('account_id'));
+  const amount = parseUsd(amountUsd);
+  if (takesTwo(amount, services)) {
+    const id = form.text('correction_id');
+    await askForCorrection(database, { id, accountId, amount, reference, reason, author });
+  } else if (reference === null) {
+    await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author, reason });
+  } else {
+    await creditOnce(database, { accountId, amount, reference });
+  }
+}
+
+async function showCorrections(
+  visit: UserVisit,
+  { database, reports, fourEyesAbove }: ApiServices,
+  problem: ServiceError | null,
+): Promise<Answer> {
+  const cursor = visit.query.get('cursor') ?? '';
+  const before = isId('transfer', cursor) ? cursor : undefined;
+  const [pending, decided, found] = await Promise.all([
+    listPendingCorrections(database, MAX_PENDING),
+    listDecidedCorrections(database, DECIDED_SHOWN),
+    listAdjustments(reports, { before, limit: PAGE_SIZE + 1 }),
+  ]);
+  const adjustments = found.slice(0, PAGE_SIZE);
+  const isSentBefore = problem?.code === 'idempotency_conflict';
+  const idOf = (kind: 'transfer' | 'correction', name: string): string =>
+    (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
+  return {
+    kind: 'page',
+    title: visit.texts.corrections.title,
+    current: 'corrections',
+    status: problem?.status ?? 200,
+    content: (
+      <CorrectionContent
+        pending={pending}
+        decided={decided}
+        adjustments={adjustments}
+        next={found.length > PAGE_SIZE ? (adjustments.at(-1)?.id ?? null) : null}
+        fourEyesAbove={fourEyesAbove}
+        formIds={{
+          correctionId: idOf('correction', 'correction_id'),
+          adjustmentId: idOf('transfer', 'adjustment_id'),
+        }}
+        problem={problem?.message ?? null}
+        visit={visit}
+      />
+    ),
+  };
+}

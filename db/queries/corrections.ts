@@ -1,0 +1,142 @@
+/** Corrections that two people make: see migration 0032. */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
+
+export interface NewCorrection {
+  readonly id: string;
+  readonly accountId: string;
+  /** What the account is given, or what is taken if it is negative. */
+  readonly amount: PicoUsd;
+  /** Of a payment that is credited by hand; null for an adjustment. */
+  readonly reference: string | null;
+  readonly reason: string;
+  /** Who asks for it. */
+  readonly author: string;
+}
+
+export interface Correction extends NewCorrection {
+  readonly accountName: string;
+  readonly createdAt: Date;
+  readonly expiresAt: Date;
+  /** Null while it is pending. */
+  readonly outcome: CorrectionOutcome | 'expired' | null;
+  readonly decidedBy: string | null;
+  readonly decidedAt: Date | null;
+  /** That carried it out. */
+  readonly transferId: string | null;
+}
+
+interface CorrectionRow {
+  id: string;
+  account_id: string;
+  account_name: string;
+  amount: string;
+  reference: string | null;
+  reason: string;
+  author: string;
+  created_at: Date;
+  expires_at: Date;
+  outcome: Correction['outcome'];
+  decided_by: string | null;
+  decided_at: Date | null;
+  transfer_id: string | null;
+}
+
+const COLUMNS = /* sql */ `correction.*, account.name AS account_name,
+  CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome`;
+const FROM = 'FROM corrections AS correction JOIN accounts AS account ON account.id = correction.account_id';
+
+/**
+ * Asks for a correction, once per id.
+ *
+ * @returns the correction with this id: this one or an earlier one, which may be another
+ */
+export async function insertCorrection(
+  database: Database,
+  { id, accountId, amount, reference, reason, author }: NewCorrection,
+  pendingDays: number,
+): Promise<Correction> {
+  await database('corrections')
+    .insert({
+      id,
+      account_id: accountId,
+      amount: amount.toString(),
+      reference,
+      reason,
+      author,
+      expires_at: database.raw('now() + make_interval(days => ?)', [pendingDays]),
+    })
+    .onConflict('id')
+    .ignore();
+  const correction = await findCorrection(database, id);
+  if (!correction) throw new Error(`the correction ${id} was not written`);
+  return correction;
+}
+
+async function findCorrection(database: Database, id: string): Promise<Correction | null> {
+  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(`SELECT ${COLUMNS} ${FROM} WHERE correction.id = ?`, [
+    id,
+  ]);
+  return rows[0] ? toCorrection(rows[0]) : null;
+}
+
+/** The correction, which nobody else can decide until the transaction ends; null if there is none. */
+export async function lockCorrection(transaction: Database, id: string): Promise<Correction | null> {
+  const { rows } = await transaction.raw<{ rows: CorrectionRow[] }>(
+    `SELECT ${COLUMNS} ${FROM} WHERE correction.id = ? FOR UPDATE OF correction`,
+    [id],
+  );
+  return rows[0] ? toCorrection(rows[0]) : null;
+}
+
+/** Decides a pending correction. @param transferId that carried it out, of one that is approved */
+export async function decideCorrection(
+  transaction: Database,
+  id: string,
+  decision: { readonly outcome: CorrectionOutcome; readonly by: string; readonly transferId: string | null },
+): Promise<void> {
+  await transaction('corrections').where({ id }).update({
+    outcome: decision.outcome,
+    decided_by: decision.by,
+    decided_at: transaction.fn.now(),
+    transfer_id: decision.transferId,
+  });
+}
+
+/** Those that wait for a second person, oldest first. */
+export async function listPendingCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
+  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
+    `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NULL AND expires_at > now() ORDER BY correction.id LIMIT ?`,
+    [limit],
+  );
+  return rows.map(toCorrection);
+}
+
+/** Those that are approved, rejected, withdrawn or expired, newest first. */
+export async function listDecidedCorrections(database: Database, limit: number): Promise<readonly Correction[]> {
+  const { rows } = await database.raw<{ rows: CorrectionRow[] }>(
+    `SELECT ${COLUMNS} ${FROM} WHERE outcome IS NOT NULL OR expires_at <= now() ORDER BY correction.id DESC LIMIT ?`,
+    [limit],
+  );
+  return rows.map(toCorrection);
+}
+
+function toCorrection(row: CorrectionRow): Correction {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    accountName: row.account_name,
+    amount: picoUsd(row.amount),
+    reference: row.reference,
+    reason: row.reason,
+    author: row.author,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    outcome: row.outcome,
+    decidedBy: row.decided_by,
+    decidedAt: row.decided_at,
+    transferId: row.transfer_id,
+  };
+}

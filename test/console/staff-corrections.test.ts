@@ -1,0 +1,228 @@
+import { expect } from 'chai';
+import { mountConsole } from '../../console/serve.ts';
+import { reconcile } from '../../db/reconciliation/reconcile.ts';
+import { newId } from '../../domain/ids.ts';
+import { formatUsd, parseUsd } from '../../domain/money.ts';
+import { type ErrorBody, startTestApp, type TestApp } from '../support/app.ts';
+import { Visitor } from '../support/console.ts';
+import { reloadAccount } from '../support/factories.ts';
+import { call } from '../support/stack.ts';
+
+const CORRECTIONS = '/console/staff/corrections';
+
+async function* nothing(): AsyncIterable<string> {}
+
+describe('corrections in the console of the staff', () => {
+  let app: TestApp;
+  let ada: Visitor;
+  let bob: Visitor;
+  let cleo: Visitor;
+
+  before(async () => {
+    app = await startTestApp({ mountPages: mountConsole, settings: { fourEyesAbove: parseUsd(100) } });
+    ada = await Visitor.invited(app, { email: 'ada@example.com', staff_role: 'finance' });
+    bob = await Visitor.invited(app, { email: 'bob@example.com', staff_role: 'finance' });
+    cleo = await Visitor.invited(app, { email: 'cleo@example.com', staff_role: 'operator' });
+  });
+  after(() => app.stop());
+
+  const fundedOf = async (accountId: string): Promise<string> =>
+    formatUsd((await reloadAccount(app.database, { id: accountId })).fundedAvailable);
+  const correctionsOf = (accountId: string) =>
+    app.database('corrections').where({ account_id: accountId }).orderBy('id');
+  const transfersOf = (accountId: string) =>
+    app.database('transfers').where({ account_id: accountId }).whereNot('reference', 'first').orWhere({
+      account_id: accountId,
+      kind: 'adjustment',
+    });
+
+  /** The hidden fields of the form that the page shows. */
+  async function formOf(visitor: Visitor): Promise<Record<string, string>> {
+    const { text } = await visitor.get(CORRECTIONS);
+    const ids = [...text.matchAll(/name="(correction_id|adjustment_id)" value="([^"]+)"/g)];
+    return Object.fromEntries(ids.map(([, name = '', value = '']) => [name, value]));
+  }
+
+  async function ask(visitor: Visitor, accountId: string, usd: string, more: Record<string, string> = {}) {
+    const fields = { ...(await formOf(visitor)), account_id: accountId, amount_usd: usd, reason: 'goodwill', ...more };
+    return { fields, answer: await visitor.send(CORRECTIONS, fields) };
+  }
+
+  async function pendingFor(accountId: string): Promise<string> {
+    await ask(ada, accountId, '250.000000000001');
+    const [correction] = await correctionsOf(accountId);
+    return `${CORRECTIONS}/${correction?.id}`;
+  }
+
+  it('are booked at once up to the amount, once, with the author and the reason', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const { fields, answer } = await ask(ada, accountId, '100');
+    const again = await Promise.all([ada.send(CORRECTIONS, fields), ada.send(CORRECTIONS, fields)]);
+    expect([answer, ...again].map(({ status }) => status)).to.deep.equal([303, 303, 303]);
+    expect(await fundedOf(accountId)).to.equal('101');
+    expect((await transfersOf(accountId)).map(({ author, reason }) => [author, reason])).to.deep.equal([
+      ['ada@example.com', 'goodwill'],
+    ]);
+    expect((await bob.get(CORRECTIONS)).text)
+      .to.include(accountId)
+      .and.include('$100.00');
+  });
+
+  it('wait above the amount for a second person, and move exactly the money once it approves', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 1 });
+    const path = await pendingFor(accountId);
+    expect(await fundedOf(accountId)).to.equal('1');
+    expect((await bob.get(CORRECTIONS)).text)
+      .to.include(`${path}/approve`)
+      .and.include('$250.000000000001');
+    expect((await bob.send(`${path}/approve`)).status).to.equal(303);
+    expect(await fundedOf(accountId)).to.equal('251.000000000001');
+    const [transfer] = await transfersOf(accountId);
+    expect(transfer).to.include({ author: 'ada@example.com, approved by bob@example.com', reason: 'goodwill' });
+    const [correction] = await correctionsOf(accountId);
+    expect(correction).to.include({ outcome: 'approved', decided_by: 'bob@example.com', transfer_id: transfer?.id });
+    const noted = await app.database('admin_actions').where({ author: 'bob@example.com' }).pluck('path');
+    expect(noted).to.include(`${path}/approve`);
+  });
+
+  it('take as well as give', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 500 });
+    await ask(ada, accountId, '-150');
+    const [correction] = await correctionsOf(accountId);
+    await bob.get(CORRECTIONS);
+    await bob.send(`${CORRECTIONS}/${correction?.id}/approve`);
+    expect(await fundedOf(accountId)).to.equal('350');
+  });
+
+  it('are asked for once, however often the form is sent, and not changed by it', async () => {
+    const { accountId } = await app.createAccount();
+    const { fields } = await ask(ada, accountId, '200');
+    const again = await Promise.all([ada.send(CORRECTIONS, fields), ada.send(CORRECTIONS, fields)]);
+    expect(again.map(({ status }) => status)).to.deep.equal([303, 303]);
+    expect((await ada.send(CORRECTIONS, { ...fields, amount_usd: '201' })).status).to.equal(409);
+    expect(await correctionsOf(accountId)).to.have.length(1);
+  });
+
+  it('are not approved or rejected by their author, and withdrawn by nobody else', async () => {
+    const { accountId } = await app.createAccount();
+    const path = await pendingFor(accountId);
+    const shown = (await ada.get(CORRECTIONS)).text;
+    expect(shown).to.include(`${path}/withdraw`).and.not.include(`${path}/approve`);
+    expect((await ada.send(`${path}/approve`)).status).to.equal(403);
+    expect((await ada.send(`${path}/reject`)).status).to.equal(403);
+    await bob.get(CORRECTIONS);
+    expect((await bob.send(`${path}/withdraw`)).status).to.equal(403);
+    expect((await ada.send(`${path}/withdraw`)).status).to.equal(303);
+    expect((await bob.send(`${path}/approve`)).status).to.equal(409);
+    expect(await fundedOf(accountId)).to.equal('0');
+  });
+
+  it('are booked once when many approve at the same moment, and none after one was rejected', async () => {
+    const { accountId } = await app.createAccount();
+    const path = await pendingFor(accountId);
+    await Promise.all([bob.get(CORRECTIONS), cleo.get(CORRECTIONS)]);
+    const answers = await Promise.all([bob, cleo, bob, cleo].map((visitor) => visitor.send(`${path}/approve`)));
+    expect(answers.map(({ status }) => status)).to.have.members([303, 303, 409, 409]);
+    expect(await transfersOf(accountId)).to.have.length(1);
+    const other = await app.createAccount();
+    const rejected = await pendingFor(other.accountId);
+    await bob.get(CORRECTIONS);
+    await bob.send(`${rejected}/reject`);
+    expect((await bob.send(`${rejected}/approve`)).status).to.equal(409);
+    expect(await fundedOf(other.accountId)).to.equal('0');
+    expect((await cleo.get(CORRECTIONS)).text).to.include('Rejected');
+  });
+
+  it('expire', async () => {
+    const { accountId } = await app.createAccount();
+    const id = newId('correction');
+    const correction = { id, account_id: accountId, amount: 1, reason: 'late', author: 'ada@example.com' };
+    await app.database('corrections').insert({ ...correction, expires_at: new Date(0) });
+    await bob.get(CORRECTIONS);
+    const answer = await bob.send(`${CORRECTIONS}/${id}/approve`);
+    expect(answer.status).to.equal(409);
+    expect(answer.text).to.include('The correction has expired. Ask for it again.').and.include('Expired');
+    expect(await fundedOf(accountId)).to.equal('0');
+  });
+
+  it('stay pending when the account has less than the amount to take', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 10 });
+    await ask(ada, accountId, '-150');
+    const [correction] = await correctionsOf(accountId);
+    await bob.get(CORRECTIONS);
+    const answer = await bob.send(`${CORRECTIONS}/${correction?.id}/approve`);
+    expect(answer.status).to.equal(402);
+    expect(answer.text).to.include('less funded credit');
+    expect((await correctionsOf(accountId))[0]?.outcome).to.equal(null);
+    expect(await fundedOf(accountId)).to.equal('10');
+  });
+
+  it('credit a payment once per reference, which is a top-up then', async () => {
+    const { accountId } = await app.createAccount();
+    await ask(ada, accountId, '5000', { reference: 'wire 77' });
+    await ask(ada, accountId, '5000', { reference: 'wire 77' });
+    const [first, second] = await correctionsOf(accountId);
+    await bob.get(CORRECTIONS);
+    expect((await bob.send(`${CORRECTIONS}/${first?.id}/approve`)).status).to.equal(303);
+    expect((await bob.send(`${CORRECTIONS}/${second?.id}/approve`)).status).to.equal(409);
+    expect(await fundedOf(accountId)).to.equal('5000');
+    expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
+  });
+
+  it('are refused with a sentence, which keeps what was typed', async () => {
+    const { accountId } = await app.createAccount();
+    for (const wrong of [
+      { amount_usd: '0' },
+      { amount_usd: 'much' },
+      { amount_usd: '' },
+      { reason: ' ' },
+      { amount_usd: '-5', reference: 'wire 1' },
+      { adjustment_id: 'x' },
+      { adjustment_id: newId('transfer', 0) },
+      { amount_usd: '500', correction_id: 'x' },
+    ]) {
+      const { answer } = await ask(ada, accountId, '5', wrong);
+      expect(answer.status, JSON.stringify(wrong)).to.equal(400);
+      expect(answer.text).to.include('role="alert"').and.include(accountId);
+    }
+    expect((await ask(ada, newId('account'), '5')).answer.status).to.equal(404);
+    expect(await transfersOf(accountId)).to.deep.equal([]);
+    expect(await correctionsOf(accountId)).to.deep.equal([]);
+  });
+
+  it('have no way around them by the administration or by the page of the account', async () => {
+    const { accountId } = await app.createAccount({ fundedUsd: 500 });
+    const post = (path: string, body: object) =>
+      call<ErrorBody>(`${app.baseUrl}/admin/v1/accounts${path}`, { key: app.adminToken, method: 'POST', body });
+    const reason = 'a test';
+    const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+    for (const answer of [
+      await post(`/${accountId}/adjustments`, { amount_usd: '100.000000000001', reason }),
+      await post(`/${accountId}/adjustments`, { amount_usd: -101, reason }),
+      await post(`/${accountId}/topups`, { amount_usd: 101, reference: 'r' }),
+      await post(`/${accountId}/promo-grants`, { amount_usd: 101, reference: 'p', reason, expires_at: tomorrow }),
+      await post('', { name: 'New', signup_credit_usd: 101 }),
+    ]) {
+      expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
+      expect(answer.body.error.message).to.include('/console/staff/corrections, where a second person approves it');
+    }
+    expect((await post(`/${accountId}/topups`, { amount_usd: 100, reference: 'r' })).status).to.equal(201);
+    await ada.get(CORRECTIONS);
+    const fields = { adjustment_id: newId('transfer'), amount_usd: '101', reason };
+    expect((await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields)).status).to.equal(403);
+    expect(await fundedOf(accountId)).to.equal('600');
+  });
+
+  it('are listed whatever the query says', async () => {
+    for (const query of ['cursor=%27', 'cursor=x', `cursor=${newId('transfer')}`]) {
+      expect((await cleo.get(`${CORRECTIONS}?${query}`)).status, query).to.equal(200);
+    }
+  });
+
+  it('leave books that agree', async () => {
+    const workflows = { listOpen: () => nothing(), isOpen: async () => false };
+    const files = { has: async () => true, keyOf: () => null };
+    const { findings } = await reconcile(app.database, { workflows, files });
+    expect(findings).to.deep.equal([]);
+  });
+});
