@@ -10,7 +10,7 @@ export interface Job {
   readonly key: string;
   readonly submission: Submission;
   readonly createdAtMs: number;
-  /** When the render ends; infinite when it never does. */
+  /** When the render ends; Infinity if it never does. */
   rendersUntilMs: number;
   /** How often the job was submitted with the same key. */
   submissions: number;
@@ -65,12 +65,12 @@ export function cancelJob(job: Job, nowMs: number): void {
   if (!hasEnded(job, nowMs)) job.cancelledAtMs = nowMs;
 }
 
-/** Ends the render now, even that of a job that is stuck. */
+/** Ends the render now, even if the job is stuck. */
 export function finishJob(job: Job, nowMs: number): void {
   job.rendersUntilMs = Math.min(job.rendersUntilMs, nowMs);
 }
 
-/** Whether that is the number of a file that the job has made. */
+/** Whether the job has made a file with that number. */
 export function hasResult(job: Job, index: string, nowMs: number): boolean {
   return (
     statusOf(job, nowMs) === 'succeeded' && /^\d{1,2}$/.test(index) && Number(index) < job.submission.directives.files
@@ -106,7 +106,7 @@ function presentResult(job: Job, index: number): object {
   return { url: `v1/jobs/${job.id}/results/${index}`, mime_type: mimeType };
 }
 
-/** The job as tests and people see it: without the prompt, with how often it was submitted. */
+/** The job for tests and people: without the prompt, with the number of its submissions. */
 export function summariseJob(job: Job, nowMs: number): object {
   const { model, rendering, inputs } = job.submission;
   const endedAtMs = job.cancelledAtMs ?? job.rendersUntilMs;

@@ -1,4 +1,4 @@
-/** Sends the file that a job has made, or the fault that its directive asks for. */
+/** Sends the file that a job has made, or commits the fault that its directive asks for. */
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { renderMp4 } from '../render/mp4.ts';
@@ -65,7 +65,7 @@ function writeHead(file: Buffer, rendering: Rendering, response: ServerResponse)
   return response.writeHead(200, { 'content-type': contentType, 'content-length': file.length });
 }
 
-/** Promises the whole file and closes the connection half way. */
+/** Announces the length of the whole file, and closes the connection halfway. */
 function sendHalf(file: Buffer, rendering: Rendering, response: ServerResponse): void {
   const half = file.subarray(0, Math.floor(file.length / 2));
   writeHead(file, rendering, response).write(half, () => response.destroy());

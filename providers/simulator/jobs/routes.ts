@@ -1,4 +1,4 @@
-/** The HTTP job protocol (docs/provider-protocol.md), as an upstream speaks it. */
+/** The upstream's side of the HTTP job protocol (docs/provider-protocol.md). */
 import type { IncomingHttpHeaders } from 'node:http';
 import { dropConnection, parseJson, Refusal, sendJson, type Route, type SimulatorRequest } from '../router.ts';
 import type { CallbackSender } from './callback.ts';

@@ -1,4 +1,4 @@
-/** The jobs, in memory and bounded: when there are too many, the oldest are forgotten. */
+/** Keeps a limited number of jobs in memory, and forgets the oldest. */
 import type { Job } from './job.ts';
 
 export interface JobStore {

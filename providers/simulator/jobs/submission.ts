@@ -1,4 +1,4 @@
-/** What a submission asks for: `POST /v1/jobs` of the HTTP job protocol, checked. */
+/** Reads and checks submissions: `POST /v1/jobs` of the HTTP job protocol. */
 import { isObject } from '../../../domain/json.ts';
 import { BadDirectiveError, oneOf, parseDirectives, wholeNumber } from '../directives.ts';
 import { Refusal } from '../router.ts';
@@ -36,16 +36,16 @@ export interface MediaDirectives {
   /** Accepted, but answered with an error. */
   readonly submitError: boolean;
   readonly pollErrors: number;
-  /** The number of polls that are answered with "no such job". */
+  /** How many polls are answered with "no such job". */
   readonly forgets: number;
-  /** The number of links that lead nowhere. */
+  /** How many downloads fail with 403. */
   readonly deadLinks: number;
   readonly result: (typeof RESULT_FAULTS)[number] | undefined;
   /** Reports success at first, and failure from then on. */
   readonly recants: boolean;
   /** The number of a file that is gone, from 0. */
   readonly missingFile: number | undefined;
-  /** How many files the job has made. */
+  /** How many files the job makes. */
   readonly files: number;
 }
 
@@ -53,7 +53,7 @@ export interface Submission {
   readonly model: string;
   readonly rendering: Rendering;
   readonly directives: MediaDirectives;
-  /** How many links each list of inputs holds. */
+  /** How many links each list of inputs has. */
   readonly inputs: Readonly<Record<string, number>>;
   readonly callbackUrl: string | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Renders a real, playable MP4 (ISO/IEC 14496-12 and -15) without any outside program: a light square that wanders over a
- * gradient. The index stands before the media, so that players can start before the end has arrived.
+ * Renders a real, playable MP4 (ISO/IEC 14496-12 and -15) without external programs: a light square that wanders over a
+ * gradient. The index precedes the media, so that players can start before everything has arrived.
  */
 import {
   changedPicture,

@@ -1,6 +1,6 @@
 /**
- * Renders a real PNG (ISO/IEC 15948) without any outside program: a disc of coloured tiles, on a dark ground or, when
- * transparency is asked for, on nothing.
+ * Renders a real PNG (ISO/IEC 15948) without external programs: a disc of coloured tiles on a dark background or, if
+ * transparency is requested, on none.
  */
 import { Readable } from 'node:stream';
 import { constants, crc32, createDeflate } from 'node:zlib';

@@ -1,4 +1,4 @@
-/** The content of a request, whichever format it came in: everything that the script needs. */
+/** The content of a request in any format: everything that the script needs. */
 import { isObject } from '../../../domain/json.ts';
 
 /** One step of the history, in the order in which it happened. */
@@ -23,7 +23,7 @@ export interface CallEntry {
 
 export interface ResultEntry {
   readonly kind: 'result';
-  /** The id of the call that it answers; null in the format that goes by names. */
+  /** The id of the call that it answers; null in the format that matches calls by name. */
   readonly callId: string | null;
   /** The name of the called tool, if the result contains it. */
   readonly name: string | null;
@@ -89,7 +89,7 @@ function textOfPart(part: unknown): string[] {
   return typeof text === 'string' ? [text] : [];
 }
 
-/** Readers of a request: a field of another type counts as absent. */
+/** Readers of fields: a field of another type counts as absent. */
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

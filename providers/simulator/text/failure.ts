@@ -1,4 +1,4 @@
-/** What goes wrong at an upstream, before each format puts it into its own words. */
+/** Failures of an upstream, which each format puts into its own words. */
 
 /** Causes that a directive can ask for: each maps to the gateway's code of the same name. */
 export const SCRIPTED_FAILURES = [
@@ -27,9 +27,9 @@ const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
 };
 
 interface TextFailureOptions {
-  /** What the format says for the kind when left out. */
+  /** The format's own words for the kind if left out. */
   readonly message?: string | undefined;
-  /** What the format answers the kind with when left out. */
+  /** The format's own status for the kind if left out. */
   readonly status?: number | undefined;
 }
 
@@ -50,11 +50,11 @@ export function badRequest(message: string): TextFailure {
   return new TextFailure('bad_request', { message });
 }
 
-/** The failure that an upstream would answer with that status. */
+/** The failure for which an upstream would answer with that status. */
 export function failureOfStatus(status: number): TextFailure {
   const kind = KIND_BY_STATUS[status] ?? (status < 500 ? 'bad_request' : 'processing_failed');
   return new TextFailure(kind, { status });
 }
 
-/** The `Retry-After` for a client that sent too many requests. */
+/** The `Retry-After` of an upstream that got too many requests. */
 export const RETRY_AFTER_SECONDS = 1;

@@ -136,7 +136,7 @@ function renderError(failure: TextFailure): object {
   };
 }
 
-/** The success by which a prompt is refused. */
+/** The successful answer that refuses a prompt. */
 function renderBlocked(): object {
   return {
     promptFeedback: { blockReason: 'PROHIBITED_CONTENT' },
@@ -145,7 +145,7 @@ function renderBlocked(): object {
   };
 }
 
-/** A field by its name in camel case, even if it was written in snake case. */
+/** A field by its name in camel case, also if it was written in snake case. */
 function field(object: Fields, name: string): unknown {
   return object[name] ?? object[name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)];
 }
@@ -181,7 +181,7 @@ function readAnswerSchema(config: Fields): unknown {
   return isJson ? (field(config, 'responseJsonSchema') ?? field(config, 'responseSchema') ?? {}) : undefined;
 }
 
-/** Results and calls are entries of their own; the text around them is one. Thoughts that come back are passed over. */
+/** Results and calls are entries of their own, and the text around them is one. Returned thoughts are ignored. */
 function readTurn(content: Fields): Entry[] {
   const parts = listOf(content['parts']).map(objectOf);
   const calls = parts.flatMap((part) => readCall(field(part, 'functionCall')));

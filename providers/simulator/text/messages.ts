@@ -59,7 +59,7 @@ export const messages: SimulatedFormat = {
   paths: ['/v1/messages'],
   contentTypes: { whole: 'application/json', stream: 'text/event-stream; charset=utf-8' },
 
-  /** The key comes in either header: recent versions of the vendor's SDK send the second. */
+  /** The key may be in either header: recent versions of the vendor's SDK send the second. */
   requireCredential({ headers }, apiKey) {
     const key = headers['x-api-key'] ?? bearerOf(headers);
     if (key === undefined) throw new TextFailure('unauthenticated', { message: 'x-api-key header is required' });

@@ -1,4 +1,4 @@
-/** Writes an answer no faster than its reader takes it, and adds its end to the request log. */
+/** Writes an answer no faster than its reader takes it, and logs how it ended. */
 import type { ServerResponse } from 'node:http';
 
 /** Smaller writes are joined: each is a chunk of the transfer and, at worst, a packet of its own. */
@@ -55,7 +55,7 @@ export class PacedWriter {
     return this.#buffer.length >= BUFFER_LENGTH;
   }
 
-  /** Sends what was added, and waits while the reader has enough. */
+  /** Sends what was added, and waits while the reader is behind. */
   async flush(): Promise<void> {
     const text = this.#buffer;
     this.#buffer = '';
@@ -65,7 +65,7 @@ export class PacedWriter {
     if (!hasRoom) await this.#sleep();
   }
 
-  /** Sends what was added and waits, but no longer than the reader does. */
+  /** Sends what was added and waits, until the reader leaves at the latest. */
   async pause(durationMs: number): Promise<void> {
     await this.flush();
     if (durationMs === 0 || this.#closed) return;
@@ -79,7 +79,7 @@ export class PacedWriter {
     this.#response.end(this.#buffer);
   }
 
-  /** Breaks the connection off after what was added. */
+  /** Breaks off the connection after what was added. */
   async drop(): Promise<void> {
     await this.flush();
     this.#dropped = true;

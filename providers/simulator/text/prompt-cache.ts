@@ -1,20 +1,20 @@
-/** Which prompts came before, as upstreams remember them to charge less for what they have seen. */
+/** Remembers prompts, as upstreams do to charge less for what they have already seen. */
 import { hash } from 'node:crypto';
 import { charactersOf, countInputTokens } from './tokens.ts';
 
 const MIN_PROMPT_TOKENS = 300;
-/** Upstreams remember whole blocks. */
+/** Upstreams only cache whole blocks. */
 const BLOCK_TOKENS = 64;
 const MAX_BLOCKS = 50_000;
 
 export interface PromptCache {
-  /** How many tokens at the beginning of the prompt were seen before by that model. The prompt is remembered. */
+  /** Returns how many tokens at the beginning of the prompt that model has seen before, and remembers the prompt. */
   take(model: string, prompt: string): number;
 }
 
-/** Remembers the blocks of prompts of over 300 tokens; of too many, those not used for longest are forgotten. */
+/** Remembers the blocks of prompts of more than 300 tokens, and forgets the least recently used ones. */
 export function createPromptCache(maxBlocks = MAX_BLOCKS): PromptCache {
-  /** Each block as the hash of itself and of all before it; the one not used for longest comes first. */
+  /** Each block as a hash of itself and all blocks before it, least recently used first. */
   const known = new Set<string>();
   const blockLength = charactersOf(BLOCK_TOKENS);
 

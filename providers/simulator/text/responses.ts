@@ -85,12 +85,12 @@ function readItem(item: Fields): Entry[] {
       return [{ kind: 'text', role: speaker, ...readContent(content) }];
     }
     default:
-      // Reasoning and references say nothing that matters here.
+      // Reasoning and references do not matter here.
       return [];
   }
 }
 
-/** The fields that stay the same from the first event to the last: most say the request again. */
+/** The fields that stay the same from the first event to the last; most repeat the request. */
 function renderHead({ model }: Conversation, body: Fields): object {
   const reasoning = objectOf(body['reasoning']);
   return {
@@ -122,7 +122,7 @@ function renderHead({ model }: Conversation, body: Fields): object {
   };
 }
 
-/** The fields that change while the answer is made; without a script it has just begun. */
+/** The fields that change while the answer is made; without a script, the answer has only begun. */
 function renderState(script: Script | null, output: readonly object[]): object {
   const isCut = script?.finish.reason === 'length';
   return {

@@ -1,7 +1,7 @@
 /**
- * What a simulated model answers: decided here from the request alone, so that every format tells the same.
+ * Decides what a simulated model answers, from the request alone, so that all formats answer alike.
  *
- * Directives come from any text of the conversation; of two with the same name the later one counts.
+ * Directives may be in any text of the conversation; of two with the same name, the later one counts.
  *
  * | directive | effect |
  * |---|---|
@@ -26,7 +26,7 @@ import { exampleOf } from './schema-example.ts';
 import { readPlainWish, type WishedCall } from './sentences.ts';
 import { countInputTokens, repeatWords, splitIntoPieces } from './tokens.ts';
 
-/** A complete answer, and what goes wrong on its way. */
+/** A complete answer, and what goes wrong while it is sent. */
 export interface Script {
   /** The pieces of the reasoning and of the text; each is streamed separately and is one token. */
   readonly reasoning: readonly string[];
@@ -61,7 +61,7 @@ export interface Usage {
 export interface Faults {
   readonly delayMs: number;
   readonly chunkMs: number;
-  /** What is answered instead, or, after some chunks, what ends the answer. */
+  /** What to answer instead or, after some chunks, how the answer ends. */
   readonly failure: TextFailure | null;
   /** The number of chunks after which it happens; null for never. */
   readonly failAfter: number | null;
@@ -69,7 +69,7 @@ export interface Faults {
   readonly malformedAfter: number | null;
 }
 
-/** Families whose models think before they answer, unless the request's effort or a directive says otherwise. */
+/** Families whose models reason before they answer, unless the request's effort or a directive says otherwise. */
 const REASONING_MODELS = /^text[ghijkl]/;
 const REASONING_TOKENS = 20;
 const REASONING_WORDS = ['Let', 'me', 'think', 'about', 'what', 'was', 'asked', 'and', 'how', 'to', 'answer.'];
@@ -79,7 +79,7 @@ const TOKENS_PER_MEDIUM = 258;
 const MAX_SCRIPTED_TOKENS = 1_000_000;
 const ECHO_PIECES = 12;
 
-/** All that the model reads, as one text: what is counted and cached, and where directives are looked for. */
+/** Everything that the model reads, as one text: it is counted, cached and searched for directives. */
 export function promptOf({ tools, entries }: Conversation): string {
   const offers = tools.map((tool) => `tool ${tool.name}: ${tool.description} ${JSON.stringify(tool.schema) ?? ''}`);
   return [...offers, ...entries.map(promptOfEntry)].join('\n');
@@ -294,7 +294,7 @@ function fitOutput(
   const text = splitIntoPieces(stop === null ? wholeText : wholeText.slice(0, stop.index));
   const calls = stop === null ? wantedCalls : [];
   const made = text.length + calls.reduce((sum, call) => sum + 1 + splitIntoPieces(call.arguments).length, 0);
-  // A stop leaves less than was scripted; without one the scripted number counts.
+  // A stop sequence leaves less than was scripted; without one, the scripted number counts.
   const reported = Number.isFinite(tokens) ? (stop === null ? tokens : Math.min(tokens, made)) : made;
   const total = reasoning.length + reported;
   if (total > maxOutputTokens) {

@@ -1,4 +1,4 @@
-/** Sends a scripted answer, with everything that goes wrong on its way. */
+/** Sends a scripted answer, and commits the faults that it asks for. */
 import type { TextFailure } from './failure.ts';
 import type { Exchange, StreamedAnswer, SimulatedFormat } from './format.ts';
 import type { PacedWriter } from './paced-writer.ts';
@@ -54,7 +54,7 @@ async function sendStream(stream: StreamedAnswer, faults: Faults, writer: PacedW
     count += 1;
     if (writer.add(chunk, 1)) await writer.flush();
   }
-  // A fault that was due later comes now: an answer that was to break must not pass for a whole one.
+  // A fault that is due later happens now: an answer that should break must not look complete.
   if (await breaksOff(stream, faults, (after) => after >= count, writer)) return;
   if (!writer.isOpen) return;
   writer.add(stream.closing());

@@ -1,4 +1,4 @@
-/** Ark: tasks of videos, and images in the answer. docs/vendors/ark.md names the facts. */
+/** Ark (docs/vendors/ark.md): videos are tasks, images come in the answer. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';

@@ -10,7 +10,7 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
 };
 const FRAMES: readonly string[] = ['first_frame', 'last_frame'];
 
-/** The prompt of a request whose content is in order. @throws VendorFault */
+/** The prompt in the content. @throws VendorFault for invalid content */
 export function promptIn({ content }: JsonObject): string {
   if (!Array.isArray(content)) throw invalid('content', 'The parameter content must be an array.');
   const texts: string[] = [];

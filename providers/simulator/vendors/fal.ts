@@ -1,6 +1,6 @@
 /**
- * fal's queue, and its list of past requests: docs/vendors/fal.md names the facts. Each model has its own fields. Announcements are
- * signed with a key that is published at `/jwks.json`.
+ * fal's queue and its list of past requests (docs/vendors/fal.md). Each model has its own fields. Announcements are signed
+ * with a key that is published at `/jwks.json`.
  */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -179,7 +179,7 @@ const STATES = {
   odd: 'WARMING_UP',
 } as const;
 
-/** @throws VendorFault for fields that are not as they should be */
+/** @throws VendorFault for invalid fields */
 function renderingOf(body: JsonObject, { kind }: Model): Rendering {
   if (kind === 'image') {
     const { width, height } = isObject(body['image_size']) ? body['image_size'] : {};
@@ -209,7 +209,7 @@ function responseOf(play: Play, render: Render, request: SimulatorRequest): Vend
   return { status: 200, body: { images, has_nsfw_concepts: images.map(() => false), seed: 1 } };
 }
 
-/** Newest first, from `start`. A cursor is the number of a place in the list. */
+/** Newest first, from `start`. A cursor is a position in the list. */
 function listed({ url: { searchParams } }: SimulatorRequest, play: Play): object {
   const endpoint = searchParams.get('endpoint_id');
   if (endpoint === null) throw invalid('endpoint_id', 'Field required');

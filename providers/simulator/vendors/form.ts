@@ -13,7 +13,7 @@ export interface FormFile {
 
 export interface Form {
   readonly fields: Readonly<Record<string, string>>;
-  /** By the names of their parts, which may repeat. */
+  /** By part name; a name may occur more than once. */
   readonly files: Readonly<Record<string, readonly FormFile[]>>;
 }
 

@@ -1,4 +1,4 @@
-/** Google's Gemini API: operations of Veo, whose files need the key and lead elsewhere, and images of Gemini. docs/vendors/google.md */
+/** Google's Gemini API (docs/vendors/google.md): Veo's operations, whose files need the key and are elsewhere, and Gemini's images. */
 import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
@@ -17,7 +17,7 @@ import {
 
 const VEO_FIELDS = ['instances', 'parameters', 'webhookConfig'];
 const INSTANCE_FIELDS = ['prompt', 'image', 'lastFrame', 'referenceImages', 'video'];
-/** `seed`, `fps` and `generateAudio` are of another API of Google's. */
+/** `seed`, `fps` and `generateAudio` belong to Vertex AI. */
 const PARAMETER_FIELDS = [
   'sampleCount',
   'durationSeconds',
@@ -28,7 +28,7 @@ const PARAMETER_FIELDS = [
 ];
 const IMAGE_FIELDS = ['contents', 'generationConfig', 'safetySettings', 'systemInstruction', 'tools'];
 const DURATIONS: readonly unknown[] = [4, 6, 8];
-/** The pixels of each ratio at 1K; larger ones are multiples. */
+/** Width and height of each ratio at 1K; larger sizes are multiples. */
 const SIZES: Readonly<Record<string, readonly [number, number]>> = {
   '1:1': [1024, 1024],
   '2:3': [832, 1248],
@@ -151,7 +151,7 @@ export const google: Vendor = {
 
 let keys: KeyPairKeyObjectResult | undefined;
 
-/** Made when first needed, since that takes a while. */
+/** Generated on first use, because that takes a while. */
 function keyPair(): KeyPairKeyObjectResult {
   return (keys ??= generateKeyPairSync('rsa', { modulusLength: 2048 }));
 }
@@ -185,7 +185,7 @@ function urisIn(config: unknown): readonly string[] {
   return Array.isArray(uris) ? uris.filter((uri) => typeof uri === 'string') : [];
 }
 
-/** Frames and references exclude each other, and all of them are bytes. @throws VendorFault */
+/** Frames and references exclude each other, and all must be bytes. @throws VendorFault */
 function assertImages({ image, lastFrame, referenceImages }: JsonObject): void {
   const references = Array.isArray(referenceImages) ? referenceImages.filter(isObject).map((one) => one['image']) : [];
   if (references.length > 0 && (image !== undefined || lastFrame !== undefined)) {
@@ -199,7 +199,7 @@ function assertImages({ image, lastFrame, referenceImages }: JsonObject): void {
   }
 }
 
-/** How many pictures came along, for tests. */
+/** The number of pictures in the request, for tests. */
 function framesIn({ image, lastFrame, referenceImages }: JsonObject): JsonObject {
   const references = Array.isArray(referenceImages) ? referenceImages.length : 0;
   return { frames: [image, lastFrame].filter((frame) => frame !== undefined).length, references };

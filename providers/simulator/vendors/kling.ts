@@ -1,4 +1,4 @@
-/** Kling's API: docs/vendors/kling.md names the facts. It says no by `code`, mostly under HTTP 200, and knows tasks by our id, too. */
+/** Kling's API (docs/vendors/kling.md). It refuses with a `code`, whatever the HTTP status, and also finds tasks by the client's id. */
 import { createHmac } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -118,7 +118,7 @@ function renderingOf(body: JsonObject, { kind }: Endpoint): Rendering {
   }
 }
 
-/** @throws VendorFault for a field that is no text */
+/** @throws VendorFault for a field that is not a string */
 function textIn(body: JsonObject, field: string): string | undefined {
   const value = body[field];
   if (value === undefined || typeof value === 'string') return value;
@@ -185,7 +185,7 @@ function refusalOf(code: string): Words {
   return code === 'bad_request' ? [400, 1201, 'The prompt asked for this refusal'] : [503, 5001, 'Server busy'];
 }
 
-/** A token that the secret key signed. The key of the played account is its secret key as well. */
+/** Whether there is a token signed with the secret key. The played account's API key is also its secret key. */
 function hasToken({ headers }: SimulatorRequest, secretKey: string | undefined): boolean {
   const [head = '', claims = '', signature] = (headers.authorization ?? '').replace(/^Bearer /, '').split('.');
   if (signature === undefined) return false;

@@ -1,4 +1,4 @@
-/** MiniMax's second API: tasks of videos, and errors in an envelope of their own. docs/vendors/minimax.md names the facts. */
+/** MiniMax's second video API (docs/vendors/minimax.md): tasks, and an error envelope of its own. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
@@ -20,7 +20,7 @@ const TASKS = '/v2/query/video_generation';
 const FIELDS = ['model', 'content', 'resolution', 'duration', 'ratio', 'callback_url', 'extra'];
 const SHORT_EDGES: Readonly<Record<string, string>> = { '480P': '480p', '768P': '768p', '2K': '1440p' };
 const RATIOS: readonly unknown[] = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'];
-/** Of a video without a ratio that is to have the shape of its frame. */
+/** Stands for the shape of the first frame, which is not fetched. */
 const ADAPTED = '16:9';
 const DEFAULT_PAGE = 20;
 const MAX_PAGE = 50;

@@ -1,4 +1,4 @@
-/** OpenAI's images: the types of `openai` 6 (`resources/images`), and the sizes of its `gpt-image-2.x`. */
+/** OpenAI's images, after the types of `openai` 6 (`resources/images`), with the sizes of `gpt-image-2.x`. */
 import type { ServerResponse } from 'node:http';
 import { parseImageSize } from '../../../domain/image-size.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -11,7 +11,7 @@ import { hasCredential, invalid, onlyFields, type Play, throwIfFailed, type Vend
 const FIELDS = ['model', 'prompt', 'n', 'size', 'quality', 'background', 'output_format', 'output_compression', 'user'];
 const GENERATION_FIELDS = [...FIELDS, 'moderation'];
 const EDIT_FIELDS = [...FIELDS, 'input_fidelity'];
-/** The vendor's own client writes the first for one file, and the second for each of several. */
+/** OpenAI's own client uses the first for a single file, and the second for each of several. */
 const INPUTS = ['image', 'image[]'];
 const INPUT_TYPES: readonly string[] = ['image/png', 'image/webp', 'image/jpeg'];
 const MAX_INPUTS = 16;

@@ -1,6 +1,6 @@
 /**
- * The wire format of videos that OpenAI had and other gateways speak: the types of `openai` 6 (`resources/videos`). As the
- * gateways do, it takes any whole number of seconds.
+ * OpenAI's former wire format for videos, which other gateways speak, after the types of `openai` 6 (`resources/videos`).
+ * Like those gateways it accepts any whole number of seconds.
  */
 import { sendJson } from '../router.ts';
 import { readForm } from './form.ts';

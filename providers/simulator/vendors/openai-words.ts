@@ -1,4 +1,4 @@
-/** What OpenAI's APIs say when something is wrong: `{"error": {"message", "type", "param", "code"}}`. */
+/** Errors as OpenAI's APIs word them: `{"error": {"message", "type", "param", "code"}}`. */
 import type { Fault, VendorAnswer } from './play.ts';
 
 const FAILURES: Readonly<Record<string, string>> = {
@@ -6,7 +6,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   bad_request: 'invalid_request_error',
 };
 
-/** OpenAI's word for the code of a task. */
+/** OpenAI's code for an error code of tasks. */
 export function openaiCodeOf(code: string): string {
   return FAILURES[code] ?? code;
 }

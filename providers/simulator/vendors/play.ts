@@ -1,6 +1,6 @@
 /**
- * What all played vendors have in common: renders that take a while, and the faults that directives in prompts ask for. A
- * vendor's own file has its addresses, its fields, checked strictly, and its words for what goes wrong.
+ * What all played vendors share: renders that take a while, and the faults that directives in prompts ask for. Each
+ * vendor's own file has its addresses, its fields, which are checked strictly, and its words for errors.
  */
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -11,17 +11,17 @@ import type { ResultSender } from '../jobs/results.ts';
 import { parseMediaDirectives, type Rendering } from '../jobs/submission.ts';
 import { dropConnection, Refusal, type Route, sendJson, type SimulatorRequest } from '../router.ts';
 
-/** What can be wrong, as every vendor has words for it. */
+/** Everything that can go wrong; each vendor has its own words for it. */
 export type Fault =
   | { readonly kind: 'unauthorized' }
-  /** A field that is missing, unknown, or not as it should be. */
+  /** A field is missing, unknown or invalid. */
   | { readonly kind: 'invalid'; readonly field: string; readonly message: string }
-  /** The verdict that a prompt asked for; `code` is one of a task. */
+  /** The verdict that the prompt asked for; `code` is an error code of tasks. */
   | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'limited'; readonly retryAfterSeconds: number }
   /** The account has no money left. */
   | { readonly kind: 'broke' }
-  /** There is no such job. */
+  /** The job does not exist. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'error' };
 
@@ -42,15 +42,15 @@ export class VendorFault extends Error {
 }
 
 export interface Vendor {
-  /** The protocol, and the folder below `/vendors` at which it is played. */
+  /** The protocol, which is also the path below `/vendors`. */
   readonly name: string;
   isAuthorized(request: SimulatorRequest, apiKey: string | undefined): boolean;
   words(fault: Fault): VendorAnswer;
   /** Paths are below `/vendors/<name>`. */
   routes(play: Play): readonly Route[];
-  /** Further routes, for which no credential is asked. */
+  /** Further routes, which need no credential. */
   publicRoutes?(): readonly Route[];
-  /** What is sent to the address that came with an order when its render has ended; nothing where it is absent. */
+  /** What to send to the callback address of an order once its render has ended; absent if the vendor sends nothing. */
   announcement?(render: Render, state: RenderState, secret: string): Announcement;
 }
 
@@ -64,9 +64,9 @@ export interface Order {
   readonly prompt: string;
   readonly model: string;
   readonly rendering: Rendering;
-  /** The body as it was sent, for lists of past requests. */
+  /** The body as received, for lists of past requests. */
   readonly sent: unknown;
-  /** The client's own id of the job, where the vendor takes one. */
+  /** The client's own id for the job, if the vendor accepts one. */
   readonly clientId?: string;
   readonly callbackUrl?: string;
 }
@@ -75,21 +75,21 @@ export interface Render {
   readonly id: string;
   readonly order: Order;
   readonly job: Job;
-  /** What the directive `mark` calls it, by which tests count renders. */
+  /** The value of the directive `mark`, by which tests count renders. */
   readonly mark: string | null;
   oddWordsLeft: number;
 }
 
-/** As the vendor's own states proceed; `odd` is an unknown word. */
+/** In the order in which jobs pass through them; `odd` is a state that no client knows. */
 export type RenderState = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'odd';
 
 export interface Play {
   readonly apiKey: string | undefined;
-  /** Takes an order in. @throws VendorFault that its prompt asks for */
+  /** Accepts an order. @throws VendorFault that its prompt asks for */
   take(order: Order): Render;
-  /** Answers the submission of a render that was taken, unless its prompt asks for a fault. */
+  /** Answers the submission of an accepted render, unless its prompt asks for a fault. */
   acknowledge(render: Render, response: ServerResponse, answer: VendorAnswer): void;
-  /** The render that is asked about. @throws VendorFault for one that is not known, or that its prompt asks for */
+  /** The render with that id. @throws VendorFault if it does not exist, or as its prompt asks */
   ask(id: string): Render;
   /** Newest first. */
   all(): readonly Render[];
@@ -97,22 +97,22 @@ export interface Play {
   /** The code with which it failed. */
   failureOf(render: Render): string;
   cancel(render: Render): void;
-  /** The links of its files, at another origin than the vendor's own. */
+  /** Links to its files, at another origin than the vendor's API. */
   linksOf(render: Render, request: SimulatorRequest): readonly string[];
-  /** Its files themselves, once they are rendered; never, for one that is stuck. */
+  /** Its files, once they are rendered; never resolves for a render that is stuck. */
   filesOf(render: Render): Promise<readonly Buffer[]>;
   /** Sends one of its files, with the faults that its prompt asks for. */
   sendFile(render: Render, index: number, response: ServerResponse): Promise<void>;
 }
 
 const LIMITED_SECONDS = 1;
-/** At the least, since an announcement never comes before the answer to the submission has been written. */
+/** At least: the answer to the submission must have been written before the announcement arrives. */
 const ANNOUNCED_AFTER_MS = 50;
 const MAX_RENDERS = 20_000;
 
 export interface PlayOptions {
   readonly apiKey: string | undefined;
-  /** With which vendors sign announcements whose customers share a secret with them. */
+  /** The secret that vendors share with their customers to sign announcements. */
   readonly callbackSecret: string | undefined;
   readonly renderMs: number;
   readonly results: ResultSender;
@@ -144,7 +144,7 @@ export function playVendor(
 }
 
 function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): Play['take'] {
-  /** How often a prompt was turned away. */
+  /** How often each prompt was turned away. */
   const limited = new Map<string, number>();
 
   return (order) => {
@@ -168,7 +168,7 @@ function createIntake(renders: Map<string, Render>, { renderMs }: PlayOptions): 
   };
 }
 
-/** Once and no more: polling stays the truth. */
+/** Only once: an announcement that gets lost must do no harm. */
 function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: PlayOptions): void {
   const { callbackUrl } = render.order;
   const waitMs = render.job.rendersUntilMs - Date.now();
@@ -180,7 +180,7 @@ function announceEnd(vendor: Vendor, render: Render, { callbackSecret = '' }: Pl
   setTimeout(send, Math.max(waitMs, ANNOUNCED_AFTER_MS)).unref();
 }
 
-/** Turns an order away without taking it. */
+/** Turns an order away without accepting it. */
 function refuseAsAsked(prompt: string, directives: Directives, limited: Map<string, number>): void {
   if (directives.has('broke')) throw new VendorFault({ kind: 'broke' });
   const times = limited.get(prompt) ?? 0;
@@ -224,7 +224,7 @@ function stateOf(render: Render): RenderState {
 function createFiles(vendor: Vendor, results: ResultSender): Pick<Play, 'linksOf' | 'filesOf' | 'sendFile'> {
   return {
     linksOf({ id, job }, request) {
-      // Another name of this machine is another origin.
+      // A second name for this machine makes a second origin.
       const host = (request.headers.host ?? 'localhost').replace('127.0.0.1', 'localhost');
       const { files } = job.submission.directives;
       return Array.from({ length: files }, (_, index) => `http://${host}/vendors/${vendor.name}/files/${id}/${index}`);
@@ -250,7 +250,7 @@ function createFiles(vendor: Vendor, results: ResultSender): Pick<Play, 'linksOf
   };
 }
 
-/** Of what can be wrong with a file, that which can be in an answer, too. */
+/** The faults of files that can also occur in an answer. */
 function faultyAsAsked(file: Buffer, { submission }: Job): Buffer {
   const { result } = submission.directives;
   if (result === 'wrong_type') return Buffer.from('<!doctype html><title>Not a file</title>');
@@ -286,7 +286,7 @@ function routesOf(vendor: Vendor, play: Play): readonly Route[] {
   }));
 }
 
-/** @throws the error itself when it is no fault of the client's, nor one that was asked for */
+/** @throws the error itself if neither the client nor a directive caused it */
 function faultOf(error: unknown): Fault {
   if (error instanceof VendorFault) return error.fault;
   if (error instanceof Refusal || error instanceof BadDirectiveError) {
@@ -300,25 +300,25 @@ function sendAnswer(response: ServerResponse, { status, body, headers = {} }: Ve
   sendJson(response, status, body);
 }
 
-/** For renders whose answers hold the files. @throws VendorFault where one failed as its prompt asks */
+/** For renders whose answers contain the files. @throws VendorFault if the prompt asked for a failure */
 export function throwIfFailed(play: Play, render: Render): void {
   if (play.stateOf(render) !== 'failed') return;
   const code = play.failureOf(render);
   throw new VendorFault(code === 'content_policy_violation' ? { kind: 'refused', code } : { kind: 'error' });
 }
 
-/** Whether the render is in lists of past requests. */
+/** Whether lists of past requests contain the render. */
 export function isListed({ order }: Render): boolean {
   return !parseDirectives(order.prompt).has('unlisted');
 }
 
-/** Whether the request carries the credential as a bearer token, or after another word. */
+/** Whether the request has the credential in `Authorization`, after the word of the scheme. */
 export function hasCredential(request: SimulatorRequest, apiKey: string | undefined, scheme = 'Bearer'): boolean {
   const [given, key, ...others] = (request.headers.authorization ?? '').split(' ');
   return given === scheme && key !== undefined && others.length === 0 && (apiKey === undefined || key === apiKey);
 }
 
-/** Refuses fields that the vendor does not know. @throws VendorFault */
+/** @throws VendorFault for fields that the vendor does not know */
 export function onlyFields(body: Readonly<Record<string, unknown>>, known: readonly string[]): void {
   const unknown = Object.keys(body).find((field) => !known.includes(field));
   if (unknown !== undefined) throw invalid(unknown, `Unknown parameter: '${unknown}'.`);
@@ -328,7 +328,7 @@ export function invalid(field: string, message: string): VendorFault {
   return new VendorFault({ kind: 'invalid', field, message });
 }
 
-/** The pixels of `1280x720`. @throws VendorFault */
+/** The width and height in a text such as `1280x720`. @throws VendorFault */
 export function pixelsOf(field: string, text: unknown): { readonly width: number; readonly height: number } {
   const match = typeof text === 'string' ? /^([1-9]\d{2,3})x([1-9]\d{2,3})$/.exec(text) : null;
   if (!match) throw invalid(field, `'${field}' must be a size such as 1280x720.`);

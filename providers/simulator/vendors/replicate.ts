@@ -1,6 +1,6 @@
 /**
- * Replicate's predictions, and their list: docs/vendors/replicate.md names the facts. Each model has its own fields. Announcements
- * are signed with the secret of the account.
+ * Replicate's predictions and the list of them (docs/vendors/replicate.md). Each model has its own fields. Announcements are
+ * signed with the account's secret.
  */
 import { createHmac, randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
@@ -175,7 +175,7 @@ function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObjec
   return body;
 }
 
-/** @throws VendorFault for fields that are not as they should be */
+/** @throws VendorFault for invalid fields */
 function renderingOf(input: JsonObject, { kind }: Model): Rendering {
   if (kind === 'image') {
     const { width = 1024, height = 1024 } = input;
@@ -230,7 +230,7 @@ function present(play: Play, render: Render, request: SimulatorRequest): object 
   };
 }
 
-/** Newest first. A cursor is the number of a place in the list. */
+/** Newest first. A cursor is a position in the list. */
 function listed(request: SimulatorRequest, play: Play): object {
   const { searchParams } = request.url;
   const after = searchParams.get('created_after') ?? '1970-01-01';

@@ -1,4 +1,4 @@
-/** The vendors that are played, each below `/vendors/<protocol>`. */
+/** The played vendors, each below `/vendors/<protocol>`. */
 import { finishJob } from '../jobs/job.ts';
 import { type Route, sendJson } from '../router.ts';
 import { ark } from './ark.ts';
@@ -13,7 +13,7 @@ import { replicate } from './replicate.ts';
 
 export const VENDORS: readonly Vendor[] = [ark, fal, google, kling, minimax, openaiImages, openaiVideos, replicate];
 
-/** Their routes, and what tests do with their renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
+/** Their routes, and those with which tests inspect and end renders: `GET /_sim/renders?vendor=…&mark=…`, `POST /_sim/renders/finish?mark=…`. */
 export function vendorRoutes(options: PlayOptions): readonly Route[] {
   const played = VENDORS.map((vendor) => ({ vendor, ...playVendor(vendor, options) }));
   const inspection: Route = {
