@@ -6,6 +6,7 @@ import type { Database } from '../../db/database.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
+import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
 import { createSimulator } from '../../providers/simulator/simulator.ts';
 import type { TestApp, TestCaller } from '../support/app.ts';
@@ -20,6 +21,7 @@ import {
   newTask,
 } from '../support/factories.ts';
 import { pngFile } from '../support/media-files.ts';
+import { CLIENT, REDIRECT_URI, startProvider, type TestProvider } from '../support/open-id.ts';
 
 /** Web Content Accessibility Guidelines 2.2, levels A and AA: https://www.deque.com/axe/core-documentation/api-documentation/ */
 const WCAG_TAGS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
@@ -31,6 +33,9 @@ const SCREENS: readonly Screen[] = [
   { width: 390, colorScheme: 'dark' },
 ];
 
+/** Refuses everybody whom the provider has not led there: test/console/open-id.test.ts has it. */
+const CALLBACK = '/sign-in/callback';
+
 const MAX_PAGE_BYTES = 100_000;
 
 /** A violation of a rule of accessibility. */
@@ -41,6 +46,7 @@ interface Finding {
 
 describeInBrowser('every page of the console', (browser) => {
   const simulator = createSimulator({ apiKey: 'simulator' });
+  let provider: TestProvider;
   let app: TestApp;
   let samples: Readonly<Record<string, string>>;
   let stranger: Tab;
@@ -50,8 +56,11 @@ describeInBrowser('every page of the console', (browser) => {
   before(async function () {
     this.timeout(120_000);
     const url = await simulator.listen(0, '127.0.0.1');
+    provider = await startProvider();
+    const { issuer } = provider;
     app = await startTestConsole({
       settings: { sendsMail: true },
+      openIdProvider: createOpenIdProvider({ ...CLIENT, issuer, name: 'Acme', redirectUri: REDIRECT_URI }),
       textUpstreams: [{ name: 'simulator', apiKeys: ['simulator'], baseUrls: baseUrlsAt(url) }],
     });
     const customer = await app.createAccount({ fundedUsd: 25 });
@@ -68,9 +77,10 @@ describeInBrowser('every page of the console', (browser) => {
     await Promise.all([stranger?.close(), user?.close()]);
     await app?.stop();
     await simulator.close();
+    await provider?.stop();
   });
 
-  for (const { path, access } of PAGES.filter(({ method }) => method === 'get')) {
+  for (const { path, access } of PAGES.filter(({ method, path }) => method === 'get' && path !== CALLBACK)) {
     it(`is accessible on every screen, small, and breaks no policy: ${path || '/'}`, async function () {
       this.timeout(60_000);
       const tab = access === 'everybody' ? stranger : user;
