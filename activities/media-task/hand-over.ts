@@ -54,10 +54,11 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
         if (outcome === 'not_taken') await turns.throwUnlessElsewhere(task, new NotTakenError(NO_JOB));
         continue;
       }
-      const turn = turns.take(task, submissions);
+      const turn = await turns.take(task, submissions);
       const steps = stepsOf(dependencies, turn);
       if (steps.answers !== here.answers || steps.taskQueue !== here.taskQueue) return { state: 'moving', steps };
       if (submissions.length === 0) await throwIfStoreAway(storage);
+      await turns.began(turn);
       const handedOver = await submit(task, turn, submissions.length + 1);
       if (handedOver) return handedOver;
     }

@@ -3,17 +3,17 @@ import { imageRoleOf, type MediaRoute } from '../../domain/media-route.ts';
 import type { Task } from '../../domain/task.ts';
 import type { RenderRequest } from '../../providers/media/adapter.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import { modelOf } from './routes.ts';
 
 /** Everything in a request except the bytes of its inputs. */
 export function renderRequestOf(task: Task, route: MediaRoute, upstream: MediaUpstream): RenderRequest {
   const { routes: _routes, resultCheck: _resultCheck, ...inputs } = task.request;
-  const hasImages = (inputs.images ?? []).length > 0;
   const callbackUrl = upstream.callbackUrl(task.id);
   return {
     ...inputs,
     taskId: task.id,
     accountId: task.accountId,
-    model: hasImages ? (route.modelWithImages ?? route.model) : route.model,
+    model: modelOf(route, (inputs.images ?? []).length > 0),
     imagesAs: imageRoleOf(route, inputs.kind),
     params: route.params ?? {},
     fields: route.fields ?? {},

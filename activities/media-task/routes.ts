@@ -12,6 +12,8 @@ export interface Turn {
   /** Its position in the task's list. */
   readonly index: number;
   readonly route: MediaRoute;
+  /** The upstream's name for the model that this task asks for. */
+  readonly model: string;
   readonly upstream: MediaUpstream;
   readonly traits: KindTraits;
   /** Whether the task was never submitted to it before. */
@@ -26,8 +28,19 @@ export interface RouteSteps {
   readonly answers: KindTraits['answers'];
 }
 
+/** What is known of the health of routes. */
+export interface RouteHealth {
+  /** Whether the route takes tasks, or is due for a trial. */
+  isReady(turn: Pick<Turn, 'route' | 'model'>): boolean;
+  /** How long an operator keeps the upstream out of service; 0 when it is in service. */
+  closedForMs(provider: string): number;
+}
+
+const ALL_WELL: RouteHealth = { isReady: () => true, closedForMs: () => 0 };
+
 /**
- * The route after the one that was tried last, cyclically, without routes that have nothing to offer.
+ * The route after the one that was tried last, cyclically, without routes that have nothing to offer. Routes whose upstream
+ * is out of service come last, and before them those that rest.
  *
  * @param submissions of the task, oldest first; none of them open or accepted
  * @returns null if none is left
@@ -35,21 +48,39 @@ export interface RouteSteps {
  */
 export function nextTurn(
   { upstreams }: Pick<MediaTaskDependencies, 'upstreams'>,
-  { request: { kind, routes } }: Pick<Task, 'request'>,
+  { request: { kind, routes, images = [] } }: Pick<Task, 'request'>,
   submissions: readonly Submission[],
+  health: RouteHealth = ALL_WELL,
 ): Turn | null {
   const turns = routes.flatMap((route, index): Turn[] => {
     const upstream = upstreams.get(route.provider);
     const traits = upstream?.traitsOf(kind);
     if (!upstream || !traits) return [];
-    return [{ index, route, upstream, traits, isFirst: submissions.every((earlier) => earlier.route !== index) }];
+    const model = modelOf(route, images.length > 0);
+    return [
+      { index, route, model, upstream, traits, isFirst: submissions.every((earlier) => earlier.route !== index) },
+    ];
   });
   if (turns.length === 0) throw new Error(`no upstream of these is configured: ${namesOf(routes)}`);
   const open = turns.filter(({ index }) => !submissions.some((one) => one.leavesRoute && one.route === index));
   const last = submissions.at(-1);
   // A submission that may have been accepted is repeated, if at all, at the same upstream.
-  const from = last === undefined ? 0 : last.outcome === 'unknown' ? last.route : last.route + 1;
-  return open.find(({ index }) => index >= from) ?? open[0] ?? null;
+  if (last?.outcome === 'unknown') return open.find(({ index }) => index >= last.route) ?? open[0] ?? null;
+  const from = last === undefined ? 0 : last.route + 1;
+  const inTurn = [...open.filter(({ index }) => index >= from), ...open.filter(({ index }) => index < from)];
+  const inService = inTurn.filter(({ route }) => health.closedForMs(route.provider) === 0);
+  return (
+    inService.find((turn) => turn.isFirst && health.isReady(turn)) ??
+    inService.find(({ isFirst }) => isFirst) ??
+    inService[0] ??
+    inTurn[0] ??
+    null
+  );
+}
+
+/** The upstream's name for the model, which some have another of for requests with images. */
+export function modelOf(route: MediaRoute, hasImages: boolean): string {
+  return hasImages ? (route.modelWithImages ?? route.model) : route.model;
 }
 
 export function stepsOf(

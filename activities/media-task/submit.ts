@@ -98,7 +98,8 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
       throw taskFailure(error.code, error.message);
     }
     if (error instanceof NotTakenError) {
-      const { leavesRoute, message: detail } = error;
+      const { leavesRoute } = error;
+      const detail = `${error.verdict}: ${error.message}`;
       await settle(submission, { outcome: 'not_taken', learntFrom: 'the answer', detail, leavesRoute });
       await turns.throwUnlessElsewhere(task, error);
       return;

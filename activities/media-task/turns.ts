@@ -6,12 +6,18 @@ import { DISPATCH_LIMIT_MS } from '../../domain/step-limits.ts';
 import type { Task } from '../../domain/task.ts';
 import type { NotTakenError } from '../../providers/media/outcomes.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
+import { createRouteHealth } from './route-health.ts';
 import { nextTurn, type Turn } from './routes.ts';
 import { unavailable } from './task-failure.ts';
 
+/** An operator may put an upstream back into service early. */
+const CLOSED_PAUSE_MS = 5_000;
+
 export interface Turns {
-  /** @throws ApplicationFailure if no upstream can take the task, or none did in time */
-  take(task: Task, submissions: readonly KeptSubmission[]): Turn;
+  /** @throws ApplicationFailure if no upstream can take the task, or none did in time; one that is retried while it must wait */
+  take(task: Task, submissions: readonly KeptSubmission[]): Promise<Turn>;
+  /** The task is submitted now; if a trial was due there, this is it. */
+  began(turn: Turn): Promise<void>;
   /**
    * Returns if another route is left to try now.
    *
@@ -22,28 +28,41 @@ export interface Turns {
 
 export function createTurns(dependencies: MediaTaskDependencies): Turns {
   const { database, clock } = dependencies;
+  const routeHealth = createRouteHealth(dependencies);
   return {
-    take(task, submissions) {
-      const turn = nextTurn(dependencies, task, submissions);
+    async take(task, submissions) {
+      const health = await routeHealth();
+      const turn = nextTurn(dependencies, task, submissions, health);
       if (!turn) throw unavailable();
-      if (!turn.isFirst && leftMs(submissions, clock.nowMs()) < 0) throw unavailable();
+      const left = leftMs(submissions, clock.nowMs());
+      if (!turn.isFirst && left < 0) throw unavailable();
+      const closedMs = health.closedForMs(turn.route.provider);
+      if (closedMs > left) throw unavailable();
+      if (closedMs > 0) throw waitFor(`${turn.route.provider} is out of service`, Math.min(closedMs, CLOSED_PAUSE_MS));
       return turn;
     },
+
+    began: async (turn) => (await routeHealth()).began(turn),
 
     async throwUnlessElsewhere(task, { message, retryAfterMs }) {
       Context.current().cancellationSignal.throwIfAborted();
       const submissions = await listSubmissions(database, task.id);
-      const turn = nextTurn(dependencies, task, submissions);
+      const turn = nextTurn(dependencies, task, submissions, await routeHealth());
       if (!turn) throw unavailable();
       if (turn.isFirst) return;
       if (retryAfterMs !== undefined && retryAfterMs > leftMs(submissions, clock.nowMs())) throw unavailable();
-      throw ApplicationFailure.create({
-        message,
-        type: 'NotTaken',
-        ...(retryAfterMs !== undefined && { nextRetryDelay: retryAfterMs }),
-      });
+      throw waitFor(message, retryAfterMs);
     },
   };
+}
+
+/** @param pauseMs by default as the step has it */
+function waitFor(message: string, pauseMs?: number): ApplicationFailure {
+  return ApplicationFailure.create({
+    message,
+    type: 'NotTaken',
+    ...(pauseMs !== undefined && { nextRetryDelay: pauseMs }),
+  });
 }
 
 /** The time left for some upstream to accept the job. */

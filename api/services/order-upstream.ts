@@ -5,7 +5,7 @@ import { ServiceError } from '../../domain/errors.ts';
 import type { UpstreamControl } from './upstream-control.ts';
 
 /**
- * Takes a text upstream out of service for a while, or puts it back: in all processes within seconds, in this one at once.
+ * Takes an upstream out of service for a while, or puts it back: in all processes within seconds, in this one at once.
  *
  * @param order.restSeconds null to put it back
  * @throws ServiceError `not_found`
@@ -14,8 +14,9 @@ export async function orderUpstream(
   { database, upstreams }: { readonly database: Database; readonly upstreams: UpstreamControl },
   order: Authorship & { readonly upstream: string; readonly restSeconds: number | null },
 ): Promise<UpstreamOrder> {
-  if (!upstreams.list().some(({ name }) => name === order.upstream)) {
-    throw new ServiceError('not_found', 'There is no such text upstream. GET /admin/v1/upstreams lists them.');
+  const known = [...upstreams.list(), ...(await upstreams.listMedia())];
+  if (!known.some(({ name }) => name === order.upstream)) {
+    throw new ServiceError('not_found', 'There is no such upstream. GET /admin/v1/upstreams lists them.');
   }
   const recorded = await recordUpstreamOrder(database, order);
   await upstreams.obey();

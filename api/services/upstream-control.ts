@@ -2,14 +2,18 @@
 import type { Logger } from 'pino';
 import type { Catalogue } from '../../catalogue/types.ts';
 import type { Database } from '../../db/database.ts';
+import { type Clock, MACHINE_CLOCK } from '../../db/database-clock.ts';
 import { listUpstreamOrders } from '../../db/queries/upstream-orders.ts';
 import type { TextUpstreams } from '../../providers/text/text-upstreams.ts';
 import type { WayState } from '../../providers/text/way-state.ts';
+import { listMediaWays, type MediaVendor, type MediaWayState } from './media-ways.ts';
 import { repeat } from './repeat.ts';
 
 export interface UpstreamControl {
   /** The state of each way to a model of the catalogue, as this process sees it. */
   list(): readonly WayState[];
+  /** The state of each way to a media model of the catalogue, from the latest submissions of all workers. */
+  listMedia(): Promise<readonly MediaWayState[]>;
   /** Applies new orders of operators now instead of at the next interval. */
   obey(): Promise<void>;
   /** Stops applying orders. */
@@ -21,6 +25,9 @@ interface UpstreamControlOptions {
   readonly catalogue: () => Catalogue;
   readonly upstreams: TextUpstreams;
   readonly log: Logger;
+  /** The media upstreams that are configured; by default none is known. */
+  readonly media?: () => readonly MediaVendor[];
+  readonly clock?: Clock;
   readonly pauseMs?: number;
 }
 
@@ -28,12 +35,13 @@ const PAUSE_MS = 2_000;
 
 /** Starts polling for orders. While the database is unavailable, the last ones stay in force. */
 export function startUpstreamControl(options: UpstreamControlOptions): UpstreamControl {
-  const { database, catalogue, upstreams, log, pauseMs = PAUSE_MS } = options;
+  const { database, catalogue, upstreams, log, media = () => [], clock = MACHINE_CLOCK, pauseMs = PAUSE_MS } = options;
   const routes = () => [...catalogue().textModels.values()].flatMap((model) => model.routes);
   const obey = async (): Promise<void> => upstreams.obey(await listUpstreamOrders(database));
   const { stop } = repeat(obey, { pauseMs, what: 'read orders for upstreams', log });
   return {
     list: () => upstreams.list(routes()),
+    listMedia: () => listMediaWays(database, catalogue(), media(), clock.nowMs()),
     obey,
     stop,
   };

@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import { given, type Options, type Report } from './report.ts';
 
-const COLUMNS = ['name', 'format', 'model', 'key', 'state', 'cause', 'until', 'requests', 'failures'];
+const COLUMNS = ['kind', 'name', 'format', 'model', 'key', 'state', 'cause', 'until', 'requests', 'failures'];
 
 export function addUpstreamCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): void {
   const upstreams = program.command('upstreams').description('vendors behind the models');

@@ -2,6 +2,7 @@
 import type { Web, WebDependencies } from './web.ts';
 import { createTextBilling, type TextBillingService } from '../../db/text-money/create-billing.ts';
 import { observeUpstreams } from '../../api/text/observe-upstreams.ts';
+import { vendorOf } from '../../api/services/media-ways.ts';
 import { startUpstreamControl, type UpstreamControl } from '../../api/services/upstream-control.ts';
 import { createTextService, type TextService } from '../../api/text/text-service.ts';
 import type { Config } from '../../config.ts';
@@ -38,7 +39,14 @@ export function openText(
   const { database, clock, catalogue, models, log, metrics, tracing } = dependencies;
   const upstreams = openTextUpstreams(config, files.current().upstreams, observeUpstreams({ log, metrics, tracing }));
   files.onChange(({ upstreams: { text } }) => upstreams.replace(text));
-  const control = startUpstreamControl({ database, catalogue, upstreams, log });
+  const control = startUpstreamControl({
+    database,
+    catalogue,
+    upstreams,
+    clock,
+    media: () => files.current().upstreams.media.map(vendorOf),
+    log,
+  });
   watchRests(metrics.registry, () => restsOf(control));
   const service = createTextService({
     get catalogue() {

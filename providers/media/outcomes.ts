@@ -4,6 +4,7 @@
  * {@link ProviderUnreachableError} is all it needs.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
+import type { MediaFault } from '../../domain/media-health.ts';
 import { messageFor, wordsOf } from './words.ts';
 
 /** The upstream refused the job: a verdict, which the same request would get again. */
@@ -21,6 +22,8 @@ export class JobRefusedError extends Error {
 interface NotTakenOptions {
   /** The upstream has nothing to offer for this task: our credential, our money or the model is missing. */
   readonly leavesRoute?: boolean;
+  /** Nothing was sent, because the upstream could not be reached. */
+  readonly isUnreachable?: boolean;
   /** When the upstream asks to be tried again. */
   readonly retryAfterMs?: number | undefined;
   readonly cause?: unknown;
@@ -31,10 +34,16 @@ export class NotTakenError extends Error {
   override readonly name = 'NotTakenError';
   readonly leavesRoute: boolean;
   readonly retryAfterMs: number | undefined;
+  /** `busy`: too many requests or jobs at once, which is no fault. */
+  readonly verdict: MediaFault | 'busy';
 
-  constructor(message: string, { leavesRoute = false, retryAfterMs, cause }: NotTakenOptions = {}) {
+  constructor(
+    message: string,
+    { leavesRoute = false, isUnreachable = false, retryAfterMs, cause }: NotTakenOptions = {},
+  ) {
     super(message, { cause });
     this.leavesRoute = leavesRoute;
+    this.verdict = leavesRoute ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
     this.retryAfterMs = retryAfterMs;
   }
 }

@@ -130,7 +130,7 @@ export function createVendorHttp(options: VendorHttpOptions): VendorHttp {
         signal,
       ).catch((error: unknown) => {
         const reason = reasonOf(error);
-        if (!wasSent) throw new NotTakenError(reason, { cause: error });
+        if (!wasSent) throw new NotTakenError(reason, { isUnreachable: true, cause: error });
         signal.throwIfAborted();
         throw new OutcomeUnknownError(reason, { cause: error });
       });

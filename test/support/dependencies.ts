@@ -26,7 +26,12 @@ const NO_WORKFLOWS: AppDependencies['workflows'] = {
   cancel: async () => false,
 };
 /** No model of a text has an upstream that operators could see to. */
-const NO_UPSTREAMS: AppDependencies['upstreams'] = { list: () => [], obey: async () => {}, stop: () => {} };
+const NO_UPSTREAMS: AppDependencies['upstreams'] = {
+  list: () => [],
+  listMedia: async () => [],
+  obey: async () => {},
+  stop: () => {},
+};
 /** Nobody changes the files. */
 const NO_FILES: AppDependencies['configuration'] = {
   show: () => ({ process: 'test', catalogueVersion: 'test', digest: '', since: new Date(0), refusal: null }),

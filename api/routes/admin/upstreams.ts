@@ -6,16 +6,27 @@ import { WAY_CAUSES, type WayState } from '../../../providers/text/way-state.ts'
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { arrayOf, count, exactly, isoTime, namedObject, oneOfTexts, text } from '../../openapi/json-schema.ts';
+import {
+  arrayOf,
+  count,
+  exactly,
+  isoTime,
+  namedObject,
+  oneOfTexts,
+  optional,
+  text,
+} from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
+import type { MediaWayState } from '../../services/media-ways.ts';
 import { orderUpstream } from '../../services/order-upstream.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { optionalReasonSchema, restUpstreamSchema } from './schema.ts';
 
-const UpstreamSchema = namedObject<ReturnType<typeof presentWay>>('Upstream', {
+const UpstreamSchema = namedObject<UpstreamObject>('Upstream', {
   name: text('The name that catalogue routes use'),
-  kind: exactly('text'),
-  format: oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format'),
+  kind: oneOfTexts(['text', 'media']),
+  format: optional(oneOfTexts(WIRE_FORMAT_NAMES, 'Its wire format; for text')),
+  protocol: optional(nullable(text('The vendor’s API; for media'))),
   model: text('Its name for the model'),
   key: nullable(text('The last four characters of the key')),
   state: oneOfTexts(
@@ -25,7 +36,7 @@ const UpstreamSchema = namedObject<ReturnType<typeof presentWay>>('Upstream', {
   cause: nullable(oneOfTexts(WAY_CAUSES, 'Why it is out of service')),
   since: nullable(isoTime('When it went out of service')),
   until: nullable(isoTime('When it may be tried again')),
-  requests: count('Requests since the process started'),
+  requests: count('Requests since the process started; for media, submissions of tasks of the last 15 minutes'),
   failures: count('How many of them the upstream failed'),
 });
 
@@ -46,9 +57,12 @@ export const listUpstreams = endpoint({
   path: '/admin/v1/upstreams',
   access: 'admin-read',
   summary: 'List upstreams with their health',
-  description: 'One row for each model and key of an upstream, as seen by the process that answers.',
+  description:
+    'One row for each model and key of an upstream: for text as seen by the process that answers, for media by all workers.',
   answers: { 200: dataOf(arrayOf(UpstreamSchema), 'The upstreams') },
-  handle: async (_call, { upstreams }) => ({ data: upstreams.list().map(presentWay) }),
+  handle: async (_call, { upstreams }) => ({
+    data: [...upstreams.list().map(presentWay), ...(await upstreams.listMedia()).map(presentMediaWay)],
+  }),
 });
 
 export const restUpstream = endpoint({
@@ -97,15 +111,30 @@ async function order(
   return { data: presentOrder(await orderUpstream(services, { upstream, restSeconds, author, reason })) };
 }
 
-function presentWay({ sinceMs, untilMs, ...way }: WayState) {
+interface UpstreamObject extends Omit<ReturnType<typeof presentWay>, 'kind' | 'format' | 'cause'> {
+  readonly kind: 'text' | 'media';
+  readonly format?: WayState['format'];
+  readonly protocol?: string | null;
+  readonly cause: WayState['cause'] | MediaWayState['cause'];
+}
+
+function presentMediaWay({ protocol, ...way }: MediaWayState): UpstreamObject {
+  return { name: way.name, kind: 'media', protocol, ...presentHealth(way), cause: way.cause };
+}
+
+function presentWay({ format, ...way }: WayState) {
+  return { name: way.name, kind: 'text' as const, format, ...presentHealth(way), cause: way.cause };
+}
+
+function presentHealth({
+  sinceMs,
+  untilMs,
+  ...way
+}: Omit<WayState, 'format' | 'cause' | 'key'> & { key: string | null }) {
   return {
-    name: way.name,
-    kind: 'text',
-    format: way.format,
     model: way.model,
     key: way.key,
     state: way.state,
-    cause: way.cause,
     since: isoOf(sinceMs),
     until: isoOf(untilMs),
     requests: way.requests,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { Client, Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { expect } from 'chai';
@@ -17,6 +18,7 @@ import {
   recordFiles,
   settleSubmission,
 } from '../../../db/queries/submissions.ts';
+import { recordUpstreamOrder } from '../../../db/queries/upstream-orders.ts';
 import type { MediaRoute } from '../../../domain/media-route.ts';
 import type { Task } from '../../../domain/task.ts';
 import { TASK_QUEUES } from '../../../domain/task-queues.ts';
@@ -242,6 +244,71 @@ describe('handing a task over', function () {
       await over;
       expect(cancelled).to.include(job.id);
       expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by a look-up of its key`]);
+    });
+  });
+
+  describe('while an upstream has trouble', () => {
+    /** What became of so many earlier tasks there. */
+    async function earlier(provider: string, count: number, detail: string): Promise<void> {
+      for (let number = 0; number < count; number += 1) {
+        const task = await taskOn(provider);
+        const submission = await openTaskSubmission(database, task, { provider });
+        await settleSubmission(database, submission, { outcome: 'not_taken', learntFrom: 'the answer', detail });
+      }
+    }
+
+    /** What this worker read of the health of upstreams is too old by then. */
+    const untilReadAgain = () => setTimeout(2_100);
+
+    it('takes the next route at once if the vendor refused our access before', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      await earlier(name, 1, 'access_refused: the upstream answered 402');
+      await untilReadAgain();
+      const task = await run(await taskOn(name, other));
+      expect(task.status).to.equal('succeeded');
+      expect(await attemptsOf(task)).to.deep.equal([`${other}: accepted by the answer`]);
+    });
+
+    it('keeps to its route though the vendor was too busy for others', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      await earlier(name, 10, 'busy: too many tasks');
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+
+    it('takes the next route if the vendor is too busy for it', async () => {
+      const [name, other] = [upstreamWith({}, ['is too busy']), upstreamWith({})];
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
+        `${name}: not_taken by the answer`,
+        `${other}: accepted by the answer`,
+      ]);
+    });
+
+    it('keeps to its route though it rests, if there is no other', async () => {
+      const name = upstreamWith({});
+      await earlier(name, 5, 'unreachable: connect ECONNREFUSED');
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name)))).to.deep.equal([`${name}: accepted by the answer`]);
+    });
+
+    it('never takes a route that an operator took out of service, and takes it when it is back', async () => {
+      const [name, other] = [upstreamWith({}), upstreamWith({})];
+      const why = { upstream: name, author: 'ada', reason: 'a test' };
+      await recordUpstreamOrder(database, { ...why, restSeconds: 600 });
+      await untilReadAgain();
+      expect(await attemptsOf(await run(await taskOn(name, other)))).to.deep.equal([
+        `${other}: accepted by the answer`,
+      ]);
+      expect((await run(await taskOn(name))).failure, 'for too long').to.include({ code: 'processing_unavailable' });
+      await recordUpstreamOrder(database, { ...why, restSeconds: 60 });
+      await untilReadAgain();
+      const waiting = await taskOn(name);
+      const ended = run(waiting);
+      await untilReadAgain();
+      expect(await attemptsOf(waiting), 'out of service').to.deep.equal([]);
+      await recordUpstreamOrder(database, { ...why, restSeconds: null });
+      await ended;
+      expect(await attemptsOf(waiting)).to.deep.equal([`${name}: accepted by the answer`]);
     });
   });
 

@@ -4,6 +4,8 @@ import { loadCatalogue } from '../../../../catalogue/load.ts';
 import { baseUrlsAt } from '../../../../providers/text/settings.ts';
 import pino from 'pino';
 import { createTextUpstreams } from '../../../../providers/text/text-upstreams.ts';
+import { settleSubmission } from '../../../../db/queries/submissions.ts';
+import { createFundedKey, createTaskRow, openTaskSubmission } from '../../../support/factories.ts';
 import { type ErrorBody, startTestApp, type TestApp } from '../../../support/app.ts';
 import { connectGenway, field, type Genway } from '../../../support/genway.ts';
 import { call } from '../../../support/stack.ts';
@@ -90,6 +92,36 @@ describe('api/routes/admin/upstreams', () => {
     }
   });
 
+  it('shows each way to a media model, and why it rests', async () => {
+    const url = `${app.baseUrl}/admin/v1/upstreams`;
+    const mediaRow = async () => {
+      const { body } = await call<{ data: readonly Row[] }>(url, { key: app.adminToken });
+      return body.data.find(({ kind, model }) => kind === 'media' && model === 'vidone-3.0');
+    };
+    expect(await mediaRow()).to.deep.equal({
+      name: 'simulator',
+      kind: 'media',
+      protocol: null,
+      model: 'vidone-3.0',
+      key: null,
+      state: 'ok',
+      cause: null,
+      since: null,
+      until: null,
+      requests: 0,
+      failures: 0,
+    });
+    const task = await createTaskRow(app.database, await createFundedKey(app.database));
+    const submission = await openTaskSubmission(app.database, task, { model: 'vidone-3.0' });
+    const detail = 'access_refused: the upstream answered 401';
+    await settleSubmission(app.database, submission, { outcome: 'not_taken', learntFrom: 'the answer', detail });
+    expect(await mediaRow()).to.include({ state: 'resting', cause: 'access_refused', requests: 1, failures: 1 });
+    await order('simulator', 'resume', { reason: 'paid' });
+    expect(await mediaRow()).to.include({ state: 'ok', cause: null });
+    await order('simulator', 'rest', { seconds: 600, reason: 'maintenance' });
+    expect(await mediaRow()).to.include({ state: 'resting', cause: 'operator' });
+  });
+
   it('takes an upstream out of service, so that it gets no requests, and puts it back', async () => {
     const rested = await order('simulator', 'rest', { seconds: 600, reason: 'maintenance', author: 'Ada' });
     expect(rested.status).to.equal(200);
@@ -159,7 +191,7 @@ describe('api/routes/admin/upstreams', () => {
     expect(field(await genway('upstreams', 'resume', 'simulator', '--author', 'Ada'), 'author')).to.equal('Ada');
     expect(await genway('upstreams', 'list')).to.not.contain('operator');
     expect(await genway('upstreams', 'rest', 'nobody', '--seconds', '60', '--reason', 'x')).to.contain(
-      'no such text upstream',
+      'no such upstream',
     );
   });
 });

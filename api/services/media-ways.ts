@@ -1,0 +1,88 @@
+/** The state of media upstreams, for operators. */
+import type { Catalogue } from '../../catalogue/types.ts';
+import type { Database } from '../../db/database.ts';
+import { listMediaHealth, type ModelHealth } from '../../db/queries/media-outcomes.ts';
+import { listUpstreamOrders, type UpstreamOrder } from '../../db/queries/upstream-orders.ts';
+import type { MediaFault } from '../../domain/media-health.ts';
+import type { MediaRoute } from '../../domain/media-route.ts';
+import { MEDIA_PROTOCOLS } from '../../providers/media/protocols.ts';
+import type { MediaUpstreamSettings } from '../../providers/media/upstream.ts';
+import { shownKey } from '../../providers/text/way-state.ts';
+
+/** A media upstream as operators recognise it. */
+export interface MediaVendor {
+  readonly name: string;
+  readonly protocol: string;
+  /** The last four characters of its key; null if it needs none. */
+  readonly key: string | null;
+}
+
+/** The state of one way to a media model. */
+export interface MediaWayState {
+  readonly name: string;
+  /** Null for an upstream that is not configured. */
+  readonly protocol: string | null;
+  /** The upstream's name for the model. */
+  readonly model: string;
+  readonly key: string | null;
+  readonly state: 'ok' | 'resting' | 'probing';
+  readonly cause: MediaFault | 'operator' | null;
+  readonly sinceMs: number | null;
+  readonly untilMs: number | null;
+  readonly requests: number;
+  readonly failures: number;
+}
+
+export function vendorOf({ name, adapter, credential }: MediaUpstreamSettings): MediaVendor {
+  const protocol = Object.entries(MEDIA_PROTOCOLS).find(([, known]) => known === adapter)?.[0] ?? '';
+  const key = 'apiKey' in credential ? credential.apiKey : credential.accessKey;
+  return { name, protocol, key: key === '' ? null : shownKey(key) };
+}
+
+/** One for each upstream's model that a media model of the catalogue has as its route, in the order of the catalogue. */
+export async function listMediaWays(
+  database: Database,
+  { videoModels, imageModels }: Catalogue,
+  vendors: readonly MediaVendor[],
+  nowMs: number,
+): Promise<readonly MediaWayState[]> {
+  const orders = await listUpstreamOrders(database);
+  const health = await listMediaHealth(database, nowMs, orders);
+  const routes = [...videoModels.values(), ...imageModels.values()].flatMap((model) => model.routes);
+  return waysOf(routes).map(([name, model]) => {
+    const vendor = vendors.find((one) => one.name === name);
+    const known = health.find((one) => one.provider === name && one.model === model);
+    const order = orders.find(({ upstream }) => upstream === name);
+    return {
+      name,
+      protocol: vendor?.protocol ?? null,
+      model,
+      key: vendor?.key ?? null,
+      ...stateOf(known, order, nowMs),
+      requests: known?.requests ?? 0,
+      failures: known?.failures ?? 0,
+    };
+  });
+}
+
+function waysOf(routes: readonly MediaRoute[]): readonly (readonly [provider: string, model: string])[] {
+  const ways = routes.flatMap(({ provider, model, modelWithImages }) =>
+    [model, ...(modelWithImages === undefined ? [] : [modelWithImages])].map((name) => [provider, name] as const),
+  );
+  return [...new Map(ways.map((way) => [JSON.stringify(way), way])).values()];
+}
+
+/** An operator's order comes before what was found out. */
+function stateOf(
+  health: ModelHealth | undefined,
+  order: UpstreamOrder | undefined,
+  nowMs: number,
+): Pick<MediaWayState, 'state' | 'cause' | 'sinceMs' | 'untilMs'> {
+  const closedUntilMs = order?.until?.getTime() ?? 0;
+  if (order && closedUntilMs > nowMs) {
+    return { state: 'resting', cause: 'operator', sinceMs: order.createdAt.getTime(), untilMs: closedUntilMs };
+  }
+  const rest = health?.rest ?? null;
+  if (rest === null) return { state: 'ok', cause: null, sinceMs: null, untilMs: null };
+  return { state: nowMs < rest.untilMs ? 'resting' : 'probing', ...rest };
+}

@@ -1,0 +1,109 @@
+/** What became of the latest submissions to media upstreams, from which their health follows. */
+import { firstIdAt } from '../../domain/ids.ts';
+import {
+  MEDIA_FAULTS,
+  type MediaHealth,
+  mediaHealthOf,
+  type MediaOutcome,
+  type MediaVerdict,
+} from '../../domain/media-health.ts';
+import type { SubmissionOutcome } from '../../domain/media-route.ts';
+import type { Database } from '../database.ts';
+import type { UpstreamOrder } from './upstream-orders.ts';
+
+/** The health of one model at one upstream. */
+export interface ModelHealth extends MediaHealth {
+  readonly provider: string;
+  /** The upstream's name for the model. */
+  readonly model: string;
+  /** Of all tasks that were created within {@link OUTCOMES_OF_MS}. */
+  readonly requests: number;
+  readonly failures: number;
+}
+
+interface OutcomeRow {
+  provider: string;
+  model: string;
+  submitted_at: Date;
+  settled_at: Date | null;
+  outcome: SubmissionOutcome | null;
+  learnt_from: string | null;
+  detail: string | null;
+  requests: string;
+  failures: string;
+}
+
+/** Submissions of older tasks are not looked at. */
+export const OUTCOMES_OF_MS = 15 * 60_000;
+/** As many as decide about rests, and some that came at once. */
+const LATEST = 40;
+
+/**
+ * The health of every upstream and model that was submitted to lately.
+ *
+ * @param orders of operators; one that put an upstream back into service clears its record
+ */
+export async function listMediaHealth(
+  database: Database,
+  nowMs: number,
+  orders: readonly UpstreamOrder[],
+): Promise<readonly ModelHealth[]> {
+  const since = nowMs - OUTCOMES_OF_MS;
+  const { rows } = await database.raw<{ rows: OutcomeRow[] }>(
+    /* sql */ `
+    SELECT * FROM (
+      SELECT provider, model, submitted_at, settled_at, outcome, learnt_from, detail,
+        count(*) OVER route AS requests,
+        count(*) FILTER (WHERE outcome IN ('not_taken', 'unknown')) OVER route AS failures,
+        row_number() OVER (PARTITION BY provider, model ORDER BY coalesce(settled_at, submitted_at) DESC) AS place
+      FROM submissions WHERE task_id >= :firstId AND task_created_at >= :since
+      WINDOW route AS (PARTITION BY provider, model)
+    ) AS latest WHERE place <= :latest`,
+    { firstId: firstIdAt('task', since), since: new Date(since), latest: LATEST },
+  );
+  const byRoute = new Map<string, OutcomeRow[]>();
+  for (const row of rows) {
+    const route = JSON.stringify([row.provider, row.model]);
+    byRoute.set(route, [...(byRoute.get(route) ?? []), row]);
+  }
+  return [...byRoute.values()].flatMap((ofRoute) => {
+    const [first] = ofRoute;
+    if (!first) return [];
+    const resumed = orders.find(({ upstream, until }) => upstream === first.provider && until === null);
+    const resumedAtMs = resumed?.createdAt.getTime() ?? 0;
+    const outcomes = ofRoute.map(toOutcome).filter(({ submittedAtMs }) => submittedAtMs >= resumedAtMs);
+    return {
+      ...mediaHealthOf(outcomes, nowMs),
+      provider: first.provider,
+      model: first.model,
+      requests: Number(first.requests),
+      failures: Number(first.failures),
+    };
+  });
+}
+
+function toOutcome(row: OutcomeRow): MediaOutcome {
+  return {
+    submittedAtMs: row.submitted_at.getTime(),
+    settledAtMs: row.settled_at?.getTime() ?? null,
+    verdict: verdictOf(row),
+  };
+}
+
+/** A refusal to take the job is told with its cause before the upstream's words. */
+function verdictOf({ outcome, learnt_from: learntFrom, detail }: OutcomeRow): MediaVerdict {
+  switch (outcome) {
+    case null:
+      return null;
+    case 'accepted':
+    case 'refused':
+      return 'well';
+    case 'unknown':
+      return 'failed';
+    case 'not_taken':
+  }
+  // There was no answer that could be understood, and the upstream turned out to have no job.
+  if (learntFrom !== 'the answer') return 'failed';
+  const cause = detail?.split(':')[0];
+  return MEDIA_FAULTS.find((fault) => fault === cause) ?? 'busy';
+}
