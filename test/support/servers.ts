@@ -33,7 +33,7 @@ const run = promisify(execFile);
 const ROOT = join(import.meta.dirname, '../..');
 /** As many processes as may run tests side by side. */
 export const MAX_TEST_PROCESSES = 6;
-const NAMESPACES_OF_A_PROCESS = 24;
+const NAMESPACES_OF_A_PROCESS = 16;
 
 /** The namespaces that the suites of one process may claim, so that processes need not agree on them. */
 export function testNamespaces(process: number): string[] {

@@ -10,7 +10,7 @@ import { call, type TestStack } from '../../support/stack.ts';
 import { taskWhenFinal, transfersOf } from '../../support/tasks.ts';
 import { attemptsOf, createVendorTask, rendersOf, startVendorStack, type VendorTask } from '../../support/vendors.ts';
 
-const KILLS = Number(process.env['GENWAY_RENDER_KILLS'] ?? 4);
+const KILLS = Number(process.env['GENWAY_RENDER_KILLS'] ?? 2);
 /** Between two tasks. */
 const LOAD_PAUSE_MS = 200;
 const FINAL_TIMEOUT_MS = 120_000;
