@@ -217,14 +217,7 @@ export function loadConfig(env: Environment = process.env): Config {
       ...secretsConfig(values),
     },
     storage: storageConfig(values),
-    uploads: {
-      neverToppedUp: {
-        bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
-        files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
-      },
-      toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
-      expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
-    },
+    uploads: uploadsConfig(values),
     ...filesConfig(values),
     openId: openIdConfig(values),
     mail:
@@ -491,6 +484,17 @@ function openIdConfig(values: Values): Config['openId'] {
   } = values;
   if (!issuer || !clientId || !clientSecret) return undefined;
   return { issuer, clientId, clientSecret, name: values.GENWAY_OIDC_NAME ?? new URL(issuer).host };
+}
+
+function uploadsConfig(values: Values): Config['uploads'] {
+  return {
+    neverToppedUp: {
+      bytes: values.GENWAY_UPLOAD_QUOTA_MB_UNPAID * BYTES_PER_MB,
+      files: values.GENWAY_UPLOAD_QUOTA_FILES_UNPAID,
+    },
+    toppedUp: { bytes: values.GENWAY_UPLOAD_QUOTA_MB * BYTES_PER_MB, files: values.GENWAY_UPLOAD_QUOTA_FILES },
+    expiryMs: values.GENWAY_UPLOAD_EXPIRY_S * 1000,
+  };
 }
 
 function filesConfig(values: Values): FilesConfig {

@@ -126,6 +126,15 @@ function serveFiles(directory: string): Koa.Middleware {
   return serveLocalFiles({ directory, prefix: '/files/' });
 }
 
+function createRequestParsers(
+  catalogue: AppDependencies['catalogue'],
+  isInputLink: (text: string) => boolean,
+): Pick<ApiServices, 'parseVideoRequest' | 'parseImageRequest'> {
+  const video = madeOfCatalogue(catalogue, (inForce) => createVideoRequestParser(inForce, { isInputLink }));
+  const image = madeOfCatalogue(catalogue, (inForce) => createImageRequestParser(inForce, { isInputLink }));
+  return { parseVideoRequest: (body) => video()(body), parseImageRequest: (body) => image()(body) };
+}
+
 function createServices({
   catalogue,
   pings = [],
@@ -152,12 +161,6 @@ function createServices({
   const descriptions = madeOfCatalogue(catalogue, (inForce) =>
     createDescriptions(() => createOpenApiDocument(endpointsWith(settings), inForce)),
   );
-  const videoRequestParser = madeOfCatalogue(catalogue, (inForce) =>
-    createVideoRequestParser(inForce, { isInputLink }),
-  );
-  const imageRequestParser = madeOfCatalogue(catalogue, (inForce) =>
-    createImageRequestParser(inForce, { isInputLink }),
-  );
   return {
     ...given,
     publicUrl: settings.publicUrl,
@@ -179,8 +182,7 @@ function createServices({
     get descriptions() {
       return descriptions();
     },
-    parseVideoRequest: (body) => videoRequestParser()(body),
-    parseImageRequest: (body) => imageRequestParser()(body),
+    ...createRequestParsers(catalogue, isInputLink),
     assertAffordable: createAffordabilityCheck(database, settings.tasks),
     createTask: createTaskCreator({
       database,
