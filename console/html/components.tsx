@@ -6,7 +6,7 @@ import type { Texts } from '../texts/texts.ts';
 /** An amount of money for reading: at least to the cent, and at most to the millionth of a dollar. */
 export function usd(amount: PicoUsd): string {
   const [whole = '', fraction = ''] = exactUsd(amount).split('.');
-  return `${whole}.${fraction.slice(0, 6)}`;
+  return `${whole}.${fraction.slice(0, 6).replace(/0+$/, '').padEnd(2, '0')}`;
 }
 
 /** An amount of money to its last digit. */

@@ -100,6 +100,16 @@ describe('who finds the pages of finance', () => {
     }
   });
 
+  it('leads staff without an account from the start to what is theirs', async () => {
+    const starts = await Promise.all(visitors.map((visitor) => visitor.get('/console')));
+    expect(starts.map(({ headers }) => headers['location'])).to.deep.equal([
+      '/console/staff/accounts',
+      '/console/staff/months',
+      '/console/staff/accounts',
+      `/console/accounts/${samples['account_id']}`,
+    ]);
+  });
+
   it('is nobody who has not signed in', async () => {
     for (const { path } of rows.filter(({ method }) => method === 'get')) {
       const { status, headers } = await new Visitor(app).get(addressOf(path));

@@ -45,7 +45,7 @@ function sentenceFor(refusal: MonthRefusal, month: Month): string {
     return `Months are closed one after the other: the next one is ${refusal.next}.`;
   }
   return (
-    `The books do not agree: ${refusal.reconciliationId} has ${refusal.findings} findings. ` +
+    `The books do not agree: ${refusal.reconciliationId} has ${refusal.findings} ${refusal.findings === 1 ? 'finding' : 'findings'}. ` +
     'Do what the report says, run a reconciliation, and close the month then.'
   );
 }

@@ -17,9 +17,12 @@ export const homePages = [
     method: 'get',
     path: '',
     access: 'user',
-    handle: async ({ memberships, texts }) => {
+    handle: async ({ memberships, texts, user: { staffRole } }) => {
       const [first] = memberships;
       if (first) return { kind: 'redirect', path: `/accounts/${first.accountId}` };
+      if (staffRole !== null) {
+        return { kind: 'redirect', path: staffRole === 'finance' ? '/staff/months' : '/staff/accounts' };
+      }
       return { kind: 'page', title: texts.home.title, content: <Empty>{texts.home.noAccounts}</Empty> };
     },
   }),

@@ -70,7 +70,7 @@ function CorrectionForm({ formIds, visit: { texts, session, form } }: Props) {
         <Field name="account_id" label={words.accountId} value={form.text('account_id')} required />
         <Field
           name="amount_usd"
-          label={words.amount}
+          label={words.amountInUsd}
           hint={words.amountHint}
           inputMode="text"
           value={form.text('amount_usd')}

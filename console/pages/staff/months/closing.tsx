@@ -37,7 +37,7 @@ export function ClosingContent({
               </button>
             </Form>
           ) : (
-            <a class="button" href="/console/staff/reconciliations">
+            <a class="button quiet" href="/console/staff/reconciliations">
               {reconciliation.title}
             </a>
           )}
