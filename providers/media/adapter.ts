@@ -90,7 +90,7 @@ export interface MediaAdapter {
   readonly addresses?: Readonly<Partial<Record<'requests', VendorAddress>>>;
   readonly callbacks?: CallbackFormat;
 
-  /** A question that costs nothing, and that only a caller with a valid credential gets answered; its root when absent. */
+  /** A question that costs nothing, and that the vendor answers only with a valid credential; its root if absent. */
   readonly probe?: VendorCall;
 
   /** The whole submission, which is sent once. The same request always gives the same submission. */

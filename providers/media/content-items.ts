@@ -1,9 +1,9 @@
-/** The `content` of requests for videos, in the shape that Ark and MiniMax share: text, then frames or references. */
+/** The `content` of video requests, which Ark and MiniMax share: text, then frames or references. */
 import type { JsonObject } from '../../domain/json.ts';
 import type { RenderRequest, SentSubmission } from './adapter.ts';
 import { JobRefusedError } from './outcomes.ts';
 
-/** Whether the images are references. Beside reference videos or audios they always are. */
+/** Whether the request has references. Beside reference videos or audios, its images are references, too. */
 export function hasReferences({ imagesAs, images = [], ...others }: RenderRequest): boolean {
   const { referenceVideos = [], referenceAudios = [] } = others;
   return (imagesAs === 'references' && images.length > 0) || referenceVideos.length > 0 || referenceAudios.length > 0;
@@ -27,7 +27,7 @@ export function contentItems(request: RenderRequest): readonly JsonObject[] {
   ];
 }
 
-/** Whether a task of a list was made since a submission; `created_at` is in seconds. */
+/** Whether a listed task was made since a submission; `created_at` is in seconds. */
 export function isMadeSince({ created_at: createdAt }: JsonObject, { since }: Pick<SentSubmission, 'since'>): boolean {
   return typeof createdAt === 'number' && createdAt * 1000 >= since.getTime();
 }

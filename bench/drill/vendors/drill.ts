@@ -71,7 +71,8 @@ async function drill(
   await waitForQuiet(calm, { ...evidence, quietMs, print });
   print('the worker is killed from here on');
   const random = createRandom(seed);
-  const kills = await killWorkers({ stack, database, counter, products, faults, random }, leastKills, loadPerKill);
+  const field = { stack, database, counter, products, faults, random, print };
+  const kills = await killWorkers(field, leastKills, loadPerKill);
   print(`the worker was killed ${kills.rounds} times`);
   const outcomes = await waitForQuiet([...unending, ...calm, ...kills.orders], { ...evidence, quietMs, print });
 

@@ -15,6 +15,7 @@ interface Field {
   /** What the load is made of. */
   readonly faults: readonly VendorFault[];
   readonly random: Random;
+  readonly print: (line: string) => void;
 }
 
 export interface Kills {
@@ -25,6 +26,7 @@ export interface Kills {
 }
 
 const MOST_ROUNDS_FOR_ONE_KILL = 4;
+const ROUNDS_PER_LINE = 5;
 /** A worker that was just killed has to come back. */
 const BEGUN_WITHIN_MS = 60_000;
 /** With the wait that follows, shorter than the vendors take to answer. */
@@ -49,6 +51,7 @@ export async function killWorkers(field: Field, least: number, loadPerKill: numb
     const hit = await productsInSubmission(field, targets);
     await killAll(field.stack);
     for (const name of hit) counts.set(name, (counts.get(name) ?? 0) + 1);
+    if (rounds % ROUNDS_PER_LINE === 0) field.print(`the worker was killed ${rounds} times`);
   }
   return { orders, rounds, counts };
 }

@@ -40,10 +40,10 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 5;
 /** The vendor's bounds for the expiry of an abandoned task. */
 const EXPIRY_SECONDS = { least: 3_600, most: 259_200 };
-/** Statuses of a deletion that say: it runs, and cannot be stopped, or has ended. */
+/** Statuses of a deletion which mean that the task runs and cannot be stopped, or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
 
-/** Nothing signs the announcement: the address proves it, and it is only a hint to ask. */
+/** Announcements are not signed: the address proves their origin, and they are only a hint to ask. */
 const callbacks: CallbackFormat = {
   proof: 'address',
   read({ rawBody }) {
@@ -155,7 +155,7 @@ function stateOf(task: JsonObject): JobState {
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }
 
-/** The price of a video is that of its tokens. */
+/** Videos and images are charged by their tokens. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { completion_tokens: videoTokens, output_tokens: imageTokens } = objectOf(usage);
   const tokens = videoTokens ?? imageTokens;

@@ -41,14 +41,14 @@ const MAX_PAGES = 10;
 const LIST_LAG_MS = 15 * 60_000;
 /** The first parts of names whose apps have three parts. */
 const NAMESPACES: readonly unknown[] = ['workflows', 'comfy'];
-/** Statuses of a cancellation that say: it has ended, or is not there. */
+/** Statuses of a cancellation which mean that the request has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
-/** Statuses that speak of our account, not of a request. */
+/** Statuses about our account, not about a request. */
 const ACCOUNT_STATUSES: readonly number[] = [401, 402, 403];
 /** Answers of the infrastructure in front of the models, unless they contain a model's error. */
 const GATEWAY_STATUSES: readonly number[] = [502, 503, 504];
 
-/** What the types of errors mean; the others are a bad request where fal answers 400 or 422, and failures elsewhere. */
+/** The meaning of error types; all others are a bad request with status 400 or 422, and a failure otherwise. */
 const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
   content_policy_violation: 'content_policy_violation',
   request_timeout: 'processing_timeout',
@@ -59,7 +59,7 @@ const VERDICTS: Readonly<Record<string, TaskErrorCode>> = {
   downstream_service_unavailable: 'processing_failed',
 };
 
-/** The address holds the app, which the body does not name. */
+/** The address names the app, which the body does not. */
 const callbacks: CallbackFormat = {
   proof: 'keys',
   keysUrl: 'https://rest.alpha.fal.ai/.well-known/jwks.json',
@@ -93,7 +93,7 @@ export const fal: MediaAdapter = {
     return {
       path: request.model,
       query: { fal_webhook: callbackUrlOf(request) },
-      // Else another model may render what this one was asked for.
+      // Otherwise another model may render instead.
       headers: { 'x-app-fal-disable-fallbacks': 'true' },
       body: { json: body },
       identity: body,
@@ -136,13 +136,13 @@ function callbackUrlOf({ callbackUrl, model }: RenderRequest): string | undefine
   return url.href;
 }
 
-/** `fal-ai/veo3.1` of `fal-ai/veo3.1/image-to-video`: requests are asked for without the rest. */
+/** `fal-ai/veo3.1` of `fal-ai/veo3.1/image-to-video`: the addresses of requests leave out the rest. */
 function appOf(model: string): string {
   const parts = model.split('/');
   return parts.slice(0, NAMESPACES.includes(parts[0]) ? 3 : 2).join('/');
 }
 
-/** Where the answer to a submission says that its response will be. */
+/** The app in the address at which the response will be. */
 function appIn(address: unknown): string | null {
   if (typeof address !== 'string' || !URL.canParse(address)) return null;
   const path = /((?:(?:workflows|comfy)\/)?[^/]+\/[^/]+)\/requests\//.exec(new URL(address).pathname);
@@ -190,7 +190,7 @@ function isSince(at: unknown, since: Date): boolean {
   return typeof at !== 'string' || !(Date.parse(at) < since.getTime());
 }
 
-/** What the response of a request that has completed says. */
+/** Reads the response of a completed request. */
 function endOf(answer: VendorAnswer): JobState {
   const { status, document } = answer;
   if (isSuccess(answer)) return outputOf(objectOf(documentOf(answer)));
@@ -209,7 +209,7 @@ function endOf(answer: VendorAnswer): JobState {
 function outputOf(output: JsonObject): JobState {
   const { images, image, videos, video, has_nsfw_concepts: flags } = output;
   if (listOf(flags).includes(true)) {
-    // The picture is there, and black.
+    // There is a picture, but it is black.
     const code = 'content_policy_violation';
     return { state: 'failed', code, message: messageFor(code) };
   }

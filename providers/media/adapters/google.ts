@@ -1,6 +1,6 @@
 /**
- * Google's Gemini API (docs/vendors/google.md; `@google/genai` 2.32): videos of Veo are operations to wait for, images of Gemini come
- * in the answer. Neither is listed anywhere. A video that was filtered is an operation that is done and has no video.
+ * Google's Gemini API (docs/vendors/google.md; `@google/genai` 2.32): Veo's videos are operations to wait for, Gemini's images come in
+ * the answer. Neither can be listed. If a video was filtered, its operation is done and has no video.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { imageTierOf } from '../../../domain/image-size.ts';
@@ -29,17 +29,17 @@ const VIDEO: KindTraits = {
 const IMAGE: KindTraits = { answers: 'files', recovery: 'none', inputs: 'bytes', poll: { firstMs: 0, everyMs: 0 } };
 
 const RATIOS = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9'] as const;
-/** How far a size may be from the nearest ratio: what is further off would be rendered, paid for and not be what was asked for. */
+/** How far a size may be from the nearest ratio: beyond that, the operator would pay for something that nobody asked for. */
 const RATIO_TOLERANCE = 0.03;
 const OPERATION = /^(models\/[\w.-]+\/)?operations\/[\w-]+$/;
-/** Statuses of verdicts on a request: 413 is a body that is too large. */
+/** Statuses that are verdicts on a request; 413 means that the body is too large. */
 const VERDICT_STATUSES: readonly number[] = [400, 413];
-/** What Google says about safety, where no field tells. */
+/** Words about safety, for messages without a field that says so. */
 const SAFETY_WORDS = /safety|polic|prohibited|responsible ai|sensitive|violat/i;
-/** Reasons for which an image ends without one. */
+/** Reasons about safety for which there is no image. */
 const SAFETY_REASONS = /SAFETY|PROHIBITED|BLOCKLIST|SPII|RECITATION|JAILBREAK|MODEL_ARMOR/;
 
-/** Codes of gRPC with which operations fail; all others are failures of the render. */
+/** gRPC codes of failed operations; all others are failures of the render. */
 const GRPC_VERDICTS: Readonly<Record<number, TaskErrorCode>> = {
   3: 'bad_request',
   7: 'processing_unavailable',
@@ -157,7 +157,7 @@ function ratioOf(size: { readonly width: number; readonly height: number }): str
 function imagesOf(answer: JsonObject): { readonly files: readonly ResultFile[]; readonly cost?: VendorCost } {
   const candidates = listOf(answer['candidates']).map(objectOf);
   const parts = candidates.flatMap(({ content }) => listOf(objectOf(content)['parts']).map(objectOf));
-  // Thoughts may hold drafts.
+  // Thoughts may contain drafts.
   const files = parts.filter(({ thought }) => thought !== true).flatMap((part) => fileOf(objectOf(part['inlineData'])));
   if (files.length > 0) return { files, ...costOf(answer) };
   const reason = objectOf(answer['promptFeedback'])['blockReason'] ?? candidates[0]?.['finishReason'];
@@ -170,7 +170,7 @@ function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
   return [{ bytes: Buffer.from(data, 'base64'), mimeType: typeof mimeType === 'string' ? mimeType : null }];
 }
 
-/** The price of an image is mostly that of the tokens it consists of. */
+/** The price of an image is mostly that of its output tokens. */
 function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
   const { candidatesTokenCount: tokens } = objectOf(usageMetadata);
   return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'output_tokens' } } : {};
@@ -201,7 +201,7 @@ function failed(code: TaskErrorCode, words?: unknown): JobState {
   return { state: 'failed', code, message: messageFor(code, words) };
 }
 
-/** Its words may name the operator's project, and are not passed on. */
+/** The message may name the operator's project, and is not passed on. */
 function refusal(answer: VendorAnswer): SubmissionError | null {
   const { status, message, details } = objectOf(objectOf(answer.document)['error']);
   const facts = listOf(details).map(objectOf);
@@ -211,7 +211,7 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
     return new NotTakenError('too many requests, or no quota', { retryAfterMs: waitMs });
   }
   if (!VERDICT_STATUSES.includes(answer.status)) return null;
-  // A wrong key and an account without billing are told as bad requests.
+  // Google reports a wrong key and an account without billing as bad requests.
   if (status === 'FAILED_PRECONDITION' || facts.some(({ reason }) => String(reason).startsWith('API_KEY_'))) {
     return new NotTakenError(`the upstream said ${String(status)}`, { leavesRoute: true });
   }

@@ -24,7 +24,7 @@ const JOB_ID = /^[A-Za-z0-9][\w.:-]{0,199}$/;
 const MAX_RESULTS = 16;
 const WEB_PROTOCOLS: readonly string[] = ['http:', 'https:'];
 const ACCESS_STATUSES: readonly number[] = [401, 403];
-/** Answers to a cancellation that mean: there is no such job, or it has ended. */
+/** Statuses of a cancellation which mean that the job does not exist or has ended. */
 const ENDED_STATUSES: readonly number[] = [404, 409, 410];
 
 const TRAITS: KindTraits = {

@@ -1,6 +1,6 @@
 /**
- * Kling's own API (docs/vendors/kling.md). Every body carries our task id as `external_task_id`, which is unique for an account and by
- * which a task is asked for, so that a lost answer costs nothing. Success is `code` 0, whatever the status says.
+ * Kling's own API (docs/vendors/kling.md). Every body carries our task id as `external_task_id`, which is unique per account and by
+ * which tasks can be looked up, so a lost answer costs nothing. Success is `code` 0, whatever the status says.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import type { JsonObject } from '../../../domain/json.ts';
@@ -26,7 +26,7 @@ const TRAITS = { answers: 'job', recovery: 'id', inputs: 'links' } as const;
 const IMAGE: KindTraits = { ...TRAITS, poll: { firstMs: 2_000, everyMs: 5_000 } };
 const VIDEO: KindTraits = { ...TRAITS, poll: { firstMs: 5_000, everyMs: 15_000 } };
 
-/** Where each sort of task is made, and where it is asked for. */
+/** The address for each sort of task, for submissions and questions alike. */
 const PATHS = {
   text2video: 'v1/videos/text2video',
   image2video: 'v1/videos/image2video',
@@ -38,14 +38,14 @@ type Sort = keyof typeof PATHS;
 /** The vendor's modes are its resolutions. */
 const MODES: Readonly<Record<string, string>> = { '720p': 'std', '1080p': 'pro' };
 
-/** Of images, which are ordered by their shape. */
+/** The shapes of images. */
 const RATIOS = ['16:9', '9:16', '1:1', '4:3', '3:4', '3:2', '2:3', '21:9'] as const;
 
 const NO_SUCH_TASK = 1203;
 const TOO_MANY: readonly number[] = [1302, 1303];
 const TOO_MANY_WAIT_MS = 1_000;
 
-/** Nothing signs the announcement: the address proves it, and it is only a hint to ask. */
+/** Announcements are not signed: the address proves their origin, and they are only a hint to ask. */
 const callbacks: CallbackFormat = {
   proof: 'address',
   read({ rawBody }) {
@@ -126,7 +126,7 @@ function fieldsOf(request: RenderRequest): JsonObject {
   return { model_name, prompt, duration: String(durationSeconds), ...(mode && { mode }), ...framesOf(request) };
 }
 
-/** Where a first frame is given, the video has its shape. */
+/** A video with a first frame has the shape of the frame. */
 function framesOf(request: RenderRequest): JsonObject {
   const { images = [], aspectRatio: aspect_ratio } = request;
   const [image, image_tail] = images;
@@ -189,7 +189,7 @@ function costOf({ final_unit_deduction: units }: JsonObject): VendorCost | undef
   return /^\d+(\.\d+)?$/.test(String(units)) ? { amount: String(units), unit: 'units' } : undefined;
 }
 
-/** A failed task gives its reason only in words. */
+/** Only the message of a failed task gives the reason. */
 function verdictOf(message: unknown): TaskErrorCode {
   return /risk|sensitive|moderat|safety|polic/i.test(String(message))
     ? 'content_policy_violation'
@@ -205,7 +205,7 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   if (TOO_MANY.includes(code)) {
     return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) ?? TOO_MANY_WAIT_MS });
   }
-  // Our id is there already: an earlier submission arrived, and is found by it.
+  // Our id exists already: an earlier submission arrived, and can be looked up.
   if (/external_task_id/.test(String(message))) return new OutcomeUnknownError(`${said} about our id`);
   if (code === 1301) return new JobRefusedError('content_policy_violation', message);
   if (code >= 1200 && code < 1300) return new JobRefusedError('bad_request', message);

@@ -1,6 +1,6 @@
 /**
- * MiniMax's second API of videos (docs/vendors/minimax.md). Its tasks resemble Ark's, at other addresses and in other
- * words. Callbacks have to answer a challenge before they are used, and are left alone.
+ * MiniMax's second video API (docs/vendors/minimax.md). Its tasks resemble Ark's, with other addresses and other words.
+ * There are no callbacks, because their addresses would have to answer a challenge first.
  */
 import type { TaskErrorCode } from '../../../domain/errors.ts';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
@@ -33,17 +33,17 @@ const VIDEO: KindTraits = {
 
 const PAGE_SIZE = 20;
 const MAX_PAGES = 20;
-/** The vendor's names of resolutions. Its 768P is the nearest to 720p. */
+/** The vendor's names for resolutions. Its 768P is nearest to 720p. */
 const RESOLUTIONS: Readonly<Record<string, string>> = { '480p': '480P', '720p': '768P', '768p': '768P', '1440p': '2K' };
-/** Statuses of a cancellation that say: it runs, and cannot be stopped, or has ended. */
+/** Statuses of a cancellation which mean that the task runs and cannot be stopped, or has ended. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409];
-/** 422 is moderation alone. */
+/** 422 always means moderation. */
 const VERDICT_STATUSES: Readonly<Record<number, TaskErrorCode>> = {
   400: 'bad_request',
   422: 'content_policy_violation',
 };
 
-/** Codes of failed tasks, and of answers whose status is 200 nevertheless. */
+/** Codes of failed tasks, and of refusals with status 200. */
 const VERDICT_CODES: Readonly<Record<string, TaskErrorCode>> = {
   1026: 'content_policy_violation',
   1027: 'content_policy_violation',
@@ -85,7 +85,7 @@ export const minimax: MediaAdapter = {
       const items = itemsOf(documentOf(await http.ask({ path: TASKS, query }, signal)));
       const recent = items.filter((item) => isMadeSince(item, sent));
       found.push(...recent.map(({ id }) => textOf(id, 'task id')));
-      // The size of pages is the vendor's to limit: only an older task shows that all newer ones were seen.
+      // The vendor may limit the size of pages: only an older task shows that no newer one was missed.
       if (items.length === 0 || recent.length < items.length) return found;
     }
     throw new ProviderUnreachableError('the upstream lists more tasks than can be looked through');
@@ -119,7 +119,7 @@ function videoOf(request: RenderRequest): JsonObject {
       `The model renders these resolutions: ${Object.keys(RESOLUTIONS).join(', ')}.`,
     );
   }
-  // A video that begins with a frame has the shape of the frame.
+  // A video with a first frame has the shape of the frame.
   const isFramed = images.length > 0 && !hasReferences(request);
   return {
     model,
@@ -130,7 +130,7 @@ function videoOf(request: RenderRequest): JsonObject {
   };
 }
 
-/** @throws ProviderUnreachableError unless the newest come first, without which nothing can be concluded from a page */
+/** @throws ProviderUnreachableError unless the newest come first; otherwise a page would prove nothing */
 function itemsOf(document: unknown): readonly JsonObject[] {
   const { items } = objectOf(document);
   if (!Array.isArray(items)) throw new ProviderUnreachableError('the upstream sent no list of tasks');
@@ -141,7 +141,7 @@ function itemsOf(document: unknown): readonly JsonObject[] {
   return tasks;
 }
 
-/** A task that is not there, or older than a week, is called an invalid one. */
+/** The vendor calls the id of a task invalid if the task does not exist or is older than a week. */
 function isMissing({ status, document }: VendorAnswer): boolean {
   const { message } = objectOf(objectOf(document)['error']);
   return isObject(document) && (status === 404 || (status === 400 && /invalid task_id/i.test(String(message))));
@@ -162,7 +162,7 @@ function stateOf(task: JsonObject): JobState {
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
 }
 
-/** Videos are charged by the second, those among the inputs included. */
+/** Videos are charged by the second, including the reference videos. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { total_seconds: seconds } = objectOf(usage);
   return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: String(seconds), unit: 'seconds' } } : {};

@@ -1,6 +1,6 @@
 /**
- * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), which other gateways speak, too. The answer holds
- * the files, and nothing remembers them: a lost answer is a lost image.
+ * OpenAI's images (docs/vendors/openai-images.md; `openai` 6, `resources/images`), which other gateways speak, too. The answer
+ * contains the files, and the vendor keeps nothing: a lost answer is a lost image.
  */
 import type { JsonObject } from '../../../domain/json.ts';
 import type { VendorCost } from '../../../domain/media-route.ts';
@@ -19,7 +19,7 @@ const TRAITS: KindTraits = {
   poll: { firstMs: 0, everyMs: 0 },
 };
 
-/** Fields that only one of the two calls has; a route's `params` are for both. */
+/** Fields that only one of the two calls accepts; a route's `params` apply to both. */
 const ONLY_FOR_GENERATIONS: readonly string[] = ['moderation'];
 const ONLY_FOR_EDITS: readonly string[] = ['input_fidelity'];
 
@@ -80,7 +80,7 @@ function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
   return typeof url === 'string' ? [{ url, mimeType: null }] : [];
 }
 
-/** The price of an image is mostly that of the tokens it consists of; tokens of inputs have prices of their own. */
+/** The price of an image is mostly that of its output tokens; input tokens have their own prices. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { output_tokens: tokens } = objectOf(usage);
   return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'output_tokens' } } : {};

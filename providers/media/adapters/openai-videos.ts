@@ -1,6 +1,6 @@
 /**
- * The wire format of videos that other gateways speak: OpenAI's own, which outlived it (`openai` 6, `resources/videos`). Which
- * seconds and sizes there are is the other gateway's matter. A word of state that is not known means that the video is coming.
+ * OpenAI's wire format for videos, which outlived OpenAI's own service in other gateways (`openai` 6, `resources/videos`). The
+ * other gateway decides which seconds and sizes it accepts. An unknown state means that the video is still being rendered.
  */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
@@ -25,7 +25,7 @@ const PAGE_SIZE = 100;
 const MAX_PAGES = 10;
 /** Statuses which mean that there is no list. */
 const NO_LIST_STATUSES: readonly number[] = [400, 404, 405, 501];
-/** Statuses of a deletion that say: it has ended, or cannot be stopped. */
+/** Statuses of a deletion which mean that the video has ended or cannot be stopped. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 405, 409, 410];
 
 export const openaiVideos: MediaAdapter = {

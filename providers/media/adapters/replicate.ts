@@ -38,19 +38,19 @@ const USUAL_FIELDS: Readonly<Record<'image' | 'video', FieldNames>> = {
 
 const LEAST_LIFETIME_SECONDS = 60;
 const MAX_PAGES = 20;
-/** Nothing promises that the list is up to date: one that has what came so much later is. */
+/** The list may be out of date; if it contains a prediction that is this much younger, it is not. */
 const LIST_LAG_MS = 90_000;
 /** The vendor deletes inputs after an hour; a search that takes this long has already missed it. */
 const LISTED_FOR_MS = 15 * 60_000;
-/** Statuses of a cancellation that say: it has ended, or is not there. */
+/** Statuses of a cancellation which mean that the prediction has ended or does not exist. */
 const ENDED_STATUSES: readonly number[] = [400, 404, 409, 422];
-/** Answers that speak of the fields of a request. */
+/** Statuses of answers about the fields of a request. */
 const INVALID_STATUSES: readonly number[] = [400, 422];
 
-/** Moderation has no field of its own: it speaks in the text of an error. E005 is that of the vendor's own check. */
+/** There is no field for moderation: only an error's text reveals it. E005 is the code of the vendor's own check. */
 const MODERATED =
   /\bE005\b|flagged|nsfw|content (policy|filter)|safety (filter|system|check)|moderat(ed|ion)|prohibited.content/i;
-/** E6716: it was not begun in time. */
+/** E6716: the prediction did not start in time. */
 const TIMED_OUT = /\bE6716\b|timed out/i;
 
 const callbacks: CallbackFormat = {
@@ -80,7 +80,7 @@ export const replicate: MediaAdapter = {
     };
     return {
       path: version === undefined ? `v1/models/${model}/predictions` : PREDICTIONS,
-      // Without `Prefer: wait`, which would hold the answer back for a minute.
+      // No `Prefer: wait`, which would delay the answer by up to a minute.
       headers: { 'cancel-after': `${lifetimeSecondsOf(request)}s` },
       body: { json: { ...(version !== undefined && { version }), input, ...hook } },
       identity: { model: request.model, input },
@@ -125,7 +125,7 @@ function lifetimeSecondsOf({ deadlineAt, taskId }: RenderRequest): number {
 
 interface Listed {
   readonly found: readonly string[];
-  /** A prediction that it lacks is certainly not there. */
+  /** Whether a prediction that it lacks certainly does not exist. */
   readonly isComplete: boolean;
 }
 
@@ -179,7 +179,7 @@ function stateOf(prediction: JsonObject): JobState {
     case 'aborted':
       return failed(isOverdue(prediction) ? 'processing_timeout' : 'processing_failed', cost);
     default:
-      // Some of the output may be there while it runs.
+      // A running prediction may already have some of its output.
       return { state: 'running', progressPercent: null, detail: wordsOf(status) };
   }
 }
@@ -216,14 +216,14 @@ function refusal(answer: VendorAnswer): SubmissionError | null {
   if (status === 429) return new NotTakenError('too many requests', { retryAfterMs: waitMsOf(answer) });
   if (!INVALID_STATUSES.includes(status) || !isObject(document)) return null;
   const words = JSON.stringify(fields ?? detail ?? '');
-  // An unknown version, an address for webhooks that is refused: nothing that a client could mend.
+  // An unknown version or a refused webhook address: nothing that a client could correct.
   const isOurs = /version|webhook|cancel.after/i.test(words) || !/\binput\b/i.test(`${String(title)} ${words}`);
   if (isOurs) return new NotTakenError(`the upstream answered ${status}`, { leavesRoute: true });
   const code = MODERATED.test(String(detail)) ? 'content_policy_violation' : 'bad_request';
   return new JobRefusedError(code, detail);
 }
 
-/** Headers say it, or the words: `Your rate limit resets in ~9s.` */
+/** From a header, or from the message: `Your rate limit resets in ~9s.` */
 function waitMsOf(answer: VendorAnswer): number | undefined {
   const told =
     answer.headers['ratelimit-reset'] ?? /resets in ~?(\d+)s/.exec(JSON.stringify(answer.document ?? ''))?.[1];
