@@ -34,11 +34,13 @@ export function ModelTable({
                 <ModelState model={model} texts={texts} />
               </td>
               <td>
-                {Object.entries(model.prices).map(([name, price]) => (
-                  <div>
-                    <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
-                  </div>
-                ))}
+                <ul class="inline">
+                  {Object.entries(model.prices).map(([name, price]) => (
+                    <li>
+                      <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
+                    </li>
+                  ))}
+                </ul>
               </td>
             </tr>
           ))}

@@ -1,6 +1,7 @@
 /** Tasks in rows, without what customers wrote. */
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Choice, Empty, Field, Money, Pages, Table, Time } from '../../../html/components.tsx';
+import { AnyId } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { TaskStatus } from '../../tasks/gallery.tsx';
 
@@ -71,13 +72,12 @@ export function TaskTable({
   readonly texts: Texts;
   readonly hasAccounts?: boolean;
 }) {
-  const { staffTasks: words, staff, common, tasks: taskWords } = texts;
+  const { staffTasks: words, common, tasks: taskWords } = texts;
   return (
     <Table
       label={words.title}
       columns={[
         words.task,
-        ...(hasAccounts ? [staff.account] : []),
         common.model,
         common.status,
         { number: common.price },
@@ -88,17 +88,13 @@ export function TaskTable({
       {tasks.map((task) => (
         <tr>
           <th scope="row">
-            <a href={`/console/staff/tasks/${task.id}`}>
-              <code>{task.id}</code>
-            </a>
+            <AnyId id={task.id} />
+            {hasAccounts ? (
+              <div class="soft">
+                <AnyId id={task.accountId} />
+              </div>
+            ) : null}
           </th>
-          {hasAccounts ? (
-            <td>
-              <a href={`/console/staff/accounts/${task.accountId}`}>
-                <code>{task.accountId}</code>
-              </a>
-            </td>
-          ) : null}
           <td>{task.model}</td>
           <td>
             <TaskStatus task={task} texts={texts} />

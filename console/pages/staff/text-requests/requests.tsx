@@ -75,13 +75,12 @@ function Filters({ query, texts }: { readonly query: URLSearchParams; readonly t
 }
 
 function RequestTable({ requests, texts }: { readonly requests: readonly TextUsage[]; readonly texts: Texts }) {
-  const { staffTextRequests: words, staff, common } = texts;
+  const { staffTextRequests: words, common } = texts;
   return (
     <Table
       label={words.title}
       columns={[
         words.request,
-        staff.account,
         common.model,
         common.status,
         words.route,
@@ -95,10 +94,10 @@ function RequestTable({ requests, texts }: { readonly requests: readonly TextUsa
         <tr>
           <th scope="row">
             <AnyId id={request.id} />
+            <div class="soft">
+              <AnyId id={request.accountId} />
+            </div>
           </th>
-          <td>
-            <AnyId id={request.accountId} />
-          </td>
           <td>{request.model}</td>
           <td>
             <Outcome usage={request} texts={texts} />
