@@ -4,6 +4,7 @@ import { billingPages } from './pages/billing/pages.tsx';
 import { filePages } from './pages/files/pages.tsx';
 import { homePages } from './pages/home/pages.tsx';
 import { keyPages } from './pages/keys/pages.tsx';
+import { memberPages } from './pages/members/pages.tsx';
 import { playgroundPages } from './pages/playground/pages.tsx';
 import { profilePages } from './pages/profile/pages.tsx';
 import { signInPages } from './pages/sign-in/pages.tsx';
@@ -42,4 +43,5 @@ export const PAGES: readonly Page[] = [
   ...staffUpstreamPages,
   ...staffWebhookPages,
   ...filePages,
+  ...memberPages,
 ];

@@ -27,6 +27,7 @@ import * as modelOrders from './migrations/0026-model-orders.ts';
 import * as configurations from './migrations/0027-configurations.ts';
 import * as consolePeople from './migrations/0028-console.ts';
 import * as corrections from './migrations/0032-corrections.ts';
+import * as members from './migrations/0029-members.ts';
 import * as mailAndProviders from './migrations/0033-people.ts';
 import * as promoCredit from './migrations/0034-promo-credit.ts';
 import * as lowBalances from './migrations/0035-low-balances.ts';
@@ -62,6 +63,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0027-configurations': configurations,
   '0028-console': consolePeople,
   '0032-corrections': corrections,
+  '0029-members': members,
   '0033-people': mailAndProviders,
   '0034-promo-credit': promoCredit,
   '0035-low-balances': lowBalances,

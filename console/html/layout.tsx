@@ -28,7 +28,7 @@ export interface SignedIn {
 }
 
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
-type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files';
+type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members';
 
 /** What members of an account find, and who of them. */
 const ACCOUNT_ENTRIES: readonly {
@@ -43,6 +43,7 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'files', path: '/files', roles: ['owner', 'developer'] },
   { name: 'usage', path: '/usage' },
   { name: 'billing', path: '/billing', roles: ['owner', 'finance'] },
+  { name: 'members', path: '/members', roles: ['owner'] },
 ];
 
 /** What the gateway's staff find, and who of them. */

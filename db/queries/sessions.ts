@@ -102,12 +102,19 @@ export async function deleteSessionsOf(database: Database, userId: string, but: 
   await (but ? sessions.whereNot({ digest: but }) : sessions).delete();
 }
 
+/** The owner of an account who makes a link for one of its members; the administration makes the others. */
+export interface LinkMaker {
+  readonly accountId: string;
+  readonly ownerId: string;
+}
+
 export async function insertUserLink(
   database: Database,
   link: {
     readonly digest: Buffer;
     readonly userId: string;
     readonly purpose: LinkPurpose;
+    readonly madeBy: LinkMaker | null;
     readonly lifetimeSeconds: number;
   },
 ): Promise<void> {
@@ -115,6 +122,8 @@ export async function insertUserLink(
     digest: link.digest,
     user_id: link.userId,
     purpose: link.purpose,
+    account_id: link.madeBy?.accountId ?? null,
+    made_by: link.madeBy?.ownerId ?? null,
     expires_at: database.raw(`now() + ? * interval '1 second'`, [link.lifetimeSeconds]),
   });
 }
@@ -124,22 +133,44 @@ export async function deleteUserLinks(database: Database, userId: string): Promi
   await database('user_links').where({ user_id: userId }).delete();
 }
 
-/** Whose link it is; null when there is none, or it was used or has expired. */
+/** Ends the links that an owner made for members of an account. */
+export async function deleteLinksBy(database: Database, { accountId, ownerId }: LinkMaker): Promise<void> {
+  await database('user_links').where({ account_id: accountId, made_by: ownerId }).delete();
+}
+
+export async function hasSession(database: Database, digest: Buffer): Promise<boolean> {
+  return (await database('sessions').where({ digest }).first()) !== undefined;
+}
+
+/** A link works once and for a time; one that an owner made, only while its user belongs to no other account. */
+const WORKS = /* sql */ `used_at IS NULL AND expires_at > now() AND (account_id IS NULL OR (
+  (SELECT array_agg(account_members.account_id) FROM account_members
+    WHERE account_members.user_id = user_links.user_id) = ARRAY[account_id]
+  AND EXISTS (SELECT FROM users WHERE users.id = user_links.user_id AND staff_role IS NULL)))`;
+
+/** Whose link it is; null when there is none, or it does not work any more. */
 export async function findUserLink(database: Database, digest: Buffer): Promise<User | null> {
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
-    'SELECT user_id FROM user_links WHERE digest = ? AND used_at IS NULL AND expires_at > now()',
+    `SELECT user_id FROM user_links WHERE digest = ? AND ${WORKS}`,
     [digest],
   );
   const [row] = rows;
   return row ? findUser(database, row.user_id) : null;
 }
 
-/** Uses a link up, and with it all others of its user. @returns whose it was, as {@link findUserLink} does */
+/**
+ * Uses a link up, and with it all others of its user. Within a transaction, who joins an account meanwhile waits.
+ *
+ * @returns whose it was, as {@link findUserLink} does
+ */
 export async function takeUserLink(database: Database, digest: Buffer): Promise<User | null> {
+  await database.raw('SELECT FROM users WHERE id = (SELECT user_id FROM user_links WHERE digest = ?) FOR UPDATE', [
+    digest,
+  ]);
   const { rows } = await database.raw<{ rows: { user_id: string }[] }>(
     /* sql */ `
     WITH taken AS (
-      UPDATE user_links SET used_at = now() WHERE digest = ? AND used_at IS NULL AND expires_at > now() RETURNING user_id
+      UPDATE user_links SET used_at = now() WHERE digest = ? AND ${WORKS} RETURNING user_id
     ), others AS (
       UPDATE user_links SET used_at = now() FROM taken
       WHERE user_links.user_id = taken.user_id AND used_at IS NULL AND digest <> ?

@@ -205,6 +205,43 @@ export async function listMembers(database: Database, accountId: string): Promis
   return rows.map((row) => ({ ...toUser(row), role: row.role }));
 }
 
+/** A member of an account, for whoever changes its members. */
+export interface LockedMember {
+  readonly userId: string;
+  readonly email: string;
+  readonly role: MemberRole;
+  readonly isStaff: boolean;
+  readonly isDisabled: boolean;
+}
+
+/** The members of an account, as they stay until the transaction ends. */
+export async function lockMembers(database: Database, accountId: string): Promise<readonly LockedMember[]> {
+  const { rows } = await database.raw<{ rows: LockedMember[] }>(
+    /* sql */ `
+    SELECT user_id AS "userId", email, role, staff_role IS NOT NULL AS "isStaff", disabled_at IS NOT NULL AS "isDisabled"
+    FROM account_members JOIN users ON users.id = user_id
+    WHERE account_id = ? ORDER BY user_id FOR UPDATE OF account_members`,
+    [accountId],
+  );
+  return rows;
+}
+
+/** Lets nobody else lock the user until the transaction ends. */
+export async function lockUser(database: Database, userId: string): Promise<void> {
+  await database('users').where({ id: userId }).forUpdate().first();
+}
+
+/** Makes a user a member of an account; one who is stays what they are. */
+export async function addMember(
+  database: Database,
+  { accountId, userId, role }: { readonly accountId: string; readonly userId: string; readonly role: MemberRole },
+): Promise<void> {
+  await database('account_members')
+    .insert({ account_id: accountId, user_id: userId, role })
+    .onConflict(['account_id', 'user_id'])
+    .ignore();
+}
+
 /** Makes a user a member of an account, or changes the role of one who is. */
 export async function setMember(
   database: Database,

@@ -1510,6 +1510,47 @@ describe('the rules of the database', () => {
       const session = { digest, user_id: user.id, user_agent: '', expires_at: later };
       await database('sessions').insert([session, session]);
     });
+    const insertInvitation = (changes: Row): PromiseLike<unknown> =>
+      database.transaction(async (transaction) => {
+        const account_id = given.account.id;
+        await transaction('account_members').insert({ account_id, user_id: user.id, role: 'owner' });
+        const invitation = {
+          account_id,
+          email: 'a@b.c',
+          role: 'owner',
+          digest,
+          invited_by: user.id,
+          expires_at: later,
+        };
+        await transaction('account_invitations').insert({
+          ...invitation,
+          email: 'c@b.c',
+          digest: Buffer.from('other'),
+        });
+        await transaction('account_invitations').insert({ ...invitation, ...changes });
+      });
+    refuses('an invitation to no account', 'account_invitations_account_id_fkey', () =>
+      insertInvitation({ account_id: newId('account') }),
+    );
+    refuses('an invitation by somebody who is no member', 'account_invitations_account_id_invited_by_fkey', () =>
+      insertInvitation({ invited_by: nobody.user_id }),
+    );
+    refuses('an invitation whose address is not in lower case', 'account_invitations_email_check', () =>
+      insertInvitation({ email: 'A@b.c' }),
+    );
+    refuses('an invitation to an unknown role', 'account_invitations_role_check', () =>
+      insertInvitation({ role: 'king' }),
+    );
+    refuses('two invitations for one address', 'account_invitations_pkey', () => insertInvitation({ email: 'c@b.c' }));
+    refuses('two invitations by one link', 'account_invitations_digest', () =>
+      insertInvitation({ digest: Buffer.from('other') }),
+    );
+    refuses('a link that somebody made in no account', 'user_links_are_made_in_an_account', () =>
+      insertLink({ made_by: user.id }),
+    );
+    refuses('a link by somebody who is no member', 'user_links_end_with_their_maker', () =>
+      insertLink({ account_id: given.account.id, made_by: nobody.user_id }),
+    );
     refuses('a link of nobody', 'user_links_user_id_fkey', () => insertLink(nobody));
     refuses('a link for an unknown purpose', 'user_links_purpose_check', () => insertLink({ purpose: 'fun' }));
     refuses('a link twice', 'user_links_pkey', async () => {

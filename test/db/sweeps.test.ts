@@ -47,6 +47,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   top_ups: { because: 'one for each payment, which books keep for ever' },
   uploads: { because: 'an account keeps as many as its quota allows; those that no task used expire' },
   upstream_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
+  account_invitations: { sweep: 'invitations' },
   user_links: { sweep: 'links of users' },
   user_identities: { because: 'a few for each user, who connect them' },
   users: { because: 'people are invited by people' },

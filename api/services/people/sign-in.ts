@@ -9,6 +9,7 @@ import {
   deleteUserLinks,
   findUserLink,
   insertUserLink,
+  type LinkMaker,
   type LinkPurpose,
   type Session,
   takeUserLink,
@@ -138,13 +139,24 @@ export async function askForLink(
   return true;
 }
 
-/** Makes a link that lets a user choose a password, once. @returns its path */
-export async function makeLink(database: Database, userId: string, purpose: LinkPurpose): Promise<string> {
+/**
+ * Makes a link that lets a user choose a password, once.
+ *
+ * @param madeBy an owner, whose link works while its user belongs to no other account
+ * @returns its path
+ */
+export async function makeLink(
+  database: Database,
+  userId: string,
+  purpose: LinkPurpose,
+  madeBy: LinkMaker | null = null,
+): Promise<string> {
   const token = newToken();
   await insertUserLink(database, {
     digest: digestToken(token),
     userId,
     purpose,
+    madeBy,
     lifetimeSeconds: LINK_LIFETIME_SECONDS,
   });
   return `/console/welcome/${token}`;

@@ -1,0 +1,227 @@
+/**
+ * The people of an account, as its owners change them. Every change locks the members of its account first: an account keeps
+ * an owner however many changes come at once, and whoever is no owner any more changes nothing.
+ */
+import type { Database } from '../../../db/database.ts';
+import {
+  deleteInvitation,
+  deleteInvitationsBy,
+  findInvitation,
+  type Invitation,
+  listInvitations,
+  putInvitation,
+  takeInvitation,
+} from '../../../db/queries/invitations.ts';
+import { orderLinkMail } from '../../../db/queries/link-mails.ts';
+import {
+  deleteLinksBy,
+  hasSession,
+  type LinkMaker,
+  type Session,
+  takeSignInAttempt,
+} from '../../../db/queries/sessions.ts';
+import {
+  addMember,
+  insertUser,
+  listMemberships,
+  type LockedMember,
+  lockMembers,
+  lockUser,
+  removeMember as deleteMember,
+  setMember,
+  type User,
+} from '../../../db/queries/users.ts';
+import { ServiceError } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
+import type { MemberRole } from '../../../domain/member-role.ts';
+import { digestToken } from '../../../net/bearer-token.ts';
+import { hashPassword } from './passwords.ts';
+import { newToken } from './sessions.ts';
+import { makeLink } from './sign-in.ts';
+
+const MAX_LINKS = 20;
+const LINKS_WINDOW_SECONDS = 15 * 60;
+const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;
+/** Members and open invitations; more would be a directory rather than an account. */
+export const MAX_PEOPLE = 200;
+
+/** Why an owner's change was not made. */
+export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'too fast';
+
+/**
+ * Invites somebody to an account. E-mail would be ordered here, in the same transaction.
+ *
+ * @param email in lower case
+ * @returns the path of the link by which they accept, which nothing shows again
+ */
+export async function inviteMember(
+  database: Database,
+  by: LinkMaker,
+  { email, role }: { readonly email: string; readonly role: MemberRole },
+): Promise<{ readonly path: string } | Refusal> {
+  if (await isTooFast(database, by)) return 'too fast';
+  return asOwner(database, by, async (transaction, members) => {
+    if (members.some((member) => member.email === email)) return 'member already';
+    const invitations = await listInvitations(transaction, by.accountId);
+    const others = invitations.filter((invitation) => invitation.email !== email);
+    if (members.length + others.length >= MAX_PEOPLE) return 'too many';
+    const token = newToken();
+    await putInvitation(transaction, {
+      digest: digestToken(token),
+      accountId: by.accountId,
+      email,
+      role,
+      invitedBy: by.ownerId,
+      lifetimeSeconds: INVITATION_LIFETIME_SECONDS,
+    });
+    return { path: `/console/join/${token}` };
+  });
+}
+
+/** @throws ServiceError `not_found` */
+export function withdrawInvitation(database: Database, by: LinkMaker, email: string): Promise<void> {
+  return asOwner(database, by, async (transaction) => {
+    if (!(await deleteInvitation(transaction, by.accountId, email))) throw noSuchMember();
+  });
+}
+
+/** @throws ServiceError `not_found` */
+export function changeRole(
+  database: Database,
+  by: LinkMaker,
+  { userId, role }: { readonly userId: string; readonly role: MemberRole },
+): Promise<Refusal | null> {
+  return asOwner(database, by, async (transaction, members) => {
+    const member = memberOf(members, userId);
+    if (role !== 'owner' && isLastOwner(members, member)) return 'last owner';
+    await setMember(transaction, { accountId: by.accountId, userId, role });
+    if (role !== 'owner') await endWhatOwnerMade(transaction, by.accountId, userId);
+    return null;
+  });
+}
+
+/** Takes the account away from somebody, at once. @throws ServiceError `not_found` */
+export function removeMember(database: Database, by: LinkMaker, userId: string): Promise<Refusal | null> {
+  return asOwner(database, by, async (transaction, members) => {
+    const member = memberOf(members, userId);
+    if (isLastOwner(members, member)) return 'last owner';
+    await deleteInvitation(transaction, by.accountId, member.email);
+    await deleteMember(transaction, by.accountId, userId);
+    return null;
+  });
+}
+
+/**
+ * Lets a member choose a new password: by a link that is sent to them where e-mail is configured, and otherwise by one for the
+ * owner to hand over. The latter only for those who belong to no other account: whoever holds it can sign in as them.
+ *
+ * @throws ServiceError `not_found`
+ */
+export async function makeMemberLink(
+  database: Database,
+  by: LinkMaker,
+  { userId, sendsMail }: { readonly userId: string; readonly sendsMail: boolean },
+): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
+  if (await isTooFast(database, by)) return 'too fast';
+  return asOwner(database, by, async (transaction, members) => {
+    const member = memberOf(members, userId);
+    if (sendsMail) {
+      await orderLinkMail(transaction, member.email);
+      return { mailedTo: member.email };
+    }
+    const memberships = await listMemberships(transaction, userId);
+    if (memberships.length > 1 || member.isStaff || member.isDisabled) return 'belongs elsewhere';
+    return { path: await makeLink(transaction, userId, 'new_password', by) };
+  });
+}
+
+/** The invitation that a link is of; null for one that does not work any more. */
+export function findInvitationOf(database: Database, token: string): Promise<Invitation | null> {
+  return findInvitation(database, digestToken(token));
+}
+
+/** Accepts an invitation as somebody who has signed in. @returns null when it does not work, or is for somebody else */
+export function acceptInvitation(
+  database: Database,
+  token: string,
+  { user, digest }: Session,
+): Promise<Invitation | null> {
+  return database.transaction(async (transaction) => {
+    // Whoever chooses a new password waits: no link that an earlier account's owner holds leads into the new account.
+    await lockUser(transaction, user.id);
+    if (!(await hasSession(transaction, digest))) return null;
+    const found = await findInvitation(transaction, digestToken(token));
+    if (found?.email !== user.email) return null;
+    const invitation = await takeInvitation(transaction, digestToken(token));
+    if (invitation) await addMember(transaction, { ...invitation, userId: user.id });
+    return invitation;
+  });
+}
+
+/** Accepts an invitation as somebody new. @returns null when it does not work, or somebody has its address already */
+export async function acceptAsNewUser(
+  database: Database,
+  token: string,
+  { name, password }: { readonly name: string; readonly password: string },
+): Promise<User | null> {
+  const passwordHash = await hashPassword(password);
+  return database.transaction(async (transaction) => {
+    const found = await findInvitation(transaction, digestToken(token));
+    if (!found) return null;
+    const user = await insertUser(transaction, {
+      id: newId('user'),
+      email: found.email,
+      name,
+      staffRole: null,
+      passwordHash,
+    });
+    if (!user) return null;
+    const invitation = await takeInvitation(transaction, digestToken(token));
+    if (!invitation) throw new ServiceError('not_found', 'The invitation does not work any more.');
+    await addMember(transaction, { ...invitation, userId: user.id });
+    return user;
+  });
+}
+
+/** @throws ServiceError `forbidden` for whoever is no owner any more */
+function asOwner<Result>(
+  database: Database,
+  { accountId, ownerId }: LinkMaker,
+  change: (transaction: Database, members: readonly LockedMember[]) => Promise<Result>,
+): Promise<Result> {
+  return database.transaction(async (transaction) => {
+    const members = await lockMembers(transaction, accountId);
+    const owner = members.find(({ userId }) => userId === ownerId);
+    if (owner?.role !== 'owner') throw new ServiceError('forbidden', 'Only owners change who belongs to the account.');
+    return change(transaction, members);
+  });
+}
+
+function memberOf(members: readonly LockedMember[], userId: string): LockedMember {
+  const member = members.find((one) => one.userId === userId);
+  if (!member) throw noSuchMember();
+  return member;
+}
+
+function isLastOwner(members: readonly LockedMember[], member: LockedMember): boolean {
+  return (
+    member.role === 'owner' &&
+    !members.some(({ userId, role, isDisabled }) => role === 'owner' && !isDisabled && userId !== member.userId)
+  );
+}
+
+/** Links that a former owner holds would lead into the account. With a membership, the database itself ends them. */
+async function endWhatOwnerMade(database: Database, accountId: string, ownerId: string): Promise<void> {
+  await deleteInvitationsBy(database, accountId, ownerId);
+  await deleteLinksBy(database, { accountId, ownerId });
+}
+
+/** Each link fills somebody's mailbox, or tells whether somebody has that address. */
+async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
+  const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
+  return !(await takeSignInAttempt(database, limit));
+}
+
+function noSuchMember(): ServiceError {
+  return new ServiceError('not_found', 'Nobody like that belongs to the account.');
+}

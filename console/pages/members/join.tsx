@@ -1,0 +1,131 @@
+/** Where the link of an invitation leads: whoever it is for accepts it, as somebody new or after signing in. */
+import type { Child } from 'hono/jsx';
+import { acceptAsNewUser, acceptInvitation, findInvitationOf } from '../../../api/services/people/members.ts';
+import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
+import { passwordFault } from '../../../api/services/people/sign-in.ts';
+import type { Database } from '../../../db/database.ts';
+import type { Invitation } from '../../../db/queries/invitations.ts';
+import { findUserByEmail } from '../../../db/queries/users.ts';
+import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
+import { type Answer, page, type Visit } from '../../page.ts';
+import { enter } from '../sign-in/enter.ts';
+
+const MAX_NAME_LENGTH = 100;
+
+export const joinPages = [
+  page({
+    method: 'get',
+    path: '/join/{token}',
+    access: 'everybody',
+    handle: async (visit, { database }) => {
+      const invitation = await findInvitationOf(database, visit.params['token'] ?? '');
+      return invitation ? join(visit, invitation, database) : expired(visit);
+    },
+  }),
+  page({
+    method: 'post',
+    path: '/join/{token}',
+    access: 'everybody',
+    handle: async (visit, { database }) => {
+      const { session, params } = visit;
+      const { token = '' } = params;
+      const invitation = await findInvitationOf(database, token);
+      if (!invitation) return expired(visit);
+      if (!session) return joinAsNewUser(visit, invitation, database);
+      if (session.secondFactorPending) return join(visit, invitation, database);
+      const accepted = await acceptInvitation(database, token, session);
+      return accepted
+        ? { kind: 'redirect', path: `/accounts/${accepted.accountId}` }
+        : join(visit, invitation, database);
+    },
+  }),
+];
+
+async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
+  const { form, params, texts } = visit;
+  const name = form.text('name');
+  const password = form.exact('password');
+  const { welcome: words } = texts;
+  if (name === '' || Array.from(name).length > MAX_NAME_LENGTH)
+    return newUserForm(visit, invitation, texts.members.nameFault(MAX_NAME_LENGTH));
+  const fault = passwordFault(password, form.exact('repeated'));
+  if (fault === 'different') return newUserForm(visit, invitation, words.different);
+  if (fault === 'too short') return newUserForm(visit, invitation, words.tooShort(PASSWORD_LENGTH.min));
+  if (fault === 'too long') return newUserForm(visit, invitation, words.tooLong(PASSWORD_LENGTH.max));
+  const user = await acceptAsNewUser(database, params['token'] ?? '', { name, password });
+  if (!user) return join(visit, invitation, database);
+  return enter(visit, database, user);
+}
+
+/** What somebody who opens the link can do. */
+async function join(visit: Visit, invitation: Invitation, database: Database): Promise<Answer> {
+  const { session, texts } = visit;
+  const { members: words } = texts;
+  const { accountName, email, role } = invitation;
+  if (session && !session.secondFactorPending) {
+    if (session.user.email !== email)
+      return bare(visit, invitation, <p>{words.forSomebodyElse(email, session.user.email)}</p>, 409);
+    return bare(
+      visit,
+      invitation,
+      <FormOf session={session} action={visit.path}>
+        <p>{words.joinAs(words.roles[role])}</p>
+        <button type="submit">{words.joinAccount(accountName)}</button>
+      </FormOf>,
+    );
+  }
+  if (!(await findUserByEmail(database, email))) return newUserForm(visit, invitation, null);
+  return bare(
+    visit,
+    invitation,
+    <>
+      <p>{words.signInFirst(email)}</p>
+      <p>
+        <a class="button" href="/console/sign-in">
+          {texts.signIn.title}
+        </a>
+      </p>
+    </>,
+  );
+}
+
+function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): Answer {
+  const { welcome, signIn, members: words, common } = visit.texts;
+  return bare(
+    visit,
+    invitation,
+    <>
+      <Problem message={problem} />
+      <p>{words.joinAs(words.roles[invitation.role])}</p>
+      <FormOf session={visit.session} action={visit.path}>
+        <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
+        <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />
+        <Field
+          name="password"
+          label={welcome.password}
+          type="password"
+          hint={welcome.hint(PASSWORD_LENGTH.min)}
+          required
+          autocomplete="new-password"
+        />
+        <Field name="repeated" label={welcome.repeat} type="password" required autocomplete="new-password" />
+        <button type="submit">{words.joinAccount(invitation.accountName)}</button>
+      </FormOf>
+    </>,
+    problem === null ? 200 : 400,
+  );
+}
+
+function bare({ texts }: Visit, { accountName }: Invitation, content: Child, status = 200): Answer {
+  return {
+    kind: 'page',
+    title: texts.members.joinTitle(accountName),
+    content: <Card>{content}</Card>,
+    status,
+    bare: true,
+  };
+}
+
+function expired({ texts: { welcome: words } }: Visit): Answer {
+  return { kind: 'page', title: words.expiredTitle, content: <Card>{words.expired}</Card>, status: 410, bare: true };
+}

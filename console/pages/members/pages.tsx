@@ -1,0 +1,285 @@
+/** The people of an account: its owners invite them, say what they may do, and remove them. */
+import {
+  changeRole,
+  inviteMember,
+  makeMemberLink,
+  type Refusal,
+  removeMember,
+  withdrawInvitation,
+} from '../../../api/services/people/members.ts';
+import type { ApiServices } from '../../../api/services/services.ts';
+import { listInvitations } from '../../../db/queries/invitations.ts';
+import { listMembers, type Member } from '../../../db/queries/users.ts';
+import { EMAIL_ADDRESS, EMAIL_ADDRESS_LENGTH } from '../../../domain/email-address.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { MEMBER_ROLES, type MemberRole } from '../../../domain/member-role.ts';
+import { Badge, Card, Choice, Copyable, Field, Form, Problem, Table, Time } from '../../html/components.tsx';
+import { type Answer, type MemberVisit, memberPage, OWNERS } from '../../page.ts';
+import { joinPages } from './join.tsx';
+
+export const memberPages = [
+  ...joinPages,
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/members',
+    roles: OWNERS,
+    handle: (visit, services) => showMembers(visit, services, null),
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/members',
+    roles: OWNERS,
+    handle: async (visit, services) => {
+      const { members: words } = visit.texts;
+      const email = visit.form.text('email').toLowerCase();
+      if (!EMAIL_ADDRESS.test(email) || email.length > EMAIL_ADDRESS_LENGTH.max)
+        return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
+      const made = await inviteMember(services.database, ownerOf(visit), { email, role: roleIn(visit) });
+      if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
+      return showLink(visit, {
+        title: words.invitedTitle,
+        explained: words.invited(email),
+        link: services.publicUrl + made.path,
+      });
+    },
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/members/withdraw',
+    roles: OWNERS,
+    handle: async (visit, { database }) => {
+      await withdrawInvitation(database, ownerOf(visit), visit.form.text('email'));
+      return { kind: 'redirect', path: pathOf(visit) };
+    },
+  }),
+  memberPage({
+    method: 'get',
+    path: '/accounts/{account_id}/members/{user_id}',
+    roles: OWNERS,
+    handle: (visit, services) => showMember(visit, services, null),
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/members/{user_id}/role',
+    roles: OWNERS,
+    handle: async (visit, services) => {
+      const change = { userId: visit.params['user_id'] ?? '', role: roleIn(visit) };
+      const refusal = await changeRole(services.database, ownerOf(visit), change);
+      if (refusal) return showMember(visit, services, refusal);
+      return { kind: 'redirect', path: change.userId === visit.user.id ? '' : pathOf(visit) };
+    },
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/members/{user_id}/link',
+    roles: OWNERS,
+    handle: async (visit, services) => {
+      const { members: words } = visit.texts;
+      const { database, sendsMail, publicUrl } = services;
+      const userId = visit.params['user_id'] ?? '';
+      const made = await makeMemberLink(database, ownerOf(visit), { userId, sendsMail });
+      if (typeof made === 'string') return showMember(visit, services, made);
+      if ('mailedTo' in made)
+        return showLink(visit, { title: words.linkTitle, explained: words.mailed(made.mailedTo) });
+      return showLink(visit, { title: words.linkTitle, explained: words.linkMade, link: publicUrl + made.path });
+    },
+  }),
+  memberPage({
+    method: 'post',
+    path: '/accounts/{account_id}/members/{user_id}/remove',
+    roles: OWNERS,
+    handle: async (visit, services) => {
+      const userId = visit.params['user_id'] ?? '';
+      const refusal = await removeMember(services.database, ownerOf(visit), userId);
+      if (refusal) return showMember(visit, services, refusal);
+      return { kind: 'redirect', path: userId === visit.user.id ? '' : pathOf(visit) };
+    },
+  }),
+];
+
+function pathOf({ account: { accountId } }: MemberVisit): string {
+  return `/accounts/${accountId}/members`;
+}
+
+function ownerOf({ account: { accountId }, user: { id: ownerId } }: MemberVisit) {
+  return { accountId, ownerId };
+}
+
+/** @throws ServiceError `bad_request` */
+function roleIn({ form }: MemberVisit): MemberRole {
+  const role = MEMBER_ROLES.find((known) => known === form.text('role'));
+  if (!role) throw badRequest(`"role" must be one of: ${MEMBER_ROLES.join(', ')}`);
+  return role;
+}
+
+function RoleChoice({ value, visit: { texts } }: { readonly value: MemberRole; readonly visit: MemberVisit }) {
+  const { members: words } = texts;
+  const options = MEMBER_ROLES.map((role) => [role, `${words.roles[role]}: ${words.rolesDo[role]}`] as const);
+  return <Choice name="role" label={words.role} value={value} options={options} />;
+}
+
+async function showMembers(
+  visit: MemberVisit,
+  { database }: ApiServices,
+  problem: { readonly words: string; readonly status: number } | null,
+): Promise<Answer> {
+  const { texts, session, account, form } = visit;
+  const { members: words } = texts;
+  const members = await listMembers(database, account.accountId);
+  return {
+    kind: 'page',
+    title: words.title,
+    current: 'members',
+    status: problem?.status ?? 200,
+    content: (
+      <>
+        <Card>
+          <Members members={members} visit={visit} />
+        </Card>
+        {await Invitations({ visit, database })}
+        <Card title={words.invite}>
+          <Problem message={problem?.words ?? null} />
+          <Form token={session.formToken} action={`/console${pathOf(visit)}`}>
+            <Field
+              name="email"
+              label={words.email}
+              type="email"
+              value={form.text('email')}
+              required
+              autocomplete="off"
+            />
+            <RoleChoice value="developer" visit={visit} />
+            <button type="submit">{words.makeLink}</button>
+          </Form>
+        </Card>
+      </>
+    ),
+  };
+}
+
+function Members({ members, visit }: { readonly members: readonly Member[]; readonly visit: MemberVisit }) {
+  const { members: words, common } = visit.texts;
+  return (
+    <Table label={words.title} columns={[common.name, words.email, words.role, words.secondFactor]}>
+      {members.map(({ id, name, email, role, hasPassword, hasSecondFactor }) => (
+        <tr>
+          <th scope="row">
+            <a href={`/console${pathOf(visit)}/${id}`}>{name}</a> {id === visit.user.id ? words.you : ''}
+          </th>
+          <td>{email}</td>
+          <td>{words.roles[role]}</td>
+          <td>
+            {hasSecondFactor ? (
+              <Badge tone="good">{words.hasSecondFactor}</Badge>
+            ) : (
+              <Badge tone="calm">{hasPassword ? words.noSecondFactor : words.neverSignedIn}</Badge>
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+async function Invitations({
+  visit,
+  database,
+}: {
+  readonly visit: MemberVisit;
+  readonly database: ApiServices['database'];
+}) {
+  const { members: words } = visit.texts;
+  const invitations = await listInvitations(database, visit.account.accountId);
+  if (invitations.length === 0) return null;
+  return (
+    <Card title={words.invitations}>
+      <Table label={words.invitations} columns={[words.email, words.role, words.expires, words.withdraw]}>
+        {invitations.map(({ email, role, expiresAt }) => (
+          <tr>
+            <th scope="row">{email}</th>
+            <td>{words.roles[role]}</td>
+            <td>
+              <Time at={expiresAt} />
+            </td>
+            <td>
+              <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
+                <input type="hidden" name="email" value={email} />
+                <button type="submit" class="quiet" aria-label={words.withdrawOf(email)}>
+                  {words.withdraw}
+                </button>
+              </Form>
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
+  );
+}
+
+async function showMember(visit: MemberVisit, { database }: ApiServices, refusal: Refusal | null): Promise<Answer> {
+  const { texts, session, account, params } = visit;
+  const { members: words } = texts;
+  const member = (await listMembers(database, account.accountId)).find(({ id }) => id === params['user_id']);
+  if (!member) throw new ServiceError('not_found', 'Nobody like that belongs to the account.');
+  const path = `/console${pathOf(visit)}/${member.id}`;
+  return {
+    kind: 'page',
+    title: member.name,
+    current: 'members',
+    status: refusal ? 409 : 200,
+    content: (
+      <>
+        <Problem message={refusal && words.refusals[refusal]} />
+        <Card title={words.role}>
+          <p class="soft">{member.email}</p>
+          <Form token={session.formToken} action={`${path}/role`}>
+            <RoleChoice value={member.role} visit={visit} />
+            <button type="submit">{texts.common.save}</button>
+          </Form>
+        </Card>
+        {member.id === visit.user.id ? null : (
+          <Card title={words.lostPassword}>
+            <p>{words.linkExplained}</p>
+            <Form token={session.formToken} action={`${path}/link`}>
+              <button type="submit" class="quiet">
+                {words.makeNewLink}
+              </button>
+            </Form>
+          </Card>
+        )}
+        <Card title={words.remove}>
+          <p>{words.removeExplained}</p>
+          <Form token={session.formToken} action={`${path}/remove`}>
+            <button type="submit" class="danger">
+              {words.removeName(member.name)}
+            </button>
+          </Form>
+        </Card>
+      </>
+    ),
+  };
+}
+
+/** The only page that shows a link. */
+function showLink(
+  visit: MemberVisit,
+  { title, explained, link }: { readonly title: string; readonly explained: string; readonly link?: string },
+): Answer {
+  const { texts } = visit;
+  return {
+    kind: 'page',
+    title,
+    current: 'members',
+    content: (
+      <Card>
+        <p>{explained}</p>
+        {link === undefined ? null : <Copyable text={link} texts={texts} label={title} />}
+        <p>
+          <a class="button" href={`/console${pathOf(visit)}`}>
+            {texts.members.done}
+          </a>
+        </p>
+      </Card>
+    ),
+  };
+}
