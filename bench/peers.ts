@@ -1,7 +1,7 @@
 /**
  * Genway beside other gateways and a bare Node proxy, all before the same upstream and with the same requests: whole and
- * streamed, with 1, 32 and 256 clients. The others are installed into the cache folder when they are missing. Prints a table
- * in Markdown. `--rounds` and `--seconds` say how long it takes: a minute and a half for each round of 2 seconds.
+ * streamed, with 1, 32 and 256 clients; then each one's time to the first byte and its memory. The others are installed into the
+ * cache folder when they are missing. Prints two tables in Markdown. `--rounds` and `--seconds` say how long it takes: a minute and a half for each round of 2 seconds.
  */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -14,8 +14,10 @@ import { type RunningProcess, startProcess } from '../bin/stack/child-process.ts
 import { waitUntil } from '../bin/stack/wait-until.ts';
 import { childEnvironment, loadStackConfig } from '../config.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
+import { firstBytesMs } from './load/first-bytes.ts';
+import { residentMegabytesOf } from './load/memory.ts';
 import type { Load } from './load/wrk.ts';
-import { mean, rounded } from './statistics.ts';
+import { mean, percentile, rounded } from './statistics.ts';
 import { load, loadAtAnyRate, MODEL, startTextStack, type Target } from './text-stack.ts';
 
 const run = promisify(execFile);
@@ -23,6 +25,7 @@ const run = promisify(execFile);
 const CLIENTS = [1, 32, 256] as const;
 /** Between the chunks of a stream; there are 200. */
 const STREAM_PAUSE_MS = 1;
+const FIRST_BYTES = 100;
 const WARM_UP_SECONDS = 2;
 /** For what the clients left unfinished. */
 const PAUSE_MS = 500;
@@ -37,6 +40,8 @@ interface Peer {
   readonly target: Target;
   /** Of the processes whose CPU time counts. */
   readonly pids: readonly number[];
+  /** The one of them that serves requests. */
+  readonly serverPid: number;
 }
 
 interface Row extends Load {
@@ -69,6 +74,7 @@ try {
     }
   }
   printTable(rows, peers);
+  await printFirstBytes(peers);
 } finally {
   await Promise.all(started.map((server) => server.stop(STOP_GRACE_MS)));
   await stack.stop();
@@ -78,8 +84,8 @@ async function startPeers(): Promise<readonly Peer[]> {
   const { proxy, gateway, pids } = stack;
   const others = await Promise.all([startPortkey(), startLiteLlm()].map((start) => start.catch(explainAbsence)));
   return [
-    { name: 'bare Node proxy', target: proxy, pids: [pids.proxy] },
-    { name: 'Genway', target: gateway, pids: [pids.gateway, pids.postgres] },
+    { name: 'bare Node proxy', target: proxy, pids: [pids.proxy], serverPid: pids.proxy },
+    { name: 'Genway', target: gateway, pids: [pids.gateway, pids.postgres], serverPid: pids.gateway },
     ...others.filter((peer) => peer !== null),
   ];
 }
@@ -117,7 +123,7 @@ async function startPortkey(): Promise<Peer> {
     'x-portkey-provider': 'openai',
     'x-portkey-custom-host': stack.upstream.url.replace(/\/chat\/completions$/, ''),
   };
-  return { name: `Portkey ${PORTKEY_VERSION}`, target: { url: chatUrl(port), headers }, pids: [pid] };
+  return { name: `Portkey ${PORTKEY_VERSION}`, target: { url: chatUrl(port), headers }, pids: [pid], serverPid: pid };
 }
 
 async function startLiteLlm(): Promise<Peer> {
@@ -145,7 +151,7 @@ async function startLiteLlm(): Promise<Peer> {
   const args = ['--config', config, '--port', String(port), '--host', '127.0.0.1'];
   const pid = await serve(program, args, port, { LITELLM_LOG: 'ERROR', PYTHONUNBUFFERED: '1' });
   const headers = { authorization: `Bearer ${key}` };
-  return { name: `LiteLLM ${LITELLM_VERSION}`, target: { url: chatUrl(port), headers }, pids: [pid] };
+  return { name: `LiteLLM ${LITELLM_VERSION}`, target: { url: chatUrl(port), headers }, pids: [pid], serverPid: pid };
 }
 
 /** @returns its pid, once it answers */
@@ -196,5 +202,16 @@ function printTable(rows: readonly Row[], peers: readonly Peer[]): void {
         console.log(`| ${cells.join(' | ')} |`);
       }
     }
+  }
+}
+
+/** After the load: memory is what is left of it. */
+async function printFirstBytes(peers: readonly Peer[]): Promise<void> {
+  console.log('\n| gateway | first byte, p50 ms, one client | memory after the load, MB |');
+  console.log('|---|---|---|');
+  for (const { name, target, serverPid } of peers) {
+    const durations = await firstBytesMs(() => stack.ask(target, 0), FIRST_BYTES);
+    const firstByteMs = durations.length > 0 ? rounded(percentile(durations, 0.5), 2) : 'none';
+    console.log(`| ${name} | ${firstByteMs} | ${rounded(residentMegabytesOf(serverPid), 0)} |`);
   }
 }

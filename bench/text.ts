@@ -1,20 +1,22 @@
 /**
  * What serving text costs, with every request held, settled and written down: requests a second beside a bare Node proxy in
- * the same run, CPU time a request, the time that is added to the first byte, and 500 streams at once with the memory they
- * take. Prints one JSON line. All requests are of one account, with one key.
+ * the same run, CPU time a request, the time that is added to the first byte, and 1,000 streams at once with the memory they
+ * take and what is added to each of their chunks. Prints one JSON line. All requests are of one account, with one key.
  */
-import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { mean, percentile, rounded } from './statistics.ts';
 import { cpuTimeUs } from './load/cpu-time.ts';
+import { firstBytesMs } from './load/first-bytes.ts';
+import { residentMegabytesOf } from './load/memory.ts';
 import { load, startTextStack, type Target } from './text-stack.ts';
 
 const CLIENTS = [32, 128] as const;
 const ROUNDS = 3;
 const ROUND_SECONDS = 5;
 const FIRST_BYTES = 200;
-const STREAMS = 500;
-const STREAM_PAUSE_MS = 20;
+const STREAMS = 1_000;
+/** So that they keep about half of two cores busy, with their clients and the upstream. */
+const STREAM_PAUSE_MS = 100;
 const CHUNKS = 200;
 
 // What is cut short must not leave its servers behind.
@@ -25,10 +27,11 @@ try {
   const { gateway } = stack;
   const throughput = [];
   for (const clients of CLIENTS) throughput.push(await compare(clients));
-  const direct = await firstBytes(stack.upstream);
-  const added = await firstBytes(gateway);
+  const direct = await firstBytesMs(() => stack.ask(stack.upstream, 0), FIRST_BYTES);
+  const added = await firstBytesMs(() => stack.ask(gateway, 0), FIRST_BYTES);
+  const directStreams = await streamAll(stack.upstream, stack.pids.gateway);
   const streams = await streamAll(gateway, stack.pids.gateway);
-  report({ throughput, direct, added, streams });
+  report({ throughput, direct, added, directStreams, streams });
 } finally {
   await stack.stop();
 }
@@ -79,62 +82,60 @@ async function compare(clients: number): Promise<Figures> {
   };
 }
 
-/** @returns how long the first byte of each of some streams took, one stream after the other */
-async function firstBytes(target: Target): Promise<number[]> {
-  const durations: number[] = [];
-  for (let count = 0; count < FIRST_BYTES; count += 1) {
-    const startedAt = performance.now();
-    const { body } = await stack.ask(target, 0);
-    let isFirst = true;
-    for await (const chunk of body) {
-      if (!(chunk instanceof Uint8Array)) throw new TypeError('a body gives bytes');
-      if (isFirst) durations.push(performance.now() - startedAt);
-      isFirst = false;
-    }
-  }
-  return durations;
-}
-
 interface Streams {
   readonly seconds: number;
   readonly residentMegabytesBefore: number;
   readonly residentMegabytes: number;
+  /** From the upstream to the client, for each chunk. */
+  readonly chunkMs: readonly number[];
 }
 
 /** Many concurrent streams, each of which must arrive complete. */
 async function streamAll(target: Target, pid: number): Promise<Streams> {
   const residentMegabytesBefore = residentMegabytesOf(pid);
   let residentMegabytes = residentMegabytesBefore;
+  const chunkMs: number[] = [];
   const watch = setInterval(() => {
     residentMegabytes = Math.max(residentMegabytes, residentMegabytesOf(pid));
   }, 500);
   const startedAt = performance.now();
   const one = async (): Promise<void> => {
     const { statusCode, body } = await stack.ask(target, STREAM_PAUSE_MS);
-    const text = await body.text();
-    const chunks = text.split('"content":"word "').length - 1;
-    if (statusCode !== 200 || chunks !== CHUNKS || !text.endsWith('data: [DONE]\n\n')) {
+    let chunks = 0;
+    let rest = '';
+    let isWhole = false;
+    for await (const part of body.setEncoding('utf8')) {
+      const now = performance.timeOrigin + performance.now();
+      const text = rest + String(part);
+      const lines = text.slice(0, text.lastIndexOf('\n') + 1);
+      rest = text.slice(lines.length);
+      for (const [, sentAt] of lines.matchAll(/sent at ([\d.]+)/g)) {
+        chunks += 1;
+        chunkMs.push(now - Number(sentAt));
+      }
+      if (lines.endsWith('data: [DONE]\n\n')) isWhole = true;
+    }
+    if (statusCode !== 200 || chunks !== CHUNKS || !isWhole) {
       throw new Error(`a stream is not whole: ${statusCode}, ${chunks} chunks`);
     }
   };
   await Promise.all(Array.from({ length: STREAMS }, one));
   clearInterval(watch);
-  return { seconds: (performance.now() - startedAt) / 1000, residentMegabytesBefore, residentMegabytes };
-}
-
-function residentMegabytesOf(pid: number): number {
-  return Number(execFileSync('ps', ['-o', 'rss=', '-p', String(pid)])) / 1024;
+  return { seconds: (performance.now() - startedAt) / 1000, residentMegabytesBefore, residentMegabytes, chunkMs };
 }
 
 interface Measured {
   readonly throughput: readonly Figures[];
   readonly direct: readonly number[];
   readonly added: readonly number[];
+  readonly directStreams: Streams;
   readonly streams: Streams;
 }
 
-function report({ throughput, direct, added, streams }: Measured): void {
+function report({ throughput, direct, added, directStreams, streams }: Measured): void {
   const addedAt = (share: number): number => rounded(percentile(added, share) - percentile(direct, share), 2);
+  const addedToChunks = (share: number): number =>
+    rounded(percentile(streams.chunkMs, share) - percentile(directStreams.chunkMs, share), 2);
   console.log(
     JSON.stringify({
       throughput,
@@ -143,6 +144,8 @@ function report({ throughput, direct, added, streams }: Measured): void {
       concurrent_streams: STREAMS,
       chunks_per_stream: CHUNKS,
       streams_seconds: rounded(streams.seconds),
+      chunk_added_p50_ms: addedToChunks(0.5),
+      chunk_added_p99_ms: addedToChunks(0.99),
       resident_mb_before_streams: rounded(streams.residentMegabytesBefore),
       resident_mb_with_streams: rounded(streams.residentMegabytes),
       cores: cpus().length,

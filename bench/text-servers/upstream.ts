@@ -1,6 +1,7 @@
 /**
  * An upstream that costs next to nothing: it answers every chat completion with the same bytes. A stream has 200 chunks with
- * a pause between them, of as many milliseconds as N in the request's `"user": "pause-N"`. Argument: port.
+ * a pause between them, of as many milliseconds as N in the request's `"user": "pause-N"`, and each says when it was sent.
+ * Argument: port.
  */
 import { createServer, type ServerResponse } from 'node:http';
 
@@ -15,7 +16,9 @@ const whole = JSON.stringify({
   choices: [{ index: 0, message, finish_reason: 'stop' }],
   usage,
 });
-const chunk = frame({ choices: [{ index: 0, delta: { role: 'assistant', content: 'word ' }, finish_reason: null }] });
+const [beforeTime = '', afterTime = ''] = frame({
+  choices: [{ index: 0, delta: { role: 'assistant', content: 'sent at TIME ' }, finish_reason: null }],
+}).split('TIME');
 const ending =
   frame({ choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] }) +
   frame({ choices: [], usage }) +
@@ -32,7 +35,7 @@ function stream(response: ServerResponse, pauseMs: number): void {
     if (response.destroyed) return;
     sent += 1;
     if (sent > CHUNKS) return void response.end(ending);
-    response.write(chunk);
+    response.write(beforeTime + (performance.timeOrigin + performance.now()).toFixed(3) + afterTime);
     setTimeout(next, pauseMs);
   };
   next();
