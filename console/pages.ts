@@ -21,6 +21,7 @@ import { staffUpstreamPages } from './pages/staff/upstreams/pages.tsx';
 import { staffWebhookPages } from './pages/staff/webhooks/pages.tsx';
 import { taskPages } from './pages/tasks/pages.tsx';
 import { usagePages } from './pages/usage/pages.tsx';
+import { webhookPages } from './pages/webhooks/pages.tsx';
 
 export const PAGES: readonly Page[] = [
   ...signInPages,
@@ -29,6 +30,7 @@ export const PAGES: readonly Page[] = [
   ...playgroundPages,
   ...taskPages,
   ...keyPages,
+  ...webhookPages,
   ...staffAccountPages,
   ...staffMonthPages,
   ...staffRefundPages,

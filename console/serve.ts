@@ -32,16 +32,16 @@ const OWN_SITES: readonly unknown[] = ['same-origin', 'none', undefined, ''];
 /** Puts what answers under `/console` on a router. */
 export function mountConsole(router: Router<RequestState>, services: ApiServices): void {
   const headers = headersFor(services.storage);
-  const serving = (page: Page) => (context: Context) => {
+  const answer = (context: Context, page: Page) => {
     context.set(headers);
     return serve(context, page, services);
   };
   assets(router);
   for (const page of PAGES) {
     const path = page.path.replaceAll(/\{(\w+)\}/g, ':$1');
-    router[page.method](`${PREFIX}${path}`, serving(page));
+    router[page.method](`${PREFIX}${path}`, (context) => answer(context, page));
   }
-  router.get(`${PREFIX}/{*rest}`, serving(NOTHING_HERE));
+  router.get(`${PREFIX}/{*rest}`, (context) => answer(context, NOTHING_HERE));
 }
 
 const NOTHING_HERE: Page = {

@@ -28,7 +28,7 @@ export interface SignedIn {
 }
 
 type StaffEntry = keyof Texts['staffNavigation']['entries'];
-type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members';
+type Entry = 'home' | 'playground' | 'tasks' | 'keys' | 'usage' | 'billing' | 'files' | 'members' | 'webhooks';
 
 /** What members of an account find, and who of them. */
 const ACCOUNT_ENTRIES: readonly {
@@ -41,6 +41,7 @@ const ACCOUNT_ENTRIES: readonly {
   { name: 'tasks', path: '/tasks' },
   { name: 'keys', path: '/keys', roles: ['owner', 'developer'] },
   { name: 'files', path: '/files', roles: ['owner', 'developer'] },
+  { name: 'webhooks', path: '/webhooks', roles: ['owner', 'developer'] },
   { name: 'usage', path: '/usage' },
   { name: 'billing', path: '/billing', roles: ['owner', 'finance'] },
   { name: 'members', path: '/members', roles: ['owner'] },

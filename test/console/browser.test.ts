@@ -3,6 +3,7 @@ import { findTask } from '../../db/queries/tasks.ts';
 import { invite, PASSWORD } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
+import { startRecordingReceiver } from '../support/webhooks.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
 const WAIT_MS = 20_000;
@@ -130,6 +131,27 @@ describeInBrowser('the console in a browser', (browser) => {
     await page.getByRole('button', { name: 'Send' }).click();
     expect(await page.getByRole('alert').innerText()).to.include('max_tokens');
     tab.forgive(/status of 400/);
+  });
+
+  it('adds a webhook endpoint, tests it, sees that a server takes what is sent, and sends it again', async () => {
+    const receiver = await startRecordingReceiver((response) => response.writeHead(204).end());
+    await signUp();
+    const { page } = tab;
+    await page.getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByLabel('Address').fill(`${receiver.url}/hooks`);
+    await page.getByRole('button', { name: 'Create' }).click();
+    expect(await page.getByLabel('The secret of your endpoint').innerText()).to.match(/^whsec_/);
+    await page.getByRole('link', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Send a test event' }).click();
+    await page.getByText('Attempt 1').waitFor({ timeout: WAIT_MS });
+    expect(await page.getByRole('cell', { name: 'Delivered' }).isVisible()).to.equal(true);
+    await page.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('Attempt 2').waitFor({ timeout: WAIT_MS });
+    expect(receiver.requests.map(({ headers }) => headers['x-svc-event'])).to.deep.equal([
+      'endpoint.test',
+      'endpoint.test',
+    ]);
+    await receiver.close();
   });
 
   it('is used by the keyboard alone, from signing in to a task', async () => {

@@ -139,6 +139,7 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     account_id: accountId,
     task_id: succeeded.id,
     key_id: keyId,
+    file_id: await uploadPicture(app, customer),
     request_id: await askText(app, customer),
     webhook_id: endpoint.id,
     model_id: 'vidone-3.0',
@@ -147,6 +148,19 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
+}
+
+/** @returns the id of the file */
+async function uploadPicture({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<string> {
+  const body = new FormData();
+  body.append('file', new Blob([new Uint8Array(pngFile())]), 'kite.png');
+  const answer = await fetch(`${baseUrl}/v1/files`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}` },
+    body,
+  });
+  const created: unknown = await answer.json();
+  return String(Object(Object(created).data).id);
 }
 
 /** @returns the id of the request */

@@ -12,13 +12,11 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { anId, oneOf } from '../../endpoint/query.ts';
 import { boolean, exactly, integer, object } from '../../openapi/json-schema.ts';
-import { countAction } from '../../services/account-limit.ts';
 import { redeliverOne } from '../../services/redeliver.ts';
+import { countRedelivery } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { AdminDeliverySchema, DeliverySchema, presentAdminDelivery, presentDelivery } from './present.ts';
 import { redeliverSchema, toDate } from './schema.ts';
-
-const REDELIVERIES = { what: 'webhook redeliveries', perMinute: WEBHOOKS.redeliveryCallsPerMinute };
 
 const PAGE = { status: oneOf(DELIVERY_STATUSES, 'Only deliveries in that state'), ...pageById('delivery') };
 
@@ -57,7 +55,7 @@ export const redeliver = endpoint({
   answers: { 202: dataOf(DeliverySchema, 'The delivery, pending again') },
   handle: async ({ caller, params: { webhook_id, delivery_id: deliveryId } }, { database }) => {
     const { accountId, id: endpointId } = await ownEndpoint(database, caller, webhook_id);
-    await countAction(database, accountId, REDELIVERIES);
+    await countRedelivery(database, accountId);
     return { data: presentDelivery(await redeliverOne(database, { accountId, endpointId, deliveryId }, caller)) };
   },
 });
@@ -81,7 +79,7 @@ export const redeliverMany = endpoint({
   handle: async ({ caller, params, body: { from, to, status = 'failed' } }, { database }) => {
     const { accountId, id: endpointId, disabledAt } = await ownEndpoint(database, caller, params.webhook_id);
     if (disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await countAction(database, accountId, REDELIVERIES);
+    await countRedelivery(database, accountId);
     const { count, left } = await requestRedeliveries(database, {
       accountId,
       endpointId,

@@ -1,32 +1,23 @@
 /** Webhook endpoints (contract 4.7), their secrets and test events. */
-import { insertTestDelivery } from '../../../db/queries/deliveries.ts';
 import { completeIdempotencyKey } from '../../../db/queries/idempotency.ts';
 import {
   deleteWebhookEndpoint,
   listWebhookEndpoints,
-  replaceWebhookSecret,
   updateWebhookEndpoint,
 } from '../../../db/queries/webhook-endpoints.ts';
-import { badRequest } from '../../../domain/errors.ts';
-import { createdAtMsOf, newId } from '../../../domain/ids.ts';
-import { WEBHOOKS } from '../../../domain/policy.ts';
-import { newWebhookSecret } from '../../../net/webhook-signature.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { ignoredJsonBody, jsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { type CreateRequest, idempotentEndpoint } from '../../endpoint/idempotent.ts';
 import { noSuch } from '../../endpoint/path.ts';
-import { countAction } from '../../services/account-limit.ts';
 import { claimLost, type CreatedResponse } from '../../services/idempotency.ts';
 import type { ApiServices } from '../../services/services.ts';
-import { presentTestEvent } from './events.ts';
+import { rotateSecret, sendTestEvent } from '../../services/webhooks.ts';
 import { ownEndpoint } from './own-endpoint.ts';
 import { DeletedEndpointSchema, DeliverySchema, EndpointSchema, presentDelivery, presentEndpoint } from './present.ts';
 import { registerEndpoint } from './register.ts';
 import { type CreateEndpointBody, createEndpointSchema, updateEndpointSchema } from './schema.ts';
-
-const TEST_EVENTS = { what: 'webhook test events', perMinute: WEBHOOKS.testEventsPerMinute };
 
 export const createWebhook = idempotentEndpoint({
   id: 'createWebhook',
@@ -117,15 +108,9 @@ export const rotateWebhookSecret = endpoint({
   body: ignoredJsonBody,
   answers: { 200: dataOf(EndpointSchema, 'The endpoint with its new secret') },
   handle: async ({ caller, params: { webhook_id: endpointId } }, { database, sealer }) => {
-    const secret = newWebhookSecret();
-    const updated = await replaceWebhookSecret(database, {
-      accountId: caller.account.id,
-      endpointId,
-      sealedSecret: sealer.seal(secret, endpointId),
-      overlapSeconds: WEBHOOKS.secretOverlapSeconds,
-    });
-    if (!updated) throw noSuch('webhookEndpoint', caller);
-    return { data: presentEndpoint(updated, secret) };
+    const rotated = await rotateSecret({ database, sealer }, { accountId: caller.account.id, endpointId });
+    if (!rotated) throw noSuch('webhookEndpoint', caller);
+    return { data: presentEndpoint(rotated.updated, rotated.secret) };
   },
 });
 
@@ -140,12 +125,7 @@ export const testWebhook = endpoint({
   answers: { 202: dataOf(DeliverySchema, 'The delivery; its outcome appears in the list of deliveries') },
   handle: async ({ caller, params }, { database }) => {
     const tested = await ownEndpoint(database, caller, params.webhook_id);
-    if (tested.disabledAt) throw badRequest('The endpoint is disabled. Enable it first.');
-    await countAction(database, tested.accountId, TEST_EVENTS);
-    const id = newId('event');
-    const createdAt = new Date(createdAtMsOf('event', id));
-    const payload = JSON.stringify(presentTestEvent(id, createdAt, tested));
-    return { data: presentDelivery(await insertTestDelivery(database, tested, { id, payload, createdAt })) };
+    return { data: presentDelivery(await sendTestEvent(database, tested)) };
   },
 });
 

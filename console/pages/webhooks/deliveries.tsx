@@ -1,0 +1,129 @@
+/** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
+import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
+import { Badge, Card, Choice, Empty, Form, Pages, Table, Time, type Tone } from '../../html/components.tsx';
+import type { MemberVisit } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+
+export const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
+
+interface Props {
+  readonly deliveries: readonly Delivery[];
+  /** The cursor of the next page; null on the last one. */
+  readonly next: string | null;
+  /** Of the endpoint's page. */
+  readonly path: string;
+  readonly visit: MemberVisit;
+}
+
+export function Deliveries({ deliveries, next, path, visit }: Props) {
+  const { texts, query } = visit;
+  const words = texts.webhooks;
+  const isPending = deliveries.some(({ status }) => status === 'pending');
+  const asked = query.size === 0 ? path : `${path}?${query.toString()}`;
+  const live = isPending
+    ? { 'hx-get': asked, 'hx-select': '#deliveries', 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' }
+    : {};
+  return (
+    <div id="deliveries" {...live}>
+      <Card title={words.deliveries}>
+        <form method="get" class="filters">
+          <Choice
+            name="status"
+            label={texts.common.status}
+            value={query.get('status') ?? ''}
+            options={[
+              ['', words.allStatuses],
+              ...DELIVERY_STATUSES.map((status) => [status, words.status[status]] as const),
+            ]}
+          />
+          <button type="submit" class="quiet">
+            {texts.common.filter}
+          </button>
+        </form>
+        {deliveries.length === 0 ? (
+          <Empty>{query.size === 0 ? words.noDeliveries : words.noneMatch}</Empty>
+        ) : (
+          <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
+        )}
+        <Pages path={path} query={query} next={next} texts={texts} />
+      </Card>
+    </div>
+  );
+}
+
+function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
+  const { texts, account, session } = visit;
+  const { webhooks: words, common } = texts;
+  return (
+    <Table
+      label={words.deliveries}
+      columns={[words.event, common.status, words.attempts, common.created, words.redeliver]}
+    >
+      {deliveries.map(({ id, eventType, taskId, status, attempts, nextAttemptAt, createdAt }) => (
+        <tr>
+          <th scope="row">
+            {eventType}
+            {taskId === null ? null : (
+              <div class="soft">
+                <a href={`/console/accounts/${account.accountId}/tasks/${taskId}`}>
+                  <code>{taskId}</code>
+                </a>
+              </div>
+            )}
+          </th>
+          <td>
+            <Badge tone={TONES[status]}>{words.status[status]}</Badge>
+          </td>
+          <td>
+            <Attempts attempts={attempts} texts={texts} />
+            {nextAttemptAt === null || attempts.length === 0 ? null : (
+              <div class="soft">
+                {words.next}: <Time at={nextAttemptAt} />
+              </div>
+            )}
+          </td>
+          <td>
+            <Time at={createdAt} />
+          </td>
+          <td>
+            <Form token={session.formToken} action={`${path}/deliveries/${id}/redeliver`}>
+              <button type="submit" class="quiet">
+                {words.redeliver}
+              </button>
+            </Form>
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/** The last attempt, and those before it on demand. */
+function Attempts({ attempts, texts }: { readonly attempts: readonly DeliveryAttempt[]; readonly texts: Texts }) {
+  const last = attempts.at(-1);
+  if (last === undefined) return <span class="soft">{texts.webhooks.noAttempt}</span>;
+  if (attempts.length === 1) return <Attempt attempt={last} texts={texts} />;
+  return (
+    <details>
+      <summary>
+        <Attempt attempt={last} texts={texts} />
+      </summary>
+      {attempts.slice(0, -1).map((attempt) => (
+        <div>
+          <Attempt attempt={attempt} texts={texts} />
+        </div>
+      ))}
+    </details>
+  );
+}
+
+function Attempt({
+  attempt: { number, latencyMs, status, error },
+  texts: { webhooks: words },
+}: {
+  readonly attempt: DeliveryAttempt;
+  readonly texts: Texts;
+}) {
+  const outcome = error ?? (status === null ? '' : words.answered(status));
+  return <span>{`${words.attempt(number, latencyMs)} ${outcome}`}</span>;
+}

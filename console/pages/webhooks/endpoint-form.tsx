@@ -1,0 +1,73 @@
+/** The form of a webhook endpoint, read by the rules of the API. */
+import {
+  type CreateEndpointBody,
+  createEndpointSchema,
+  type UpdateEndpointBody,
+  updateEndpointSchema,
+} from '../../../api/routes/webhooks/schema.ts';
+import { createValidator } from '../../../api/validation.ts';
+import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { SUBSCRIBABLE_EVENTS, TASK_EVENTS } from '../../../domain/webhook-event.ts';
+import type { Form as SentForm } from '../../form.ts';
+import { Field, Form } from '../../html/components.tsx';
+import type { MemberVisit } from '../../page.ts';
+
+const validateNew = createValidator(createEndpointSchema);
+const validateChanges = createValidator(updateEndpointSchema);
+
+/** @throws ServiceError `bad_request` that says what is wrong */
+export function readNewEndpoint(form: SentForm): CreateEndpointBody {
+  return validateNew(fieldsOf(form));
+}
+
+/** @throws ServiceError `bad_request` that says what is wrong */
+export function readChanges(form: SentForm): UpdateEndpointBody {
+  return validateChanges(fieldsOf(form));
+}
+
+function fieldsOf(form: SentForm) {
+  return { url: form.text('url'), description: form.optional('description'), events: form.all('events') };
+}
+
+/** @param endpoint the one to change; null for a new one */
+export function EndpointForm({
+  endpoint,
+  action,
+  visit: { texts, session, form },
+}: {
+  readonly endpoint: WebhookEndpoint | null;
+  readonly action: string;
+  readonly visit: MemberVisit;
+}) {
+  const { webhooks: words, common } = texts;
+  const wasSent = form.text('url') !== '';
+  const events: readonly string[] = wasSent ? form.all('events') : (endpoint?.events ?? TASK_EVENTS);
+  return (
+    <Form token={session.formToken} action={action}>
+      <Field
+        name="url"
+        label={words.address}
+        hint={words.addressHint}
+        type="url"
+        value={form.text('url') || (endpoint?.url ?? '')}
+        required
+      />
+      <Field
+        name="description"
+        label={words.label}
+        hint={common.optional}
+        value={form.text('description') || (endpoint?.description ?? '')}
+      />
+      <fieldset>
+        <legend>{words.events}</legend>
+        {SUBSCRIBABLE_EVENTS.map((event) => (
+          <div class="row">
+            <input type="checkbox" name="events" id={`event-${event}`} value={event} checked={events.includes(event)} />
+            <label for={`event-${event}`}>{words.eventNames[event]}</label>
+          </div>
+        ))}
+      </fieldset>
+      <button type="submit">{endpoint === null ? common.create : common.save}</button>
+    </Form>
+  );
+}

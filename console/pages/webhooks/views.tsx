@@ -1,0 +1,218 @@
+/** What the pages of webhooks look like. */
+import type { Delivery } from '../../../db/queries/deliveries.ts';
+import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
+import { Badge, Card, Copyable, Empty, Form, Problem, Table, Time } from '../../html/components.tsx';
+import type { Answer, MemberVisit } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
+import { Deliveries } from './deliveries.tsx';
+import { EndpointForm } from './endpoint-form.tsx';
+
+export function endpointList(
+  visit: MemberVisit,
+  { endpoints, problem }: { readonly endpoints: readonly WebhookEndpoint[]; readonly problem: string | null },
+): Answer {
+  const { webhooks: words, common } = visit.texts;
+  const path = listPath(visit);
+  return {
+    ...frame(words.title, problem),
+    content: (
+      <>
+        <Card>
+          {endpoints.length === 0 ? (
+            <Empty>{words.none}</Empty>
+          ) : (
+            <Table label={words.title} columns={[words.address, words.events, common.status, common.created]}>
+              {endpoints.map((endpoint) => (
+                <tr>
+                  <th scope="row">
+                    <a href={`${path}/${endpoint.id}`}>{endpoint.url}</a>
+                    <div class="soft">{endpoint.description}</div>
+                  </th>
+                  <td>{endpoint.events.map((event) => words.eventNames[event]).join(', ')}</td>
+                  <td>
+                    <EndpointState endpoint={endpoint} texts={visit.texts} />
+                  </td>
+                  <td>
+                    <Time at={endpoint.createdAt} />
+                  </td>
+                </tr>
+              ))}
+            </Table>
+          )}
+        </Card>
+        <Card title={words.create}>
+          <Problem message={problem} />
+          <EndpointForm endpoint={null} action={path} visit={visit} />
+        </Card>
+      </>
+    ),
+  };
+}
+
+interface ShownEndpoint {
+  readonly endpoint: WebhookEndpoint;
+  readonly deliveries: readonly Delivery[];
+  readonly next: string | null;
+  readonly problem: string | null;
+}
+
+export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, problem }: ShownEndpoint): Answer {
+  const { webhooks: words } = visit.texts;
+  const path = `${listPath(visit)}/${endpoint.id}`;
+  return {
+    ...frame(words.details, problem),
+    content: (
+      <>
+        <Problem message={problem} />
+        <div class="grid">
+          <Card title={endpoint.url}>
+            <Facts endpoint={endpoint} texts={visit.texts} />
+            <Actions endpoint={endpoint} path={path} visit={visit} />
+          </Card>
+          <Card title={words.edit}>
+            <EndpointForm endpoint={endpoint} action={path} visit={visit} />
+          </Card>
+        </div>
+        <Deliveries deliveries={deliveries} next={next} path={path} visit={visit} />
+      </>
+    ),
+  };
+}
+
+/** The only time that a secret is shown. */
+export function secretPage(
+  visit: MemberVisit,
+  { updated, secret, hint }: { readonly updated: WebhookEndpoint; readonly secret: string; readonly hint?: string },
+): Answer {
+  const { texts } = visit;
+  const words = texts.webhooks;
+  return {
+    ...frame(words.secretTitle, null),
+    content: (
+      <Card title={updated.url}>
+        <p>{words.secret}</p>
+        {hint === undefined ? null : <p>{hint}</p>}
+        <Copyable text={secret} texts={texts} label={words.secretTitle} />
+        <p>
+          <a class="button" href={`${listPath(visit)}/${updated.id}`}>
+            {words.done}
+          </a>
+        </p>
+      </Card>
+    ),
+  };
+}
+
+export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint): Answer {
+  const { texts, session } = visit;
+  const path = `${listPath(visit)}/${id}`;
+  return {
+    ...frame(texts.webhooks.deleteTitle, null),
+    content: (
+      <Card title={url}>
+        <p>{texts.webhooks.delete}</p>
+        <div class="row">
+          <Form token={session.formToken} action={`${path}/delete`}>
+            <button type="submit" class="danger">
+              {texts.common.delete}
+            </button>
+          </Form>
+          <a class="button quiet" href={path}>
+            {texts.common.cancel}
+          </a>
+        </div>
+      </Card>
+    ),
+  };
+}
+
+function frame(title: string, problem: string | null) {
+  return { kind: 'page', title, current: 'webhooks', status: problem === null ? 200 : 400 } as const;
+}
+
+function listPath({ account: { accountId } }: MemberVisit): string {
+  return `/console/accounts/${accountId}/webhooks`;
+}
+
+interface EndpointProps {
+  readonly endpoint: WebhookEndpoint;
+  readonly texts: Texts;
+}
+
+function Facts({ endpoint, texts }: EndpointProps) {
+  const { webhooks: words, common } = texts;
+  const { id, failingSince, createdAt } = endpoint;
+  return (
+    <dl>
+      <dt>{common.status}</dt>
+      <dd>
+        <EndpointState endpoint={endpoint} texts={texts} />
+      </dd>
+      {failingSince === null ? null : (
+        <>
+          <dt>{words.failingSince}</dt>
+          <dd>
+            <Time at={failingSince} />
+          </dd>
+        </>
+      )}
+      <dt>{common.created}</dt>
+      <dd>
+        <Time at={createdAt} />
+      </dd>
+      <dt>{words.id}</dt>
+      <dd>
+        <code>{id}</code>
+      </dd>
+    </dl>
+  );
+}
+
+function Actions({
+  endpoint: { disabledAt },
+  path,
+  visit: { texts, session },
+}: {
+  readonly endpoint: WebhookEndpoint;
+  readonly path: string;
+  readonly visit: MemberVisit;
+}) {
+  const words = texts.webhooks;
+  const actions: readonly (readonly [name: string, label: string])[] =
+    disabledAt === null
+      ? [
+          ['test', words.test],
+          ['rotate-secret', words.rotate],
+          ['disable', words.disable],
+        ]
+      : [
+          ['enable', words.enable],
+          ['rotate-secret', words.rotate],
+        ];
+  return (
+    <div class="row actions">
+      {actions.map(([name, label]) => (
+        <Form token={session.formToken} action={`${path}/${name}`}>
+          <button type="submit" class={name === 'test' || name === 'enable' ? '' : 'quiet'}>
+            {label}
+          </button>
+        </Form>
+      ))}
+      <a href={`${path}/delete`}>{texts.common.delete}</a>
+    </div>
+  );
+}
+
+function EndpointState({
+  endpoint: { disabledAt, disabledReason, failingSince },
+  texts: { webhooks: words },
+}: EndpointProps) {
+  if (disabledAt !== null) {
+    return (
+      <>
+        <Badge tone="calm">{words.disabled}</Badge> <span class="soft">{disabledReason}</span>
+      </>
+    );
+  }
+  return failingSince === null ? <Badge tone="good">{words.works}</Badge> : <Badge tone="bad">{words.fails}</Badge>;
+}

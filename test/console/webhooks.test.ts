@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import { findWebhookEndpoint, type WebhookEndpoint } from '../../db/queries/webhook-endpoints.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint } from '../support/factories.ts';
+
+describe('pages of webhooks', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let owner: Visitor;
+  let path: string;
+  let own: WebhookEndpoint;
+  let foreign: WebhookEndpoint;
+
+  before(async () => {
+    app = await startTestConsole({ settings: { allowPrivateAddresses: true } });
+    customer = await app.createAccount();
+    const other = await app.createAccount();
+    own = await createEndpoint(app.database, { id: customer.accountId });
+    foreign = await createEndpoint(app.database, { id: other.accountId });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/webhooks`;
+  });
+  after(() => app.stop());
+  beforeEach(() => owner.get(path));
+
+  function reloaded({ accountId, id }: WebhookEndpoint) {
+    return findWebhookEndpoint(app.database, accountId, id);
+  }
+
+  it('show the secret of a new endpoint once', async () => {
+    const fields = { url: 'http://127.0.0.1:9/hooks', description: 'Tests', events: 'task.failed' };
+    const made = await owner.send(path, fields);
+    const secret = /data-copy="(whsec_[^"]+)"/.exec(made.text)?.[1] ?? 'none';
+    const id = /webhooks\/(\w+)"/.exec(made.text)?.[1] ?? '';
+    const shown = await owner.get(`${path}/${id}`);
+    expect(secret).to.match(/^whsec_/);
+    expect(shown.text).to.include('127.0.0.1:9/hooks').and.not.include(secret);
+    expect((await findWebhookEndpoint(app.database, customer.accountId, id))?.events).to.deep.equal(['task.failed']);
+  });
+
+  it('show the form again with what is wrong, and make nothing', async () => {
+    const bad = [
+      { url: 'file:///etc/passwd', events: 'task.failed' },
+      { url: 'no address', events: 'task.failed' },
+      { url: 'http://127.0.0.1:9/x'.padEnd(3_000, 'x'), events: 'task.failed' },
+      { url: 'http://127.0.0.1:9/x', events: 'task.none' },
+      { url: 'http://127.0.0.1:9/x' },
+      { url: 'http://127.0.0.1:9/x', description: '\0', events: 'task.failed' },
+    ];
+    const before = await app.database('webhook_endpoints');
+    for (const fields of bad) {
+      const shown = await owner.send(path, fields);
+      expect([shown.status, shown.text.includes('role="alert"')], JSON.stringify(fields)).to.deep.equal([400, true]);
+    }
+    expect(await app.database('webhook_endpoints')).to.have.length(before.length);
+  });
+
+  it('change, disable and enable an endpoint', async () => {
+    const at = `${path}/${own.id}`;
+    await owner.send(at, { url: 'http://127.0.0.1:9/other', events: 'task.succeeded' });
+    await owner.send(`${at}/disable`);
+    const disabled = await reloaded(own);
+    expect([disabled?.url, disabled?.disabledAt === null]).to.deep.equal(['http://127.0.0.1:9/other', false]);
+    const refused = await owner.send(`${at}/test`);
+    expect([refused.status, refused.text.includes('Enable it first')]).to.deep.equal([400, true]);
+    await owner.send(`${at}/enable`);
+    expect((await reloaded(own))?.disabledAt).to.equal(null);
+  });
+
+  it('replace the secret, and say how long the old one counts', async () => {
+    const shown = await owner.send(`${path}/${own.id}/rotate-secret`);
+    expect(shown.text).to.include('whsec_').and.include('another 24 hours');
+  });
+
+  it('send a test event, and show its delivery', async () => {
+    const sent = await owner.send(`${path}/${own.id}/test`);
+    expect(sent.status).to.equal(303);
+    const shown = await owner.get(`${path}/${own.id}?status=pending`);
+    expect(shown.text).to.include('endpoint.test').and.include('Not attempted yet');
+    const others = await owner.get(`${path}/${own.id}?status=delivered&cursor=%27`);
+    expect(others.text).to.include('No deliveries match');
+  });
+
+  it('are for owners and developers', async () => {
+    const person = { email: 'f@example.com', account_id: customer.accountId, member_role: 'finance' } as const;
+    const finance = await Visitor.invited(app, person);
+    await finance.get('/console/profile');
+    const at = `${path}/${own.id}`;
+    const statuses = [
+      (await finance.get(path)).status,
+      (await finance.get(at)).status,
+      (await finance.send(`${at}/rotate-secret`)).status,
+      (await finance.send(`${at}/delete`)).status,
+    ];
+    expect(statuses).to.deep.equal([403, 403, 403, 403]);
+    expect(await reloaded(own)).not.to.equal(null);
+  });
+
+  it('reach no endpoint or delivery of another account', async () => {
+    const at = `${path}/${foreign.id}`;
+    const [delivery] = await app.database('deliveries').select('id');
+    const shown = [await owner.get(at), await owner.get(`${at}/delete`)];
+    const tried = [
+      '',
+      '/test',
+      '/disable',
+      '/enable',
+      '/rotate-secret',
+      '/delete',
+      `/deliveries/${delivery?.id}/redeliver`,
+    ];
+    for (const action of tried) shown.push(await owner.send(at + action, { url: 'http://127.0.0.1:9/mine' }));
+    for (const id of ['wh_1', "'--"]) shown.push(await owner.send(`${path}/${id}/delete`));
+    shown.push(await owner.send(`${path}/${own.id}/deliveries/dlv_none/redeliver`));
+    expect(shown.map(({ status }) => status)).to.deep.equal(shown.map(() => 404));
+    expect(await reloaded(foreign)).to.deep.equal(foreign);
+  });
+
+  it('take no forged forms', async () => {
+    const at = `${path}/${own.id}`;
+    for (const action of ['', '/test', '/rotate-secret', '/delete']) {
+      expect((await owner.send(at + action, { form_token: 'guess' })).status).to.equal(403);
+    }
+  });
+
+  it('delete an endpoint after asking', async () => {
+    const at = `${path}/${own.id}/delete`;
+    expect((await owner.get(at)).text).to.include('This cannot be undone');
+    expect((await owner.send(at)).status).to.equal(303);
+    expect(await reloaded(own)).to.equal(null);
+  });
+});
