@@ -586,8 +586,9 @@ export const en = {
   },
   staffUpstreams: {
     title: 'Upstreams',
-    about: 'The ways to text models, as the process that answers sees them. Others may have met other failures.',
-    none: 'No upstream of text is configured. docs/upstreams.md says how.',
+    about: 'The ways to models. Text is counted by the process that answers, since it started; media by all workers.',
+    none: 'No upstream is configured. docs/upstreams.md says how.',
+    notConfigured: 'not configured',
     upstream: 'Upstream',
     key: 'Key',
     until: 'Until',

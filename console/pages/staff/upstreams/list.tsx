@@ -1,13 +1,15 @@
-/** The ways to text models: upstream, model and key, with the health of each. */
+/** The ways to models: upstream, model and key, with the health of each. */
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { Badge, Card, Choice, Empty, Field, Form, Problem, Table, Time, type Tone } from '../../../html/components.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { may } from '../may.ts';
 
-type Ways = ReturnType<ApiServices['upstreams']['list']>;
+type TextWay = ReturnType<ApiServices['upstreams']['list']>[number];
+type MediaWay = Awaited<ReturnType<ApiServices['upstreams']['listMedia']>>[number];
+export type Ways = readonly (TextWay | MediaWay)[];
 
-const TONES: Readonly<Record<Ways[number]['state'], Tone>> = { ok: 'good', resting: 'bad', probing: 'busy' };
+const TONES: Readonly<Record<TextWay['state'], Tone>> = { ok: 'good', resting: 'bad', probing: 'busy' };
 const USUAL_MINUTES = '10';
 
 export function UpstreamList({
@@ -49,16 +51,14 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
             { number: words.failures },
           ]}
         >
-          {ways.map(({ name, format, model, key, state, cause, sinceMs, untilMs, requests, failures }) => (
+          {ways.map(({ name, model, key, state, cause, sinceMs, untilMs, requests, failures, ...way }) => (
             <tr>
               <th scope="row">
                 {name}
-                <div class="soft">{format}</div>
+                <div class="soft">{'format' in way ? way.format : (way.protocol ?? words.notConfigured)}</div>
               </th>
               <td>{model}</td>
-              <td>
-                <code>{`…${key}`}</code>
-              </td>
+              <td>{key === null ? null : <code>{`…${key}`}</code>}</td>
               <td>
                 <Badge tone={TONES[state]}>{words.states[state]}</Badge>
                 {cause === null ? null : <div class="soft">{words.causes[cause]}</div>}

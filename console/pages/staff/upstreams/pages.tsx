@@ -1,11 +1,11 @@
-/** Text upstreams: how each is, and taking one out of service. */
+/** Upstreams of text and media: how each is, and taking one out of service. */
 import { orderUpstream } from '../../../../api/services/order-upstream.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { badRequest, type ServiceError } from '../../../../domain/errors.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
-import { UpstreamList, UpstreamTable } from './list.tsx';
+import { UpstreamList, UpstreamTable, type Ways } from './list.tsx';
 
 const MINUTE_SECONDS = 60;
 
@@ -24,7 +24,7 @@ export const staffUpstreamPages = [
     roles: ALL_STAFF,
     handle: async ({ texts }, { upstreams }) => ({
       kind: 'part',
-      content: <UpstreamTable ways={upstreams.list()} texts={texts} />,
+      content: <UpstreamTable ways={await waysOf(upstreams)} texts={texts} />,
     }),
   }),
   staffPage({
@@ -41,13 +41,21 @@ export const staffUpstreamPages = [
   }),
 ];
 
-function showUpstreams(visit: UserVisit, { upstreams }: ApiServices, problem: ServiceError | null = null): Answer {
+async function waysOf(upstreams: ApiServices['upstreams']): Promise<Ways> {
+  return [...upstreams.list(), ...(await upstreams.listMedia())];
+}
+
+async function showUpstreams(
+  visit: UserVisit,
+  { upstreams }: ApiServices,
+  problem: ServiceError | null = null,
+): Promise<Answer> {
   return {
     kind: 'page',
     title: visit.texts.staffUpstreams.title,
     current: 'upstreams',
     status: problem?.status ?? 200,
-    content: <UpstreamList ways={upstreams.list()} visit={visit} problem={problem?.message ?? null} />,
+    content: <UpstreamList ways={await waysOf(upstreams)} visit={visit} problem={problem?.message ?? null} />,
   };
 }
 
