@@ -18,7 +18,7 @@ const MINUTE = {
   endings: () => ['succeeded'],
 };
 
-/** What the simulator's log tells of a request. */
+/** What the simulator's log holds of a request. */
 interface Logged {
   readonly received_at: string;
   readonly method: string;

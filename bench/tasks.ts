@@ -1,5 +1,5 @@
 /**
- * How fast media tasks are created and finished, beside what the Temporal server could do at best: a bare workflow of four
+ * How fast media tasks are created and finished, compared with the best that the Temporal server could do: a bare workflow of four
  * empty activities on the same server, in the same run. Prints one JSON line. Everything runs on this machine: the clients,
  * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory).
  */

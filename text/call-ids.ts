@@ -6,7 +6,7 @@ import { randomLetters } from '../domain/ids.ts';
 import type { Turn } from './canonical.ts';
 
 const MAXIMUM_LENGTH = 64;
-/** `_` and the number that tells ids with the same beginning apart. */
+/** `_` and the number that distinguishes ids with the same beginning. */
 const LONGEST_SUFFIX = 9;
 const PORTABLE = /^[A-Za-z0-9_-]{1,64}$/;
 

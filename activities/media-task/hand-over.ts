@@ -43,7 +43,7 @@ export function createHandOver(dependencies: MediaTaskDependencies) {
       throwIfFailed(task);
       const submissions = await listSubmissions(database, taskId);
       const last = submissions.at(-1);
-      // The callback may have told of the job since the task was read.
+      // The callback may have revealed the job since the task was read.
       const jobId = task.providerJobId ?? last?.jobId ?? null;
       if (jobId !== null) return { state: 'waiting', jobId };
       if (last?.outcome === 'accepted') return storedEarlier(last);

@@ -1,6 +1,6 @@
 import type { OfferChange } from '../../catalogue/offer.ts';
 
-/** The operator's files, the catalogue and the upstreams, as the answering process goes by them. */
+/** The operator's files, the catalogue and the upstreams, as the answering process uses them. */
 export interface ConfigurationControl {
   show(): ConfigurationState;
   /** What the files as they are now would change; null where they are in force. */

@@ -95,7 +95,7 @@ function eventsOf(
   return oldestFirst(events);
 }
 
-/** The events of a submission to an upstream and its outcome, as far as known. */
+/** The events of a submission to an upstream, and its outcome if known. */
 function submissionEvents(submission: KeptSubmission): StoryEvent[] {
   const { attempt, provider, model, submittedAt, settledAt } = submission;
   const sent = {

@@ -165,7 +165,7 @@ async function findTextStory({ database }: Sources, id: string): Promise<OwnedSt
   };
 }
 
-/** A request has no story of its own: that of the task or text request which it left is told. */
+/** A request has no story of its own: it gets that of the task or text request that it made. */
 async function findRequestStory(sources: Sources, requestId: string): Promise<OwnedStory | null> {
   const id = await findLeftByRequest(sources.database, requestId);
   if (id === null) return null;

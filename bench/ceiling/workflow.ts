@@ -1,4 +1,4 @@
-/** The least that a durable task could do: four activities that do nothing. */
+/** The least a durable task can do: four activities that do nothing. */
 import { proxyActivities } from '@temporalio/workflow';
 
 const { nothing } = proxyActivities<{ nothing(): Promise<void> }>({ startToCloseTimeout: '1 minute' });

@@ -13,7 +13,7 @@ interface Tools {
   readonly report: (line: string) => void;
 }
 
-/** Strikes those of the plan that come first. */
+/** Strikes with the faults that come first. */
 export async function strikeFirst(plan: readonly PlannedFault[], { stage, random, report }: Tools): Promise<void> {
   for (const { kind, lastsMs } of plan) {
     if (FAULTS[kind].isFirst) report(`first  ${await FAULTS[kind].strike(stage, random.fork(), lastsMs)}`);
@@ -21,7 +21,7 @@ export async function strikeFirst(plan: readonly PlannedFault[], { stage, random
 }
 
 /**
- * Strikes the others. A fault whose target is not healthy at its time waits until one is.
+ * Strikes with the others. A fault without a healthy target waits for one.
  *
  * @returns when everything is healthy again
  */
@@ -41,7 +41,7 @@ export async function carryOut(plan: readonly PlannedFault[], { stage, random, r
   await Promise.all(striking);
 }
 
-/** Rejects when one of them does, and otherwise waits for ever. */
+/** Rejects when one of them does; never resolves. */
 async function failureOf(all: readonly Promise<void>[]): Promise<never> {
   await Promise.all(all);
   return new Promise(() => {});

@@ -5,12 +5,12 @@ export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly text: string;
-  /** When the last byte had come, in milliseconds since 1970. */
+  /** When the last byte arrived, in milliseconds since 1970. */
   readonly endedAtMs: number;
 }
 
 export interface Question {
-  /** Of an API key, or the administrator's. */
+  /** An API key or an admin token. */
   readonly token: string;
   /** Sent as JSON; a POST. */
   readonly body?: object;

@@ -10,17 +10,17 @@ export interface Customer {
 
 export interface Endpoint {
   readonly id: string;
-  /** By which the receiver knows it. */
+  /** The receiver's name for it. */
   readonly path: string;
   readonly events: readonly string[];
 }
 
 const EVERY_EVENT = ['task.succeeded', 'task.failed'];
-/** The events that each endpoint of each customer hears of. */
+/** The events that each endpoint of each customer subscribes to. */
 const CUSTOMERS: readonly (readonly (readonly string[])[])[] = [[EVERY_EVENT], [EVERY_EVENT, ['task.failed']], []];
 const TOP_UP_USD = 10_000;
 
-/** Makes them through the administration of one api process. */
+/** Creates them through the administration endpoints of one api process. */
 export async function createCustomers(administration: Administration, receiver: Receiver): Promise<Customer[]> {
   const customers: Customer[] = [];
   for (const [number, endpoints] of CUSTOMERS.entries()) {

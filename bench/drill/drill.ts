@@ -37,7 +37,7 @@ const CHECKS = [
   ...WAIT_CHECKS,
 ];
 
-/** Many short waits, so that a receiver that comes back hears of everything within seconds. */
+/** Many short waits, so that a receiver that comes back gets everything within seconds. */
 const WEBHOOK_WAITS_S = Array.from({ length: 50 }, (_, attempt) => Math.min(attempt, 5));
 
 /** What is under way during a drill. */

@@ -11,16 +11,16 @@ export interface ReceivedEvent {
   readonly body: string;
   /** When it came for the first time, in milliseconds since 1970. */
   readonly seenAtMs: number;
-  /** How often it was taken, and how often it was not. */
+  /** How often it was accepted, and how often it was not. */
   accepted: number;
   refused: number;
-  /** When it was taken for the first and the last time, in milliseconds since 1970; null until then. */
+  /** When it was accepted for the first and the last time, in milliseconds since 1970; null until then. */
   acceptedAtMs: number | null;
   lastAcceptedAtMs: number | null;
 }
 
 export class Inbox {
-  /** Of the endpoints, by path. */
+  /** The secrets of the endpoints, by path. */
   readonly secrets = new Map<string, string>();
   readonly events = new Map<string, ReceivedEvent>();
   /** A bad signature, or another body under an id. */

@@ -1,4 +1,4 @@
-/** What is asked of a drill on the command line. */
+/** The command-line options of a drill. */
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults/kinds.ts';
 import { FAULT_NAMES, type FaultName } from './faults/names.ts';
@@ -9,14 +9,14 @@ export interface DrillOptions {
   readonly seed: number;
   readonly faults: number;
   readonly kinds: readonly FaultName[];
-  /** How many processes of each kind there are that can be many. */
+  /** How many processes there are of each kind that can have several. */
   readonly copies: number;
   /** A second, on average. */
   readonly createsPerSecond: number;
   readonly textRequestsPerSecond: number;
   /** How long a task may take. */
   readonly taskDeadlineMs: number;
-  /** How long all that was begun may take to end once the load has. */
+  /** How long unfinished work may take to end after the load. */
   readonly quietMs: number;
 }
 
@@ -42,9 +42,9 @@ const DEFAULTS = {
 } as const;
 
 /**
- * @param args the words after the command
- * @param newSeed used where the words give none
- * @throws Error that says which word is wrong
+ * @param args the arguments after the command
+ * @param newSeed used if the arguments give none
+ * @throws Error that names the wrong argument
  */
 export function parseOptions(args: readonly string[], newSeed: number): DrillOptions {
   const { values } = parseArgs({

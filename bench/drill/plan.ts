@@ -1,10 +1,10 @@
-/** What goes wrong when: made before the drill begins, from its seed alone. */
+/** What goes wrong and when, decided by the seed alone before the drill begins. */
 import { FAULTS } from './faults/kinds.ts';
 import type { FaultName } from './faults/names.ts';
 import type { Random } from './random.ts';
 
 export interface PlannedFault {
-  /** After the beginning of the load. */
+  /** Counted from the beginning of the load. */
   readonly atMs: number;
   readonly kind: FaultName;
   readonly lastsMs: number;

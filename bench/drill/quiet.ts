@@ -1,4 +1,4 @@
-/** Waits until nothing that was begun is under way any more. */
+/** Waits until nothing is under way any more. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import type { Database } from '../../db/database.ts';

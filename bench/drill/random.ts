@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed gives the same numbers. Not for secrets. */
+/** Repeatable random numbers: the same seed gives the same numbers. Not for secrets. */
 
 export interface Random {
   /** From 0, below 1. */
@@ -10,7 +10,7 @@ export interface Random {
   /** One of the items, each as often as its weight says. */
   weighted<Item extends { readonly weight: number }>(items: readonly Item[]): Item;
   shuffled<Item>(items: readonly Item[]): Item[];
-  /** A generator of its own, so that one user of chance does not change what another gets. */
+  /** A separate generator, so that one user of it does not change what another gets. */
   fork(): Random;
 }
 

@@ -13,16 +13,16 @@ export interface Hang {
 }
 
 export interface Receiver {
-  /** Addresses of endpoints are this and a path. */
+  /** The address of an endpoint is this and a path. */
   readonly url: string;
   /** The secret of the endpoint under a path, which the drill learns when it is made. */
   setSecret(path: string, secret: string): void;
   /** Of all endpoints. */
   paths(): readonly string[];
-  /** From now on the endpoint takes requests and does not answer them. @returns ends that */
+  /** From now on the endpoint accepts requests without answering them. @returns a function that ends this */
   hang(path: string): () => void;
   readonly hangs: readonly Hang[];
-  /** From now on everything is taken at once. */
+  /** From now on everything is accepted at once. */
   calmDown(): void;
   readonly events: ReadonlyMap<string, ReceivedEvent>;
   /** What no receiver should be sent: a bad signature, or another body under an id. */
@@ -30,7 +30,7 @@ export interface Receiver {
   close(): Promise<void>;
 }
 
-/** How the receiver feels, and for how long. */
+/** How the receiver behaves, and for how long. */
 const MOODS = [
   { weight: 5, behaviour: 'well', leastMs: 3_000, mostMs: 12_000 },
   { weight: 2, behaviour: 'failing', leastMs: 1_000, mostMs: 6_000 },
@@ -114,7 +114,7 @@ class Hanging {
     return this.#now.get(path);
   }
 
-  /** @returns ends it */
+  /** @returns a function that ends it */
   begin(path: string): () => void {
     const ended = new AbortController();
     // Every request that hangs listens.

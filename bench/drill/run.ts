@@ -1,4 +1,4 @@
-/** `npm run drill`: does harm to a stack under load, then checks that nothing was lost, doubled or left over. */
+/** `npm run drill`: damages a stack under load, then checks that nothing was lost, doubled or left over. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -24,7 +24,7 @@ if (!failed) await rm(home, { recursive: true, force: true });
 console.log(describeVerdict(results));
 process.exit(failed ? 1 : 0);
 
-/** What is done, and the drill that does it. */
+/** A drill, and how to describe it. */
 type Drill = readonly [
   title: string,
   run: (place: { home: string; print: (line: string) => void }) => Promise<readonly CheckResult[]>,

@@ -1,4 +1,4 @@
-/** An S3 server behind a door that can be shut in two ways: it answers 503, or it does not answer. */
+/** An S3 server that can fail in two ways: by answering 503, or by not answering. */
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { startS3Server } from '../stack/s3-server.ts';

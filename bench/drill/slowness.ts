@@ -1,7 +1,7 @@
-/** How much slower a machine is than it would be for one alone, because more wants its cores than it has. */
+/** How much a machine is slowed down by running more than it has cores for. */
 
 export interface SlownessWatch {
-  /** Ends it. @returns how long work took that takes 1 without company */
+  /** Ends the measurement. @returns how long work took that takes 1 on an idle machine */
   stop(): number;
 }
 

@@ -4,12 +4,12 @@ import { mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface SmallDisk {
-  /** Leaves no byte free. @returns takes that back */
+  /** Leaves no byte free. @returns a function that frees them again */
   fill(): Promise<() => Promise<void>>;
   unmount(): void;
 }
 
-/** All results of a long drill are some tens of megabytes. */
+/** All results of a long drill take some tens of megabytes. */
 const MEGABYTES = 256;
 const PIECE = Buffer.alloc(2 ** 20);
 

@@ -15,7 +15,7 @@ export interface Stores {
   readonly folder: string;
   /** The disk of the local store; null if it has none of its own. */
   readonly disk: SmallDisk | null;
-  /** Null when it is not asked for, or cannot be had. */
+  /** Null if it was not requested or cannot be started. */
   readonly s3: S3Store | null;
   /** Of the processes of that name. */
   settingsOf(process: string): Settings;
@@ -25,7 +25,7 @@ export interface Stores {
 const LOCAL_KINDS: readonly FaultName[] = ['store', 'full'];
 const EVERY_SECOND_WORKER = /^worker-\d*[02468]$/;
 
-/** @param report gets a line for each store that is asked for and cannot be had */
+/** @param report gets a line for each store that was requested and cannot be started */
 export async function openStores(
   home: string,
   kinds: readonly FaultName[],

@@ -1,7 +1,7 @@
-/** What processes cost. */
+/** The CPU time that processes use. */
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** On Linux, whatever the kernel ticks at itself. */
+/** Linux reports in these units to programs, whatever its own tick is. */
 const TICKS_PER_SECOND = 100;
 
 interface Stat {
@@ -36,7 +36,7 @@ function statOf(pid: number): Stat {
   return { parentPid: at(4), ownTicks: at(14) + at(15), childTicks: at(16) + at(17) };
 }
 
-/** Null for one that has ended meanwhile. */
+/** Null for one that has ended in the meantime. */
 function tryStatOf(pid: number): Stat | null {
   try {
     return statOf(pid);

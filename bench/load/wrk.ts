@@ -1,4 +1,4 @@
-/** Puts load on a server with `wrk` (https://github.com/wg/wrk), which costs next to nothing beside what it measures. */
+/** Puts load on a server with `wrk` (https://github.com/wg/wrk), which uses next to no CPU compared with what it measures. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,7 +15,7 @@ export interface LoadTarget {
 
 export interface Load {
   readonly requests: number;
-  /** Of them, those that were refused or broke off. */
+  /** Those of them that were refused or broke off. */
   readonly failed: number;
   readonly requestsPerSecond: number;
   /** Until an answer is whole. */

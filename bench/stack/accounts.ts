@@ -13,7 +13,7 @@ export interface OpenedAccount {
   readonly apiKey: string;
 }
 
-/** What a call that makes something answers; fields that only other calls answer are empty. */
+/** The answer to a call that creates something; fields that only other calls return are empty. */
 interface Made {
   readonly id: string;
   readonly api_key: string;
@@ -33,7 +33,7 @@ const answered = Joi.object<{ data: Made }>({
 /**
  * Opens an account with one key.
  *
- * @param usd topped up; with 0 the account is one that never paid
+ * @param usd topped up; with 0 the account has never paid
  * @param key settings of the key
  * @throws Error when a call is refused
  */
@@ -49,7 +49,7 @@ export async function openAccount(
   return { accountId: id, apiKey };
 }
 
-/** A POST that is answered 201. @throws Error for any other answer */
+/** Sends a POST that must be answered 201. @throws Error for any other answer */
 export async function make(url: string, token: string, body: object): Promise<Made> {
   const answer = await request(url, {
     method: 'POST',

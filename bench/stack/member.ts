@@ -1,9 +1,9 @@
-/** One process of a stack: killed now and then, perhaps, and always brought back. */
+/** One process of a stack, which is always brought back after it was killed. */
 import { pause } from './pause.ts';
 import type { Period } from './period.ts';
 import type { TcpProxy } from './tcp-proxy.ts';
 
-/** What runs in processes of its own. The relay runs in those of the api. */
+/** What runs in separate processes. The relay runs in those of the api. */
 export type Role = 'api' | 'text' | 'worker' | 'temporal' | 'postgres';
 
 /** What a process is connected to. */
@@ -17,28 +17,28 @@ export interface Killable {
   kill(): Promise<void>;
 }
 
-/** What a process suffered without ending of it, and for how long. */
+/** What a process suffered without ending, and for how long. */
 export interface Trouble extends Period {
   readonly what: 'freeze' | 'silence' | 'cut' | 'temporal cut' | 'delay' | 'lost';
 }
 
 export interface Interruption {
-  /** By which it ends: SIGKILL, or in order. */
+  /** How it ends: by SIGKILL, or in order. */
   readonly by: 'kill' | 'stop';
   /** What is done before it is started again. */
   readonly meanwhile?: () => Promise<unknown>;
-  /** The modules that are loaded before its own from then on. */
+  /** The modules to load before its own from then on. */
   readonly preload?: readonly string[];
 }
 
 export interface Member {
   readonly role: Role;
   readonly name: string;
-  /** Over which its connections lead. */
+  /** The proxies of its connections. */
   readonly links: Readonly<Partial<Record<Link, TcpProxy>>>;
-  /** Where it says how it is; empty for servers that are not Genway's. */
+  /** Where it reports its health; empty for servers that are not Genway's. */
   readonly url: string;
-  /** That it has now. */
+  /** Its present one. */
   pid(): number;
   isUp(): boolean;
   /** SIGKILL; brought back after `downMs`. Resolves when it does its work again. */
@@ -47,7 +47,7 @@ export interface Member {
   interrupt(interruption: Interruption): Promise<Period>;
   /** SIGSTOP, and SIGCONT after a while. */
   freeze(forMs: number): Promise<void>;
-  /** Puts on record what the process suffers while something is done to it. */
+  /** Records what the process suffers while something is done to it. */
   suffer(what: Trouble['what'], done: () => Promise<unknown>): Promise<void>;
   readonly troubles: readonly Trouble[];
   /** By its interruptions alone: until it did its work again. */

@@ -40,8 +40,8 @@ export async function runNode(file: string, args: readonly string[], options: No
 /**
  * Starts a file that serves HTTP, and waits until it answers.
  *
- * @param url of anything that it answers, whatever the answer is
- * @throws Error with the end of its log when it does not; it runs no more then
+ * @param url of anything that it answers, with any status
+ * @throws Error with the end of its log when it does not; it has been stopped then
  */
 export async function startServer(
   file: string,

@@ -10,7 +10,7 @@ export function lengthOf({ fromMs, untilMs }: Period): number {
   return untilMs - fromMs;
 }
 
-/** What lies between the moments, in their order, and before the first and after the last of them. */
+/** The gaps between the moments, including those before the first and after the last. */
 export function gapsBetween(moments: readonly number[], { fromMs, untilMs }: Period): Period[] {
   const within = moments.filter((moment) => fromMs < moment && moment < untilMs).toSorted((one, other) => one - other);
   return [...within, untilMs].map((moment, index) => ({ fromMs: within[index - 1] ?? fromMs, untilMs: moment }));

@@ -1,5 +1,5 @@
 /**
- * A whole Genway for one program, in a folder of its own and on ports of its own: what can be killed in processes, the simulator
+ * A whole Genway for one program, with its own folder and ports: what can be killed in processes, the simulator
  * in this one. All that puts a Genway under load starts it here.
  */
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,7 @@ import { runNode, startServer } from './node-process.ts';
 import { startTcpProxy } from './tcp-proxy.ts';
 
 export interface StackOptions {
-  /** The folder for state and logs, made by the caller; one that goes with the stack when absent. */
+  /** The folder for state and logs, made by the caller; if absent, one that is removed with the stack. */
   readonly home?: string;
   /** How many processes of each kind there are. PostgreSQL always runs, and Temporal where api or worker processes do. */
   readonly processes: Readonly<Record<NodeRole, number>>;

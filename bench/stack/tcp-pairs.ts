@@ -5,7 +5,7 @@ import { Transform } from 'node:stream';
 interface Pair {
   readonly client: Socket;
   readonly server: Socket;
-  /** What goes from the one to the other passes here. */
+  /** What each side sends passes through these. */
   readonly toServer: Transform;
   readonly toClient: Transform;
 }

@@ -1,4 +1,4 @@
-/** What a gateway costs at the least: a Node server that passes requests on and answers back. Arguments: port, target. */
+/** The least that a gateway can cost: a Node server that passes requests on and answers back. Arguments: port, target. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { Pool } from 'undici';

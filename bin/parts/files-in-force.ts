@@ -1,4 +1,4 @@
-/** The version of the operator's files that a process goes by, and the one after it, if that was refused. */
+/** The version of the operator's files that a process uses, and why a later one was refused. */
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
 import type { ConfigurationPreview, ConfigurationState } from '../../api/services/configuration-control.ts';
@@ -46,12 +46,12 @@ export class FilesInForce {
     return { process: this.#process, catalogueVersion: files.catalogue.version, digest, since, refusal };
   }
 
-  /** @param takeUp called with the files that come into force, before anything else goes by them */
+  /** @param takeUp called with the files that come into force, before anything else uses them */
   onChange(takeUp: TakeUp): void {
     this.#listeners.push(takeUp);
   }
 
-  /** Says of which text the files are that were read first. */
+  /** Sets the digest of the files that were read first. */
   beginWith(digest: string): void {
     this.#inForce = { ...this.#inForce, digest };
   }
@@ -73,9 +73,9 @@ export class FilesInForce {
   }
 
   /**
-   * Puts the files as they are now in force, unless they are.
+   * Puts the present files in force, unless they already are.
    *
-   * @throws OperatorError when something is wrong in them, which is put on record; the version before stays in force
+   * @throws OperatorError when something is wrong in them, which is recorded; the version before stays in force
    */
   async takeUp(digest: string): Promise<void> {
     if (digest !== this.#inForce.digest) await this.#replace(digest).catch((error) => this.#refuse(digest, error));
@@ -102,7 +102,7 @@ export class FilesInForce {
     throw error;
   }
 
-  /** Puts on record what the process goes by. */
+  /** Records which version the process uses. */
   recordInForce(): Promise<void> {
     return this.#record(this.files.catalogue.version, this.#inForce.digest, null);
   }

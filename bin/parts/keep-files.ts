@@ -1,5 +1,5 @@
 /**
- * The operator's files as a process goes by them. A new version comes into force while the process runs, once it has been
+ * The operator's files that a process uses. A new version comes into force while the process runs, once it has been
  * checked as a whole; one that is wrong leaves the version before in force.
  */
 import { createHash } from 'node:crypto';
@@ -18,7 +18,7 @@ export interface KeptFiles extends ConfigurationControl {
   current(): OperatorFiles;
   /** @param takeUp called with the files that come into force, before anything else goes by them */
   onChange(takeUp: TakeUp): void;
-  /** Puts on record what the process began with. */
+  /** Records which version the process began with. */
   recordStart(): Promise<void>;
   stop(): void;
 }

@@ -71,7 +71,7 @@ export function configuredPaths({ catalogueFile, providers }: FilesConfig): File
   return { catalogue: catalogueFile ?? DEFAULT_CATALOGUE, upstreams: providers.routesFile ?? null };
 }
 
-/** What a process goes by. */
+/** The operator's files that a process uses. */
 export interface OperatorFiles {
   readonly catalogue: Catalogue;
   readonly upstreams: Upstreams;

@@ -64,7 +64,7 @@ interface Row {
   counted_at: Date;
 }
 
-/** @param mostCustomers how many customers are told apart */
+/** @param mostCustomers how many customers are listed separately */
 export async function sumMonth(database: Database, month: Month, mostCustomers: number): Promise<MonthSums> {
   const { rows } = await database.raw<{ rows: Row[] }>(SUMS, {
     from: month.from,

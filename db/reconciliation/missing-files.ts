@@ -40,7 +40,7 @@ export function tasksWithFiles(database: Database, since: Date): AsyncIterable<T
 /**
  * The files that are gone of those that these tasks name. Links to elsewhere are not looked at.
  *
- * @param onLookedUp told of each file that was looked for
+ * @param onLookedUp called with each file that was looked up
  */
 export async function* findMissingResults(
   tasks: AsyncIterable<TaskWithFiles>,
@@ -50,7 +50,7 @@ export async function* findMissingResults(
   yield* findMissing(resultsOf(tasks, files), files, onLookedUp);
 }
 
-/** The uploads whose files are gone, oldest first. @param onLookedUp told of each file that was looked for */
+/** The uploads whose files are gone, oldest first. @param onLookedUp called with each file that was looked up */
 export async function* findMissingUploads(
   database: Database,
   files: FileLookup,

@@ -158,7 +158,7 @@ const COMMON_PARAMETERS = 4;
 /** Refusals that say how much was left. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
 
-/** Where the id of the process is handed over, the statement is told to commit without waiting for the disk. */
+/** If the id of the process is given, the statement commits without waiting for the disk. */
 const ASYNCHRONOUSLY = `(SELECT $1::uuid FROM set_config('synchronous_commit', 'off', true))`;
 
 const WRITE = {

@@ -7,7 +7,7 @@ import { cached } from '../cached.ts';
 /** @param isClosed the sums of a month that is closed stay as they are */
 export type SumMonth = (month: string, isClosed: boolean) => Promise<MonthSums>;
 
-/** How many customers a month tells apart. */
+/** How many customers a month lists separately. */
 const MOST_CUSTOMERS = 100;
 const OPEN = { forMs: 15_000, maxEntries: 24 };
 const CLOSED = { forMs: 24 * 3_600_000, maxEntries: 60 };

@@ -1,4 +1,4 @@
-/** Every kind of fault, by the name by which it is asked for. */
+/** Every kind of fault, by its name on the command line. */
 import { CLOCKS } from './clocks.ts';
 import type { FaultKind } from './fault.ts';
 import { FREEZE } from './freeze.ts';

@@ -1,4 +1,4 @@
-/** Clients that create media tasks and poll them, as real ones do: what is not answered is asked again under the same key. */
+/** Clients that create media tasks and poll them, as real ones do: unanswered calls are repeated under the same key. */
 import { randomUUID } from 'node:crypto';
 import Joi from 'joi';
 import { pause } from '../../stack/pause.ts';
@@ -8,7 +8,7 @@ import type { Random } from '../random.ts';
 import { atPace } from './pace.ts';
 import type { Scenario } from './scenarios.ts';
 
-/** One wish of a client, however many calls it took. */
+/** One order of a client, however many calls it took. */
 export interface MediaOrder {
   readonly customer: Customer;
   /** How the task is to end: `succeeded`, or the code of its failure. */
@@ -16,13 +16,13 @@ export interface MediaOrder {
   calls: number;
   /** Null until a call was answered 201. */
   taskId: string | null;
-  /** When the 201 had come, in milliseconds since 1970. */
+  /** When the 201 arrived, in milliseconds since 1970. */
   answeredAtMs: number | null;
-  /** Whether the task was there no more when it was polled. */
+  /** Whether the task was gone when it was polled. */
   isGone: boolean;
-  /** Whether the 201 was that of an earlier call, given again. */
+  /** Whether the 201 was a replay of an earlier call's. */
   isReplay: boolean;
-  /** An answer after which there is no sense in trying again. */
+  /** An answer after which trying again is pointless. */
   refusal: Answer | null;
   /** The task as it was first seen final. */
   final: string | null;
@@ -59,9 +59,9 @@ interface MediaLoadOptions {
   readonly perSecond: number;
   readonly apiUrls: readonly string[];
   readonly customers: readonly Customer[];
-  /** What is chosen from changes meanwhile. */
+  /** The scenarios may change while the load runs. */
   readonly upstreams: { readonly scenarios: readonly Scenario[] };
-  /** Aborted when nothing new is to be ordered. */
+  /** Aborted when no new orders are to be placed. */
   readonly loadEnded: AbortSignal;
   /** Aborted when clients give up on what they have ordered. */
   readonly patienceEnded: AbortSignal;
@@ -160,7 +160,7 @@ class Client {
   }
 }
 
-/** An earlier call with the key may be under way still, and what is down comes back. */
+/** An earlier call with the key may still be under way, and what is down comes back. */
 function isWorthRetrying(status: number): boolean {
   return status === 409 || status === 429 || status >= 500;
 }

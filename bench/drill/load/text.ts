@@ -6,7 +6,7 @@ import { atPace } from './pace.ts';
 
 /** One request that was answered to its end. */
 export interface TextAnswer {
-  /** As the gateway names it. */
+  /** The gateway's name for it. */
   readonly requestId: string;
   /** The process that answered. */
   readonly process: string;
@@ -50,7 +50,7 @@ interface Format {
   readonly path: (model: string, streamed: boolean) => string;
   readonly body: (model: string, prompt: string, streamed: boolean) => object;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Stands in a stream that has come to its end, and nowhere else. */
+  /** Occurs only in a stream that has come to its end. */
   readonly endOfStream: string;
 }
 
@@ -92,7 +92,7 @@ const FORMATS: readonly Format[] = [
 
 const MOST_AT_ONCE = 60;
 
-/** @param ended aborted when nothing new is to be asked */
+/** @param ended aborted when no new requests are to be sent */
 export function startTextLoad({
   random,
   perSecond,

@@ -78,7 +78,7 @@ function endingsOfLostAnswers({ traits: { recovery } }: Product): readonly strin
   return recovery === 'exclusion' || recovery === 'callback' ? [...SUCCEEDED, ...UNAVAILABLE] : SUCCEEDED;
 }
 
-/** Of a vendor that answers with the file, a render that fails may be an error like any other, of which nobody knows what became. */
+/** Of a vendor that answers with the file, a render that fails may be an error like any other, whose outcome nobody knows. */
 function endingsOfFailures(code: string): VendorFault['endings'] {
   return ({ traits }) => (traits.answers === 'files' ? [code, ...SUCCEEDED, ...UNAVAILABLE] : [code]);
 }

@@ -35,7 +35,7 @@ const PAUSE_MS = 50;
 const LONGEST_WAIT_MS = 1_000;
 
 /**
- * @param least how many kills each product is to have at the least
+ * @param least the least number of kills for each product
  * @param loadPerKill how many tasks of each product with other faults come with each kill
  */
 export async function killWorkers(field: Field, least: number, loadPerKill: number): Promise<Kills> {

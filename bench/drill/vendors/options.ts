@@ -1,4 +1,4 @@
-/** What is asked of a drill of vendors on the command line. */
+/** The command-line options of a drill of vendors. */
 import { parseArgs } from 'node:util';
 
 export interface VendorDrillOptions {
@@ -11,7 +11,7 @@ export interface VendorDrillOptions {
   readonly loadPerKill: number;
   /** How long a task may take. */
   readonly taskDeadlineMs: number;
-  /** How long all that was begun may take to end. */
+  /** How long unfinished work may take to end. */
   readonly quietMs: number;
 }
 
@@ -23,9 +23,9 @@ export const VENDORS_USAGE = `usage: npm run drill -- --vendors [options]
 const DEFAULTS = { loadPerKill: 2, taskDeadlineMs: 240_000, quietMs: 420_000 } as const;
 
 /**
- * @param args the words after the command
- * @param newSeed used where the words give none
- * @throws Error that says which word is wrong
+ * @param args the arguments after the command
+ * @param newSeed used if the arguments give none
+ * @throws Error that names the wrong argument
  */
 export function parseVendorOptions(args: readonly string[], newSeed: number): VendorDrillOptions {
   const { values } = parseArgs({

@@ -1,4 +1,4 @@
-/** What became of each order, as PostgreSQL and the simulator tell it. */
+/** What became of each order, as PostgreSQL and the simulator report it. */
 import Joi from 'joi';
 import { request } from 'undici';
 import type { Database } from '../../../db/database.ts';
@@ -13,9 +13,9 @@ export interface Outcome {
   /** The kinds of transfers that ended its reservation. */
   readonly resolutions: readonly string[];
   readonly submissions: number;
-  /** Submissions of which nobody knows what became. */
+  /** Submissions whose outcome is unknown. */
   readonly open: number;
-  /** Submissions that were given up to find out. */
+  /** Submissions whose outcome could not be found out. */
   readonly givenUp: number;
 }
 
