@@ -40,6 +40,7 @@ describe('a render whose answer holds the files', function () {
     const load = startLoad();
     for (let kill = 0; kill < KILLS; kill += 1) {
       await sleep(randomInt(300, 3_000));
+      await waitUntil(assertRendering, { timeoutMs: 30_000 });
       await stack.worker.kill();
       await stack.worker.start();
     }
@@ -122,6 +123,12 @@ describe('a render whose answer holds the files', function () {
         return running;
       },
     };
+  }
+
+  /** On a busy machine a worker may not have begun yet. */
+  async function assertRendering(): Promise<void> {
+    const [open] = await stack.database('submissions').whereNull('outcome').count();
+    expect(Number(open?.['count'])).to.be.greaterThan(0);
   }
 
   async function assertAllFinal(): Promise<void> {
