@@ -1,6 +1,7 @@
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { connectGenway, type Genway } from '../support/genway.ts';
@@ -12,7 +13,7 @@ const DOUBLED = "prices: { input: '0.196', output: '0.392', cached_input: '0.019
 /** 1,000 input and 50 output tokens. */
 const CHARGE = { first: 107_800_000n, doubled: 215_600_000n };
 const CLIENTS = 4;
-const WAIT = { timeoutMs: 20_000, pauseMs: 50 };
+const WAIT: { readonly timeoutMs: number; readonly pauseMs?: number } = { timeoutMs: 20_000, pauseMs: 50 };
 
 interface Usage {
   readonly catalogue_version: string;
@@ -94,7 +95,7 @@ text:
   }
 
   /** Until the api, the text and the worker process have all taken up that version. */
-  async function everywhere(version: string): Promise<void> {
+  async function everywhere(version: string, wait = WAIT): Promise<void> {
     await waitUntil(async () => {
       const kinds = await stack
         .database('configurations')
@@ -106,7 +107,7 @@ text:
         'text',
         'worker',
       );
-    }, WAIT);
+    }, wait);
   }
 
   const until = (version: string) =>
@@ -150,6 +151,61 @@ text:
     await write('catalogue.yaml', () => right);
   });
 
+  it('is taken up by every process at SIGHUP, though it is never the same from one look to the next', async () => {
+    const end = load();
+    const over = new AbortController();
+    const restless = keepWriting(over.signal);
+    // Each look that is not asked for leaves a file alone that changed since the one before.
+    await waitUntil(async () => {
+      for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
+      await everywhere('restless', { timeoutMs: 1 });
+    }, WAIT);
+    over.abort();
+    await restless;
+    expect([...(await end())]).to.deep.equal([200]);
+  });
+
+  /** A version that another comment is added to all the time. */
+  async function keepWriting(signal: AbortSignal): Promise<void> {
+    const settled = versioned('restless')(catalogue);
+    for (let number = 0; !signal.aborted; number += 1) {
+      await write('catalogue.yaml', () => `${settled}\n# ${number}\n`);
+      await setTimeout(20);
+    }
+    await write('catalogue.yaml', () => settled);
+  }
+
+  it('is refused by every process at SIGHUP when it is wrong, and changes nothing', async () => {
+    const right = catalogue;
+    await write('catalogue.yaml', (text) => versioned('wrong')(text).replace(`id: ${MODEL}`, 'idd: lost'));
+    for (const process of [stack.api, stack.text, stack.worker]) process.hangUp();
+    await waitUntil(async () => {
+      const refusing = await stack.database('configurations').whereLike('refusal', '%idd%').select('process');
+      expect(new Set(refusing.map((row: { process: string }) => row.process.split(' ')[0]))).to.have.all.keys(
+        'api',
+        'text',
+        'worker',
+      );
+    }, WAIT);
+    expect(await genway('config', 'show')).to.match(/catalogue_version +restless/);
+    await write('catalogue.yaml', () => right);
+  });
+
+  it('changes a limit under load', async () => {
+    const end = load();
+    const create = async () => {
+      const body = { model: 'vidone-3.0', prompt: 'x', duration: 20 };
+      return (await call(`${stack.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).status;
+    };
+    expect(await create()).to.equal(201);
+    await write('catalogue.yaml', (text) =>
+      versioned('shorter')(text.replace('{ min: 2, max: 30, default: 5 }', '{ min: 2, max: 10, default: 5 }')),
+    );
+    await everywhere('shorter');
+    expect(await create()).to.equal(400);
+    expect([...(await end())]).to.deep.equal([200]);
+  });
+
   it('renders over an upstream that was not there when the processes started', async () => {
     const upstreams = await readFile(join(folder, 'upstreams.yaml'), 'utf8');
     const [studio = ''] = upstreams.match(/^ {2}- \{ name: simulator, protocol.*$/m) ?? [];
@@ -169,5 +225,36 @@ text:
       const task = await stack.database('tasks').where({ id: body.data.id }).first('status', 'provider');
       expect(task).to.deep.equal({ status: 'succeeded', provider: 'studio' });
     }, WAIT);
+  });
+
+  it('takes an upstream away under load: its tasks end there, and new ones go elsewhere', async () => {
+    const end = load();
+    const create = async (): Promise<string> => {
+      const body = { model: 'vidtwo-1.1', prompt: '[sim:render_ms=5000]', images: ['https://example.com/x.png'] };
+      return (await call<{ data: { id: string } }>(`${stack.baseUrl}/v1/videos/tasks`, { key: apiKey, body })).body.data
+        .id;
+    };
+    const task = (id: string) => stack.database('tasks').where({ id }).first('status', 'provider');
+    const there = await create();
+    await waitUntil(
+      async () => expect(await task(there)).to.deep.equal({ status: 'processing', provider: 'studio' }),
+      WAIT,
+    );
+    const upstreams = await readFile(join(folder, 'upstreams.yaml'), 'utf8');
+    await writeFile(join(folder, 'upstreams.yaml'), upstreams.replace(/^ {2}- \{ name: studio.*\n/m, ''));
+    await write('catalogue.yaml', (text) =>
+      versioned('without studio')(
+        text.replace('provider: studio, model: vidtwo-1.1 }', 'provider: simulator, model: vidtwo-1.1 }'),
+      ),
+    );
+    await everywhere('without studio');
+    const elsewhere = await create();
+    for (const [id, provider] of [
+      [there, 'studio'],
+      [elsewhere, 'simulator'],
+    ] as const) {
+      await waitUntil(async () => expect(await task(id)).to.deep.equal({ status: 'succeeded', provider }), WAIT);
+    }
+    expect([...(await end())]).to.deep.equal([200]);
   });
 });

@@ -36,6 +36,8 @@ export interface StackProcess {
   kill(): Promise<void>;
   /** SIGSTOP. @returns lets it go on */
   freeze(): () => void;
+  /** SIGHUP: it looks at its files now. */
+  hangUp(): void;
 }
 
 export interface Answer<Body = unknown> {
@@ -217,6 +219,10 @@ function createProcess({
   ready: () => Promise<unknown>;
 }): StackProcess {
   let running: RunningProcess | undefined;
+  const pidOf = (one: RunningProcess | undefined): number => {
+    if (one === undefined) throw new Error(`${name} does not run`);
+    return one.pid;
+  };
   return {
     start: async () => {
       // Each start waits for its own words, not for those of the process before it.
@@ -237,11 +243,11 @@ function createProcess({
       });
     },
     freeze: () => {
-      const pid = running?.pid;
-      if (pid === undefined) throw new Error(`${name} does not run`);
+      const pid = pidOf(running);
       process.kill(pid, 'SIGSTOP');
       return () => void process.kill(pid, 'SIGCONT');
     },
+    hangUp: () => void process.kill(pidOf(running), 'SIGHUP'),
     kill: async () => {
       await running?.kill();
       running = undefined;
