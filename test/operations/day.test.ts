@@ -1,0 +1,201 @@
+/**
+ * A day of somebody who runs Genway alone: from files with mistakes to the end of the month, by the `genway` command only. What
+ * it prints is a chapter of docs/operations.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from 'chai';
+import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { field } from '../support/genway.ts';
+import { testPrograms } from '../support/services.ts';
+import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { chapterIn, chapterOf, shapeOf, type Step, withChapter } from './transcript.ts';
+
+const run = promisify(execFile);
+
+const DOCUMENT = 'docs/operations.md';
+const FOLDER = '/etc/genway';
+const MODEL = 'textd-v2.6-flash';
+const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
+const DEARER = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196', cache_write: '0.196' }";
+const CLIENTS = 2;
+const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
+
+const upstreamsFile = (address: string, key: string): string => `media:
+  - { name: simulator, protocol: http-jobs, base_url: ${address}, api_key: ${key} }
+text:
+  - { name: simulator, base_url: ${address}, api_key: ${key} }
+`;
+
+describe('a day of an operator', function () {
+  this.timeout(240_000);
+  const steps: Step[] = [];
+  let folder: string;
+  let stack: TestStack;
+  let environment: NodeJS.ProcessEnv;
+  let catalogue: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'genway-day-'));
+    const env = { GENWAY_CATALOGUE: join(folder, 'catalogue.yaml'), GENWAY_PROVIDERS: join(folder, 'upstreams.yaml') };
+    stack = await startTestStack({ env });
+    environment = { ...stack.environment, VENDOR_KEY: 'simulator' };
+    catalogue = await readFile('catalogue/catalogue.yaml', 'utf8');
+  });
+  after(async () => {
+    await stack?.stop();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  /** As a deployment does it: whole, in one step. */
+  async function write(name: string, text: string): Promise<void> {
+    await writeFile(join(folder, `${name}.new`), text);
+    await rename(join(folder, `${name}.new`), join(folder, name));
+  }
+
+  function step(heading: string, words: string): void {
+    steps.push({ heading, words, lines: [] });
+  }
+
+  /** Runs the command as an operator does, and keeps what it prints. */
+  async function genway(...words: string[]): Promise<string> {
+    const program = join(await testPrograms(), 'bin', 'genway.js');
+    const { stdout, stderr } = await run(process.execPath, [program, ...words], { env: environment }).catch(printedBy);
+    const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
+    const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
+    const hidden = printed.replace(/\b(sk|ga)-[^\s…]+/g, '$1-…');
+    steps.at(-1)?.lines.push(`$ genway ${typed}`, ...(hidden === '' ? [] : hidden.split('\n')));
+    return printed;
+  }
+
+  /** Requests one after another. @returns ends them, and gives their statuses */
+  function load(apiKey: string): () => Promise<readonly number[]> {
+    const statuses = new Set<number>();
+    const over = new AbortController();
+    const clients = Array.from({ length: CLIENTS }, async (_, index) => {
+      const base = index % 2 === 0 ? stack.baseUrl : stack.textBaseUrl;
+      while (!over.signal.aborted) {
+        const body = {
+          model: MODEL,
+          max_tokens: 100,
+          messages: [{ role: 'user', content: '[sim:tokens=50,delay_ms=100]' }],
+        };
+        statuses.add((await call(`${base}/v1/chat/completions`, { key: apiKey, body })).status);
+      }
+    });
+    return async () => {
+      over.abort();
+      await Promise.all(clients);
+      return [...statuses];
+    };
+  }
+
+  it('is as docs/operations.md says', async () => {
+    await fillFilesWithMistakes();
+    await correctThem();
+    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    const customer = await takeOnACustomer();
+    await changePrices(customer.apiKey);
+    await replaceAToken(customer.apiKey);
+    await stopTheCustomer(customer);
+    await closeTheDay(customer.accountId);
+
+    const document = await readFile(DOCUMENT, 'utf8');
+    const chapter = chapterOf(steps);
+    if (process.env['GENWAY_WRITE_DAY'] === '1') await writeFile(DOCUMENT, withChapter(document, chapter));
+    else expect(shapeOf(chapter)).to.equal(shapeOf(chapterIn(document)));
+  });
+
+  async function fillFilesWithMistakes(): Promise<void> {
+    step('Files with mistakes', 'Each mistake is said with its file, its line and what may be there instead.');
+    await write('catalogue.yaml', catalogue.replace(`id: ${MODEL}`, `id: ${MODEL}\n          reasonning: false`));
+    await write('upstreams.yaml', upstreamsFile('htp://vendor.example', '${VENDOR_KEI}'));
+    expect(await genway('config', 'check')).to.match(/VENDOR_KEI/);
+    await write('upstreams.yaml', upstreamsFile('htp://vendor.example', '${VENDOR_KEY}'));
+    expect(await genway('config', 'check'))
+      .to.match(/base_url/)
+      .and.match(/reasonning/);
+    await write('catalogue.yaml', catalogue);
+    await write(
+      'upstreams.yaml',
+      upstreamsFile(stack.simulatorUrl, '${VENDOR_KEY}').replace('name: simulator', 'name: vendor'),
+    );
+    expect(await genway('config', 'check')).to.match(/simulator/);
+  }
+
+  async function correctThem(): Promise<void> {
+    step('Files without mistakes', 'Now the processes may start.');
+    await write('upstreams.yaml', upstreamsFile(stack.simulatorUrl, 'simulator'));
+    expect(await genway('config', 'check')).to.match(/^Nothing is wrong/);
+  }
+
+  async function takeOnACustomer(): Promise<{ readonly accountId: string; readonly apiKey: string }> {
+    step('A customer', 'An account with a payment, a gift that expires, and a key with limits.');
+    const accountId = field(await genway('accounts', 'create', 'Acme', '--external-id', 'crm-1742'), 'id');
+    await genway('accounts', 'top-up', accountId, '100', '--reference', 'invoice-2031');
+    const gift = ['--promo', '--expires', '2099-01-01T00:00:00Z', '--reference', 'launch', '--reason', 'we launch'];
+    expect(field(await genway('credit', accountId, '5', ...gift), 'available_usd')).to.equal('5');
+    const key = await genway('keys', 'create', accountId, '--name', 'server', '--usage-limit', '50');
+    return { accountId, apiKey: field(key, 'api_key') };
+  }
+
+  async function changePrices(apiKey: string): Promise<void> {
+    step('Other prices, under load', 'No request fails, and each is charged the price that it was admitted at.');
+    const end = load(apiKey);
+    const dearer = catalogue.replace(/^version: .*$/m, `version: '2099-01-01'`).replace(PRICES, DEARER);
+    await write('catalogue.yaml', dearer);
+    expect(field(await genway('config', 'apply'), 'catalogue_version')).to.equal('2099-01-01');
+    await waitUntil(async () => {
+      const taken = await stack.database('configurations').where({ catalogue_version: '2099-01-01' });
+      expect(taken).to.have.length(3);
+    }, WAIT);
+    await genway('config', 'history');
+    await genway('models', 'disable', 'vidone-3.0', '--reason', 'wrong colours since the last release');
+    await genway('models', 'enable', 'vidone-3.0', '--reason', 'the vendor corrected it');
+    expect(await end()).to.deep.equal([200]);
+  }
+
+  async function replaceAToken(apiKey: string): Promise<void> {
+    step('Another admin token, under load', 'Two are valid until the first is revoked; then it works nowhere.');
+    const end = load(apiKey);
+    const first = await genway('admin-tokens', 'create', 'Ada', '--role', 'operator');
+    const second = await genway('admin-tokens', 'create', 'Ada', '--role', 'operator');
+    environment = { ...environment, GENWAY_ADMIN_TOKEN: field(second, 'admin_token') };
+    await genway('admin-tokens', 'revoke', field(first, 'id'));
+    const refused = await call(`${stack.baseUrl}/admin/v1/models`, { key: field(first, 'admin_token') });
+    expect(refused.status).to.equal(401);
+    expect(await end()).to.deep.equal([200]);
+  }
+
+  async function stopTheCustomer({ accountId, apiKey }: { accountId: string; apiKey: string }): Promise<void> {
+    step(
+      'A customer is stopped',
+      'None of the keys works from then on, in any process, until the account is reopened.',
+    );
+    const ask = async () => (await call(`${stack.baseUrl}/v1/balance`, { key: apiKey })).status;
+    await genway('accounts', 'suspend', accountId, '--reason', 'card stolen, ticket 4711');
+    expect(await ask()).to.not.equal(200);
+    await genway('accounts', 'reopen', accountId, '--reason', 'new card');
+    expect(await ask()).to.equal(200);
+    expect(await genway('find', accountId)).to.include('card stolen');
+    expect(await genway('actions', '--author', 'Ada', '--limit', '5')).to.include('suspendAccount');
+  }
+
+  async function closeTheDay(accountId: string): Promise<void> {
+    step('The end of the month', 'The books agree, finance has its files, and a month is closed once it is over.');
+    const month = new Date().toISOString().slice(0, 7);
+    await genway('accounts', 'statement', accountId, '--month', month);
+    expect(await genway('reconcile')).to.match(/: clean$/);
+    expect(await genway('months', 'close', month)).to.include('can be closed from');
+    await genway('recover', '--dry-run');
+  }
+});
+
+/** What a command printed before it ended with an error. */
+function printedBy(error: unknown): { readonly stdout: string; readonly stderr: string } {
+  const { stdout, stderr } = Object.assign({ stdout: '', stderr: '' }, error);
+  return { stdout, stderr };
+}
