@@ -210,6 +210,16 @@ export async function takeSignInAttempt(
   });
 }
 
+/** Has an attempt that was successful not count: many people may share an address. */
+export async function takeBackSignInAttempt(database: Database, subject: string): Promise<void> {
+  await database.raw(
+    /* sql */ `
+    DELETE FROM sign_in_attempts WHERE ctid = (
+      SELECT ctid FROM sign_in_attempts WHERE subject = ? ORDER BY attempted_at DESC LIMIT 1)`,
+    [subject],
+  );
+}
+
 /** After a successful attempt, those before it count no longer. */
 export async function forgetSignInAttempts(database: Database, subject: string): Promise<void> {
   await database('sign_in_attempts').where({ subject }).delete();

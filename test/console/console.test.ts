@@ -61,6 +61,15 @@ describe('the console', () => {
       await app.database('sign_in_attempts').delete();
     });
 
+    it('stays open to many people behind one address, whose right passwords do not count', async () => {
+      const email = 'office@example.com';
+      await Visitor.invited(app, { email });
+      for (let count = 0; count < 12; count++) {
+        const shown = await new Visitor(app).send('/console/sign-in', { email, password: PASSWORD });
+        expect(shown.status).to.equal(303);
+      }
+    });
+
     it('also counts simultaneous guesses, and records no more than are allowed', async () => {
       await Visitor.invited(app, { email: 'at-once@example.com' });
       const guesses = Array.from({ length: 30 }, () =>

@@ -4,6 +4,7 @@ import type { Sealer } from '../../../db/sealing.ts';
 import { orderLinkMail } from '../../../db/queries/link-mails.ts';
 import {
   forgetSignInAttempts,
+  takeBackSignInAttempt,
   takeSignInAttempt,
   deleteSessionsOf,
   deleteUserLinks,
@@ -23,12 +24,15 @@ import {
 } from '../../../db/queries/users.ts';
 import { digestToken } from '../../../net/bearer-token.ts';
 import { hashPassword, isPassword, PASSWORD_LENGTH } from './passwords.ts';
+import { networkOf } from './network.ts';
 import { takeRecoveryCode } from './recovery-codes.ts';
 import { isAppCode, stepOfCode } from './second-factor.ts';
 import { newToken } from './sessions.ts';
 
 /** Within a quarter of an hour, for one user and from one address. */
 const MAX_ATTEMPTS = 10;
+/** More, since nothing can be guessed there; each only costs a request to the provider. */
+const MAX_PROVIDER_ANSWERS = 100;
 /** Fewer, since each fills a mailbox. */
 const MAX_LINKS = 3;
 /**
@@ -48,11 +52,13 @@ export async function checkPassword(
   { email, password, ip }: { readonly email: string; readonly password: string; readonly ip: string },
 ): Promise<SignIn> {
   const address = email.toLowerCase().slice(0, 254);
-  if (await isTooMany(database, [`user ${address}`, `from ${ip}`])) return 'too many';
+  const from = `from ${networkOf(ip)}`;
+  if (await isTooMany(database, [`user ${address}`, from])) return 'too many';
   const found = await findUserByEmail(database, address);
   const isRight = await isPassword(password.slice(0, PASSWORD_LENGTH.max), found?.secrets.passwordHash ?? null);
   if (!found || !isRight || found.user.disabledAt !== null) return 'wrong';
   await forgetSignInAttempts(database, `user ${address}`);
+  await takeBackSignInAttempt(database, from);
   return { user: found.user };
 }
 
@@ -122,6 +128,11 @@ async function isTooMany(
   return !(await takeSignInAttempt(database, { subjects, most, windowSeconds }));
 }
 
+/** Whether an address may have the provider of OpenID Connect asked once more. */
+export async function mayAskProvider(database: Database, ip: string): Promise<boolean> {
+  return !(await isTooMany(database, [`provider from ${networkOf(ip)}`], MAX_PROVIDER_ANSWERS));
+}
+
 /**
  * Has a link sent to an address, if somebody has it: which is found out later, so that the answer and the time until it do
  * not depend on it.
@@ -133,7 +144,7 @@ export async function askForLink(
   { email, ip }: { readonly email: string; readonly ip: string },
 ): Promise<boolean> {
   const address = email.toLowerCase();
-  if (await isTooMany(database, [`link from ${ip}`])) return false;
+  if (await isTooMany(database, [`link from ${networkOf(ip)}`])) return false;
   if (await isTooMany(database, [`link to ${address}`], MAX_LINKS)) return false;
   await orderLinkMail(database, address);
   return true;

@@ -20,12 +20,14 @@ export function recoveryCodes({ texts }: UserVisit, codes: readonly string[]) {
             </li>
           ))}
         </ul>
-        <Copyable text={codes.join(' ')} texts={texts} label={words.recoveryCodes} />
-        <p>
+        <div class="row">
+          <button type="button" class="quiet" data-copy={codes.join('\n')} data-copied={texts.common.copied}>
+            {texts.common.copy}
+          </button>
           <a class="button" href="/console/profile">
             {words.codesKept}
           </a>
-        </p>
+        </div>
       </Card>
     ),
   } satisfies Answer;

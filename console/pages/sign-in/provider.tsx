@@ -12,6 +12,7 @@ import {
   signInAs,
   SignInRefusedError,
 } from '../../../api/services/people/provider-sign-in.ts';
+import { mayAskProvider } from '../../../api/services/people/sign-in.ts';
 import { newToken } from '../../../api/services/people/sessions.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { ServiceError } from '../../../domain/errors.ts';
@@ -43,6 +44,7 @@ export const providerPages = [
       const provider = providerOf(services);
       const { attempt, texts } = visit;
       if (attempt === null) return refused(visit, services, texts.signIn.attemptOver);
+      if (!(await mayAskProvider(services.database, visit.ip))) return refused(visit, services, texts.signIn.tooMany);
       try {
         const answer = await finish(visit, services, await identityOf(provider, visit, attempt));
         return { ...answer, attempt: 'end' };

@@ -1,0 +1,9 @@
+import ipaddr from 'ipaddr.js';
+
+/** What is counted as one address: for IPv6 the first 64 bits, since whoever has one address there has them all: RFC 6177. */
+export function networkOf(ip: string): string {
+  if (!ipaddr.isValid(ip)) return ip;
+  const address = ipaddr.process(ip);
+  if (address.kind() === 'ipv4') return address.toString();
+  return ipaddr.fromByteArray([...address.toByteArray().slice(0, 8), 0, 0, 0, 0, 0, 0, 0, 0]).toString();
+}
