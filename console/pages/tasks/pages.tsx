@@ -1,14 +1,17 @@
 /** The tasks of an account. */
 import type { ApiServices } from '../../../api/services/services.ts';
+import { type Delivery, listDeliveries } from '../../../db/queries/deliveries.ts';
 import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Choice, Copyable, Empty, Money, Pages, Time } from '../../html/components.tsx';
+import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time, usd } from '../../html/components.tsx';
 import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
+import { SentEvents } from '../webhooks/deliveries.tsx';
 import { Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
 
 const PAGE_SIZE = 24;
+const DAY_MS = 86_400_000;
 
 export const taskPages = [
   memberPage({
@@ -19,13 +22,24 @@ export const taskPages = [
       const status = TASK_STATUSES.find((known) => known === query.get('status'));
       const kind = TASK_KINDS.find((known) => known === query.get('kind'));
       const cursor = query.get('cursor');
-      const found = await listTasks(database, {
-        accountId,
-        status,
-        kind,
-        before: cursor !== null && isId('task', cursor) ? cursor : undefined,
-        limit: PAGE_SIZE + 1,
-      });
+      const id = (query.get('id') ?? '').trim();
+      const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
+      if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
+      const { from, to } = daysIn(query);
+      // An id that names no task of the account matches none.
+      const found =
+        id === ''
+          ? await listTasks(database, {
+              accountId,
+              status,
+              kind,
+              model: query.get('model')?.trim() || undefined,
+              from,
+              to,
+              before: cursor !== null && isId('task', cursor) ? cursor : undefined,
+              limit: PAGE_SIZE + 1,
+            })
+          : [];
       const tasks = found.slice(0, PAGE_SIZE);
       const words = texts.tasks;
       return {
@@ -50,6 +64,10 @@ export const taskPages = [
                 value={kind ?? ''}
                 options={[['', words.allKinds], ...TASK_KINDS.map((known) => [known, words.kinds[known]] as const)]}
               />
+              <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
+              <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
+              <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
+              <Field name="id" label={words.id} value={id} />
               <button type="submit" class="quiet">
                 {texts.common.filter}
               </button>
@@ -80,7 +98,12 @@ export const taskPages = [
         kind: 'page',
         title: visit.texts.tasks.title,
         current: 'tasks',
-        content: <Details task={task} visit={visit} />,
+        content: (
+          <>
+            <Details task={task} visit={visit} />
+            <SentEvents deliveries={await deliveriesOf(task, services)} visit={visit} />
+          </>
+        ),
       };
     },
   }),
@@ -104,6 +127,20 @@ export const taskPages = [
   }),
 ];
 
+/** Whole days in UTC; both ends are included, and what is no day is left out. */
+function daysIn(query: URLSearchParams): { readonly from: Date | undefined; readonly to: Date | undefined } {
+  const dayIn = (name: string, plusMs: number): Date | undefined => {
+    const day = query.get(name) ?? '';
+    const atMs = /^[12]\d{3}-\d{2}-\d{2}$/.test(day) ? Date.parse(day) : Number.NaN;
+    return Number.isNaN(atMs) ? undefined : new Date(atMs + plusMs);
+  };
+  return { from: dayIn('from', 0), to: dayIn('to', DAY_MS) };
+}
+
+function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promise<readonly Delivery[]> {
+  return listDeliveries(database, { accountId, taskId: id, limit: PAGE_SIZE });
+}
+
 async function ownTask({ account, params }: MemberVisit, { database }: ApiServices): Promise<Task> {
   const { task_id: taskId = '' } = params;
   const task = isId('task', taskId) ? await findAccountTask(database, account.accountId, taskId) : null;
@@ -126,7 +163,12 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
         <dl>
           <dt>{common.status}</dt>
           <dd>
-            <TaskStatus task={task} texts={texts} /> {task.failure ? task.failure.message : ''}
+            <TaskStatus task={task} texts={texts} />
+            {task.failure === null ? null : (
+              <p>
+                {task.failure.message} {words.refunded(usd(task.price))}.
+              </p>
+            )}
           </dd>
           <dt>{words.prompt}</dt>
           <dd>{task.request.prompt}</dd>

@@ -1,10 +1,10 @@
 /** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
 import { Badge, Card, Choice, Empty, Form, Pages, Table, Time, type Tone } from '../../html/components.tsx';
-import type { MemberVisit } from '../../page.ts';
+import { DEVELOPERS, type MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
-export const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
+const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', delivered: 'good', failed: 'bad' };
 
 interface Props {
   readonly deliveries: readonly Delivery[];
@@ -48,6 +48,44 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
         <Pages path={path} query={query} next={next} texts={texts} />
       </Card>
     </div>
+  );
+}
+
+/** What endpoints heard of a task; nothing where none did. */
+export function SentEvents({
+  deliveries,
+  visit: { texts, account },
+}: {
+  readonly deliveries: readonly Delivery[];
+  readonly visit: MemberVisit;
+}) {
+  if (deliveries.length === 0) return null;
+  const { webhooks: words, common } = texts;
+  return (
+    <Card title={words.ofTask}>
+      <Table label={words.ofTask} columns={[words.event, common.status, words.attempts, words.details]}>
+        {deliveries.map(({ eventType, status, attempts, endpointId }) => (
+          <tr>
+            <th scope="row">{eventType}</th>
+            <td>
+              <Badge tone={TONES[status]}>{words.status[status]}</Badge>
+            </td>
+            <td>
+              <Attempts attempts={attempts} texts={texts} />
+            </td>
+            <td>
+              {DEVELOPERS.includes(account.role) ? (
+                <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
+                  <code>{endpointId}</code>
+                </a>
+              ) : (
+                <code>{endpointId}</code>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Card>
   );
 }
 

@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { startTestConsole, Visitor } from '../support/console.ts';
+import { createEndpoint, createTaskRow, finishAsFailed } from '../support/factories.ts';
+
+describe('pages of tasks', () => {
+  let app: TestApp;
+  let customer: TestCaller;
+  let owner: Visitor;
+  let path: string;
+
+  before(async () => {
+    app = await startTestConsole();
+    customer = await app.createAccount({ fundedUsd: 25 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: customer.accountId });
+    path = `/console/accounts/${customer.accountId}/tasks`;
+  });
+  after(() => app.stop());
+
+  function taskOf({ accountId, keyId }: TestCaller, settings: Parameters<typeof createTaskRow>[2] = {}) {
+    return createTaskRow(app.database, { accountId, id: keyId }, settings);
+  }
+
+  it('are filtered by model and by day', async () => {
+    const task = await taskOf(customer, { model: 'vidtwo-1.1' });
+    const day = task.createdAt.toISOString().slice(0, 10);
+    const isShown = async (query: string) => (await owner.get(`${path}?${query}`)).text.includes(task.id);
+    expect(await isShown(`model=vidtwo-1.1&from=${day}&to=${day}`)).to.equal(true);
+    expect(await isShown('model=vidone-3.0')).to.equal(false);
+    expect(await isShown('to=2020-01-01')).to.equal(false);
+  });
+
+  it('lead from an id to its task, and from another account’s id nowhere', async () => {
+    const own = await taskOf(customer);
+    const foreign = await taskOf(await app.createAccount({ fundedUsd: 5 }));
+    expect((await owner.get(`${path}?id=${own.id}`)).headers['location']).to.equal(`${path}/${own.id}`);
+    const shown = await owner.get(`${path}?id=${foreign.id}`);
+    expect([shown.status, shown.text.includes('No tasks match')]).to.deep.equal([200, true]);
+  });
+
+  it('say why a task failed, that it was refunded, and which endpoints were told', async () => {
+    const endpoint = await createEndpoint(app.database, { id: customer.accountId });
+    const task = await taskOf(customer);
+    await finishAsFailed(app.database, task);
+    const { text } = await owner.get(`${path}/${task.id}`);
+    expect(text).to.include('It failed. Try again.').and.include('$1.00 was refunded').and.include(endpoint.id);
+  });
+
+  it('take any query', async () => {
+    for (const junk of ['%00', '%27--', '9999-99-99', '1999-02-31', 'x'.repeat(2_000)]) {
+      const query = `model=${junk}&from=${junk}&to=${junk}&id=&status=${junk}&cursor=${junk}`;
+      expect((await owner.get(`${path}?${query}`)).status, junk.slice(0, 9)).to.be.below(500);
+    }
+  });
+});
