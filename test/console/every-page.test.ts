@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
 import axe from 'axe-core';
 import { expect } from 'chai';
+import { inviteMember } from '../../api/services/people/members.ts';
 import { PAGES } from '../../console/pages.ts';
 import type { Database } from '../../db/database.ts';
 import { finishTask } from '../../db/queries/finish-task.ts';
 import { finishReconciliation, insertReconciliation } from '../../db/queries/reconciliations.ts';
+import { findUserByEmail } from '../../db/queries/users.ts';
 import { newId } from '../../domain/ids.ts';
 import { createOpenIdProvider } from '../../net/openid-provider.ts';
 import { baseUrlsAt } from '../../providers/text/settings.ts';
@@ -145,6 +147,7 @@ async function makeSamples(app: TestApp, customer: TestCaller): Promise<Readonly
     model_id: 'vidone-3.0',
     text_request_id: (await createTextRequestRow(database, key)).id,
     reconciliation_id: await makeReport(database, accountId),
+    ...(await makeMember(app, accountId)),
     month: new Date().toISOString().slice(0, 7),
     token: (await invite(app, { email: 'invited@example.com' })).split('/').at(-1) ?? '',
   };
@@ -171,6 +174,18 @@ async function askText({ baseUrl }: TestApp, { apiKey }: TestCaller): Promise<st
     body: JSON.stringify({ model: 'textc-M3', messages: [{ role: 'user', content: 'Name three lighthouses.' }] }),
   });
   return headers.get('x-request-id') ?? '';
+}
+
+/** An owner, who invites somebody else. */
+async function makeMember(app: TestApp, accountId: string): Promise<{ user_id: string; invitation_token: string }> {
+  const email = 'owner@example.com';
+  await invite(app, { email, account_id: accountId });
+  const found = await findUserByEmail(app.database, email);
+  const ownerId = found?.user.id ?? '';
+  const joining = { email: 'joining@example.com', role: 'developer' } as const;
+  const made = await inviteMember(app.database, { accountId, ownerId }, joining);
+  if (typeof made === 'string') throw new Error(`nobody was invited: ${made}`);
+  return { user_id: ownerId, invitation_token: made.path.split('/').at(-1) ?? '' };
 }
 
 /** The report of a reconciliation that found something. */

@@ -32,6 +32,8 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   model_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
   operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
   processes: { because: 'those that died are removed by whoever releases what they held' },
+  promo_grants: { because: 'one for each grant, which books keep for ever' },
+  promo_holds: { because: 'those of holds under way; whatever ends a hold removes them' },
   rate_cards: { because: 'one for each model and edition of the catalogue, by which charges are computed again' },
   recovery_codes: { because: 'ten for each user with a second factor' },
   reconciliations: { sweep: 'reconciliations' },

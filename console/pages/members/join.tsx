@@ -15,20 +15,20 @@ const MAX_NAME_LENGTH = 100;
 export const joinPages = [
   page({
     method: 'get',
-    path: '/join/{token}',
+    path: '/join/{invitation_token}',
     access: 'everybody',
     handle: async (visit, { database }) => {
-      const invitation = await findInvitationOf(database, visit.params['token'] ?? '');
+      const invitation = await findInvitationOf(database, visit.params['invitation_token'] ?? '');
       return invitation ? join(visit, invitation, database) : expired(visit);
     },
   }),
   page({
     method: 'post',
-    path: '/join/{token}',
+    path: '/join/{invitation_token}',
     access: 'everybody',
     handle: async (visit, { database }) => {
       const { session, params } = visit;
-      const { token = '' } = params;
+      const { invitation_token: token = '' } = params;
       const invitation = await findInvitationOf(database, token);
       if (!invitation) return expired(visit);
       if (!session) return joinAsNewUser(visit, invitation, database);
@@ -52,7 +52,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   if (fault === 'different') return newUserForm(visit, invitation, words.different);
   if (fault === 'too short') return newUserForm(visit, invitation, words.tooShort(PASSWORD_LENGTH.min));
   if (fault === 'too long') return newUserForm(visit, invitation, words.tooLong(PASSWORD_LENGTH.max));
-  const user = await acceptAsNewUser(database, params['token'] ?? '', { name, password });
+  const user = await acceptAsNewUser(database, params['invitation_token'] ?? '', { name, password });
   if (!user) return join(visit, invitation, database);
   return enter(visit, database, user);
 }
