@@ -57,19 +57,22 @@ export interface TextStack {
    */
   startGateway(name?: string): Promise<Target>;
   /** @param pauseMs makes it a stream with that pause between its chunks */
-  ask(target: Target, pauseMs?: number): Promise<Dispatcher.ResponseData>;
+  ask(target: Target, pauseMs?: number, model?: string): Promise<Dispatcher.ResponseData>;
   stop(): Promise<void>;
 }
 
-export async function startTextStack(): Promise<TextStack> {
+interface TextStackOptions {
+  /** Beside the one that answers, which is called `simulator`. */
+  readonly moreUpstreams?: readonly { readonly name: string; readonly base_url: string; readonly api_key: string }[];
+  /** A catalogue in the place of the one that ships with Genway. */
+  readonly catalogue?: string;
+}
+
+export async function startTextStack(options: TextStackOptions = {}): Promise<TextStack> {
   await build();
   const keyPepper = randomBytes(32).toString('hex');
   const upstreamPort = await findFreePort();
-  const stack = await startStack({
-    processes: { api: 0, text: 0, worker: 0 },
-    upstreams: () => ({ text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }] }),
-    settings: { GENWAY_KEY_PEPPER: keyPepper, GENWAY_RATE_LIMIT_RPM: '10000000' },
-  });
+  const stack = await startMembers(keyPepper, upstreamPort, options);
   const database = createDatabase(stack.databaseUrl, DATABASE_CONNECTIONS);
   const agent = new Agent({ connections: MAX_CONNECTIONS });
   const servers: RunningProcess[] = [];
@@ -120,7 +123,7 @@ export async function startTextStack(): Promise<TextStack> {
     digest,
     startGateway: async (name) =>
       target(await stack.join('text', name === undefined ? GATEWAY : `${BUILD}/bench/text-servers/${name}`)),
-    ask: (to, pauseMs) => ask(to, agent, pauseMs),
+    ask: (to, pauseMs, model) => ask(to, agent, bodyOf(pauseMs, model)),
     stop: async () => {
       await agent.close();
       await Promise.all(servers.map((server) => server.stop(STOP_GRACE_MS)));
@@ -128,6 +131,25 @@ export async function startTextStack(): Promise<TextStack> {
       await stack.stop();
     },
   };
+}
+
+/** PostgreSQL, and what text processes are started with. */
+function startMembers(
+  keyPepper: string,
+  upstreamPort: number,
+  { moreUpstreams = [], catalogue }: TextStackOptions,
+): ReturnType<typeof startStack> {
+  return startStack({
+    processes: { api: 0, text: 0, worker: 0 },
+    upstreams: () => ({
+      text: [{ name: 'simulator', base_url: `${urlOf(upstreamPort)}/v1`, api_key: 'none' }, ...moreUpstreams],
+    }),
+    settings: {
+      GENWAY_KEY_PEPPER: keyPepper,
+      GENWAY_RATE_LIMIT_RPM: '10000000',
+      ...(catalogue !== undefined && { GENWAY_CATALOGUE: catalogue }),
+    },
+  });
 }
 
 function urlOf(port: number): string {
@@ -144,19 +166,19 @@ async function build(): Promise<void> {
   await copyFile(DEFAULT_CATALOGUE, join(import.meta.dirname, '..', BUILD, 'catalogue/catalogue.yaml'));
 }
 
-function ask({ url, headers }: Target, agent: Agent, pauseMs?: number): Promise<Dispatcher.ResponseData> {
+function ask({ url, headers }: Target, agent: Agent, body: string): Promise<Dispatcher.ResponseData> {
   return request(url, {
     method: 'POST',
     dispatcher: agent,
     headers: { ...headers, 'content-type': 'application/json' },
-    body: bodyOf(pauseMs),
+    body,
   });
 }
 
 /** A chat request. @param pauseMs makes its answer a stream with that pause between the chunks */
-function bodyOf(pauseMs?: number): string {
+function bodyOf(pauseMs?: number, model = MODEL): string {
   return JSON.stringify({
-    model: MODEL,
+    model,
     messages: [{ role: 'user', content: 'Tell me something about the world. '.repeat(15) }],
     ...(pauseMs !== undefined && { stream: true, user: `pause-${pauseMs}` }),
   });
