@@ -1,9 +1,10 @@
 /** The languages of the console. */
 import { en } from './en.ts';
+import { zh } from './zh.ts';
 
 export type Texts = typeof en;
 
-const LANGUAGES: Readonly<Record<string, Texts>> = { en };
+const LANGUAGES: Readonly<Record<string, Texts>> = { en, zh };
 
 /** The texts in that language; English where the console does not speak it. */
 export function textsIn(language: string): Texts {

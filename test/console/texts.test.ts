@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { preferredLanguage, textsIn } from '../../console/texts/texts.ts';
+import { zh } from '../../console/texts/zh.ts';
+
+/** Names, which are the same in every language. */
+const NAMES: ReadonlySet<string> = new Set(['Genway', 'Temporal', 'Webhook']);
+
+/** Every sentence of a catalogue with its place; functions as what they say of examples. */
+function sentences(texts: object, place: readonly string[] = []): [string, string][] {
+  return Object.entries(texts).flatMap(([name, value]: [string, unknown]): [string, string][] => {
+    const here = [...place, name];
+    if (typeof value === 'string') return [[here.join('.'), value]];
+    if (typeof value === 'function') return [[here.join('.'), String(value(2, 3))]];
+    return sentences(Object(value), here);
+  });
+}
+
+describe('what the console says', () => {
+  it('is Chinese throughout in the Chinese catalogue, but for names', () => {
+    const foreign = sentences(zh).filter(
+      ([, text]) => /[a-z]/i.test(text) && !/[\u3400-\u9fff]/.test(text) && !NAMES.has(text),
+    );
+    expect(foreign).to.deep.equal([['language', 'zh']]);
+  });
+
+  it('speaks the language that a browser prefers, and English where it does not know it', () => {
+    expect(preferredLanguage('zh-CN,zh;q=0.9,en;q=0.8')).to.equal('zh');
+    expect(preferredLanguage('fr;q=0.9,zh;q=0.5,en;q=0.4')).to.equal('zh');
+    expect(preferredLanguage('fr')).to.equal('en');
+    expect(textsIn('zh').signIn.submit).to.equal('登录');
+    expect(textsIn('tlh').signIn.submit).to.equal('Sign in');
+  });
+});
