@@ -22,6 +22,8 @@ const MODEL = 'textd-v2.6-flash';
 const PRICES = "prices: { input: '0.098', output: '0.196', cached_input: '0.0098', cache_write: '0.098' }";
 const DEARER = "prices: { input: '0.196', output: '0.392', cached_input: '0.0196', cache_write: '0.196' }";
 const CLIENTS = 2;
+/** So many lines of an export are shown: what it is made of, and what this day began with. */
+const EXPORTED_LINES = 3;
 const WAIT = { timeoutMs: 20_000, pauseMs: 100 };
 
 const upstreamsFile = (address: string, key: string): string => `media:
@@ -67,7 +69,11 @@ describe('a day of an operator', function () {
     const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
     const hidden = printed.replace(/\b(sk|ga)-[^\s…]+/g, '$1-…');
-    steps.at(-1)?.lines.push(`$ genway ${typed}`, ...(hidden === '' ? [] : hidden.split('\n')));
+    const lines = hidden === '' ? [] : hidden.split('\n');
+    const isExport = words[1] === 'export';
+    const shown = isExport ? lines.slice(0, EXPORTED_LINES) : lines;
+    const command = `$ genway ${typed.replaceAll(folder, FOLDER)}${isExport ? ` | head -${EXPORTED_LINES}` : ''}`;
+    steps.at(-1)?.lines.push(command, ...shown);
     return printed;
   }
 
@@ -146,6 +152,8 @@ describe('a day of an operator', function () {
     step('Other prices, under load', 'No request fails, and each is charged the price that it was admitted at.');
     const end = load(apiKey);
     const dearer = catalogue.replace(/^version: .*$/m, `version: '2099-01-01'`).replace(PRICES, DEARER);
+    await write('catalogue-next.yaml', dearer);
+    expect(await genway('config', 'diff', join(folder, 'catalogue-next.yaml'))).to.include(MODEL);
     await write('catalogue.yaml', dearer);
     expect(field(await genway('config', 'apply'), 'catalogue_version')).to.equal('2099-01-01');
     await waitUntil(async () => {
@@ -189,6 +197,7 @@ describe('a day of an operator', function () {
     const month = new Date().toISOString().slice(0, 7);
     await genway('accounts', 'statement', accountId, '--month', month);
     expect(await genway('reconcile')).to.match(/: clean$/);
+    expect((await genway('months', 'export', month, '--csv')).split('\n').length).to.be.above(EXPORTED_LINES);
     expect(await genway('months', 'close', month)).to.include('can be closed from');
     await genway('recover', '--dry-run');
   }

@@ -69,7 +69,14 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('response', (response) => {
     const isOfConsole = new URL(response.url()).pathname.startsWith('/console') && response.status() === 200;
-    if (isOfConsole) loads.push(response.body().then((body) => body.byteLength));
+    // What a page still loads while it is left never arrives.
+    if (isOfConsole)
+      loads.push(
+        response
+          .body()
+          .then(({ byteLength }) => byteLength)
+          .catch(() => 0),
+      );
   });
   return {
     page,
@@ -80,8 +87,9 @@ async function openTab(browser: Browser, baseURL: string, screen: Partial<Screen
       complaints.splice(0, complaints.length, ...kept);
     },
     takeBytes: async () => {
-      const sizes = await Promise.all(loads);
+      const taken = loads;
       loads = [];
+      const sizes = await Promise.all(taken);
       return sizes.reduce((sum, bytes) => sum + bytes, 0);
     },
     tabTo: async (selector) => {

@@ -15,6 +15,8 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   reopenAccount: 'operator',
   topUp: 'finance',
   adjust: 'finance',
+  grantPromo: 'finance',
+  listPromo: 'readonly',
   createKey: 'operator',
   listKeys: 'readonly',
   getKey: 'readonly',

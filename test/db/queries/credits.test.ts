@@ -144,6 +144,8 @@ describe('db/queries/credits', () => {
     expect(await sumAccountTotals(database, account.id)).to.deep.equal({
       toppedUp: parseUsd(20),
       signupGranted: parseUsd(5),
+      promoGranted: 0n,
+      promoExpired: 0n,
       charged: price,
       refunded: price,
       adjusted: parseUsd(2),
@@ -151,6 +153,8 @@ describe('db/queries/credits', () => {
     expect(await sumAccountTotals(database, newId('account'))).to.deep.equal({
       toppedUp: 0n,
       signupGranted: 0n,
+      promoGranted: 0n,
+      promoExpired: 0n,
       charged: 0n,
       refunded: 0n,
       adjusted: 0n,
