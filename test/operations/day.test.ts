@@ -69,7 +69,7 @@ describe('a day of an operator', function () {
     const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
     const hidden = printed.replace(/\b(sk|ga)-[^\s…]+/g, '$1-…');
-    const lines = hidden === '' ? [] : hidden.split('\n');
+    const lines = hidden === '' ? [] : hidden.split(/\r?\n/);
     const isExport = words[1] === 'export';
     const shown = isExport ? lines.slice(0, EXPORTED_LINES) : lines;
     const command = `$ genway ${typed.replaceAll(folder, FOLDER)}${isExport ? ` | head -${EXPORTED_LINES}` : ''}`;

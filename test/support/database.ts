@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { createDatabase, type Database } from '../../db/database.ts';
 import { migrate } from '../../db/migrate.ts';
@@ -15,6 +16,8 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
+/** What is not dropped by then goes with the server at the end of the run. */
+const DROP_PATIENCE_MS = 10_000;
 /** Any number that no other advisory lock uses. */
 const TEMPLATE_LOCK = 7_283_401;
 const DATABASE_FOLDER = join(import.meta.dirname, '../../db');
@@ -34,7 +37,9 @@ export async function createTestDatabase({ poolSize = 10 } = {}): Promise<TestDa
     database,
     drop: async () => {
       await database.destroy();
-      await administer(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      // Waits for every session of the server, some of which wait for clients that other suites have stopped.
+      const dropped = administer(serverUrl, (client) => client.query(`DROP DATABASE ${name} WITH (FORCE)`));
+      await Promise.race([dropped.catch(() => undefined), sleep(DROP_PATIENCE_MS, undefined, { ref: false })]);
     },
   };
 }
