@@ -32,7 +32,6 @@ import * as mailAndProviders from './migrations/0033-people.ts';
 import * as promoCredit from './migrations/0034-promo-credit.ts';
 import * as lowBalances from './migrations/0035-low-balances.ts';
 import * as textCosts from './migrations/0036-text-costs.ts';
-import * as durableCommits from './migrations/0037-durable-commits.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -68,7 +67,6 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0034-promo-credit': promoCredit,
   '0035-low-balances': lowBalances,
   '0036-text-costs': textCosts,
-  '0037-durable-commits': durableCommits,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -39,8 +39,8 @@ export interface TextBillingService extends TextBilling {
   close(): Promise<void>;
 }
 
-/** One for the turns, one for flushes, one for exceptional cases. */
-const CONNECTIONS = 3;
+/** One for the turns, one for exceptional cases. */
+const CONNECTIONS = 2;
 const DRAIN_TIMEOUT_MS = 20_000;
 const FULL_RETRY_SECONDS = 5;
 

@@ -77,17 +77,8 @@ export interface WrittenTurn {
 }
 
 export interface TextLedger {
-  /**
-   * Holds, and ends requests, each once, however often it is called. Others see it at once, but a crash of the server may
-   * lose it until the next {@link flush}.
-   */
+  /** Holds, and ends requests, each once, however often it is called. */
   write(turn: TextTurn): Promise<WrittenTurn>;
-  /**
-   * Waits until everything that has been written is on the server's disk.
-   *
-   * @returns which life of the server it is: another one begins with each crash (migration 0037)
-   */
-  flush(): Promise<string>;
   /** Only holds. */
   hold(holds: readonly NewTextHold[]): Promise<WrittenTurn['decisions']>;
   /** Only ends requests. */
@@ -158,26 +149,9 @@ const COMMON_PARAMETERS = 4;
 /** Refusals that say how much was left. */
 const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_credits', 'insufficient_funds']);
 
-/** If the id of the process is given, the statement commits without waiting for the disk. */
-const ASYNCHRONOUSLY = `(SELECT $1::uuid FROM set_config('synchronous_commit', 'off', true))`;
-
 const WRITE = {
   name: 'write_text',
-  text: `SELECT * FROM write_text(${[
-    ASYNCHRONOUSLY,
-    ...parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length).slice(1),
-  ].join(', ')})`,
-};
-
-/** A commit waits for the disk if it has written something: here, a message to nobody. */
-const FLUSH = {
-  name: 'flush_commits',
-  text: `WITH begun AS (
-      INSERT INTO server_life (is_only) SELECT true WHERE NOT EXISTS (SELECT FROM server_life)
-      ON CONFLICT (is_only) DO UPDATE SET is_only = true RETURNING id
-    )
-    SELECT coalesce((SELECT id FROM server_life), (SELECT id FROM begun)) AS life
-    FROM pg_logical_emit_message(true, 'genway', '')`,
+  text: `SELECT * FROM write_text(${parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length)})`,
 };
 
 /** A hold of less than its maximum, or of nothing; or a settlement that had no hold. */
@@ -243,13 +217,6 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
     hold: async (holds) => (await write({ holds, settlements: [] })).decisions,
     settle: async (settlements) => (await write({ holds: [], settlements })).withoutHold,
 
-    async flush() {
-      const { rows } = await pool.query<{ life: string }>(FLUSH);
-      const [row] = rows;
-      if (!row) throw new Error('the server has no life');
-      return row.life;
-    },
-
     async settleWithoutHold(settlement) {
       await pool.query('SELECT settle_text_without_hold($1)', [withoutHold(settlement)]);
     },
@@ -308,8 +275,8 @@ function columns<Item>(of: readonly ((item: Item) => unknown)[], items: readonly
   return of.map((column) => items.map(column));
 }
 
-function parameters(count: number): string[] {
-  return Array.from({ length: count }, (_, index) => `$${index + 1}`);
+function parameters(count: number): string {
+  return Array.from({ length: count }, (_, index) => `$${index + 1}`).join(', ');
 }
 
 /** Most requests have no modifiers, and null takes the least space. */

@@ -1,16 +1,12 @@
-/**
- * Writes holds and settlements in turns: whatever arrives while one turn is written goes into the next. A hold is good as soon as
- * it is written, since a crash of the database that loses it ends the request, too; a settlement is good once it is on disk.
- */
+/** Writes holds and settlements in turns: whatever arrives while one turn is written goes into the next. */
 import type { RefusedHold } from '../../domain/text-refusal.ts';
 import { createBatcher } from '../batcher.ts';
-import { createFlushes } from './flushes.ts';
 import type { HeldText, NewTextHold, TextLedger, TextSettlement } from './ledger.ts';
 
 export interface TextTurns {
   /** @returns the hold, or the reason why there is none */
   hold(hold: NewTextHold): Promise<HeldText | RefusedHold>;
-  /** Resolves when it is on disk. @returns whether it had a hold */
+  /** @returns whether it had a hold */
   settle(settlement: TextSettlement): Promise<boolean>;
   /** Resolves when there is nothing left to write. */
   idle(): Promise<void>;
@@ -23,28 +19,24 @@ type Item = { readonly hold: NewTextHold } | { readonly settlement: TextSettleme
 interface Written {
   readonly decision: HeldText | RefusedHold | undefined;
   readonly wasHeld: boolean;
-  /** The life of the database in which a settlement was written; empty for holds, which need not be on disk. */
-  readonly life: string;
 }
 
 /**
  * Allows one turn at a time, for holds and settlements alike: they lock the same accounts, so two statements would wait for
  * each other, and one statement for both costs little more than either of them.
  */
-export function createTextTurns(ledger: Pick<TextLedger, 'write' | 'flush'>): TextTurns {
-  const flushes = createFlushes(ledger);
+export function createTextTurns(ledger: Pick<TextLedger, 'write'>): TextTurns {
   const batcher = createBatcher<Item, Written>(write, { maxItems: MAX_WRITTEN_AT_ONCE });
 
   async function write(items: readonly Item[]): Promise<readonly Written[]> {
     const holds = items.flatMap((item) => ('hold' in item ? [item.hold] : []));
     const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
-    const life = settlements.length > 0 ? await flushes.life() : '';
     const { decisions, withoutHold } = await ledger.write({ holds, settlements });
     const decided = decisions.values();
     return items.map((item) =>
       'hold' in item
-        ? { decision: decided.next().value, wasHeld: false, life }
-        : { decision: undefined, wasHeld: !withoutHold.has(item.settlement.hold.id), life },
+        ? { decision: decided.next().value, wasHeld: false }
+        : { decision: undefined, wasHeld: !withoutHold.has(item.settlement.hold.id) },
     );
   }
 
@@ -54,11 +46,7 @@ export function createTextTurns(ledger: Pick<TextLedger, 'write' | 'flush'>): Te
       if (decision === undefined) throw new Error(`nothing was decided about ${hold.id}`);
       return decision;
     },
-    settle: async (settlement) => {
-      const { wasHeld, life } = await batcher.add({ settlement });
-      await flushes.flush(life);
-      return wasHeld;
-    },
+    settle: async (settlement) => (await batcher.add({ settlement })).wasHeld,
     idle: () => batcher.idle(),
   };
 }

@@ -904,13 +904,6 @@ describe('the rules of the database', () => {
     ),
   );
 
-  refuses('a second life of the server at once', 'server_life_pkey', () =>
-    database('server_life').insert([{ is_only: true }, { is_only: true }]),
-  );
-  refuses('another life beside the only one', 'server_life_is_only_check', () =>
-    database('server_life').insert({ is_only: false }),
-  );
-
   describe('uploads', () => {
     const row = (changes: object) => {
       const id = newId('file');

@@ -42,7 +42,6 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   sessions: { sweep: 'sessions' },
   sign_in_attempts: { sweep: 'attempts to sign in' },
   secret_marks: { because: 'one row for each kind of secret' },
-  server_life: { because: 'one row' },
   text_costs: { because: 'one for each route of text and edition of the catalogue, by which costs are computed' },
   text_free_slots: { sweep: 'slots of free text' },
   text_holds: { because: 'those of requests under way; what is abandoned is released' },

@@ -341,10 +341,7 @@ describe('billing of text', () => {
       (await reloadAccount(database, { id: accountId })).fundedAvailable;
 
     const releasesSince = async (moment: Date): Promise<number> => {
-      // What was written is flushed, often over the same connection.
-      const done = database('pg_stat_activity')
-        .whereRaw('query ~ ?', ['write_text|server_life'])
-        .where('query_start', '>', moment);
+      const done = database('pg_stat_activity').whereLike('query', '%write_text(%').where('query_start', '>', moment);
       return (await done.where('state', 'idle').whereRaw('datname = current_database()')).length;
     };
 
