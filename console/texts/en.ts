@@ -415,7 +415,8 @@ export const en = {
     charges: 'Charges',
     refunds: 'Refunds',
     chargesAndRefunds: (charges: number, refunds: number) =>
-      `${charges.toLocaleString('en')} charges, ${refunds.toLocaleString('en')} refunds`,
+      `${charges.toLocaleString('en')} ${charges === 1 ? 'charge' : 'charges'}, ` +
+      `${refunds.toLocaleString('en')} ${refunds === 1 ? 'refund' : 'refunds'}`,
     withoutUncosted: 'Without revenue that has no known cost',
     perDay: (day: string, usd: string) => `${day}: ${usd}`,
     nothingBooked: 'Nothing was booked in this month.',

@@ -1,10 +1,13 @@
 import { expect } from 'chai';
+import { ensurePartitions } from '../../db/partitions.ts';
 import { findTask } from '../../db/queries/tasks.ts';
+import { newId } from '../../domain/ids.ts';
 import { invite, PASSWORD } from '../support/console.ts';
 import { pngFile } from '../support/media-files.ts';
 import { describeInBrowser, type Tab } from '../support/browser.ts';
 import { startRecordingReceiver } from '../support/webhooks.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, taskWhen } from '../support/tasks.ts';
 
 const WAIT_MS = 20_000;
 
@@ -174,5 +177,49 @@ describeInBrowser('the console in a browser', (browser) => {
     await tab.tabTo('#playground button[type=submit]');
     await page.keyboard.press('Enter');
     await page.waitForURL(/\/tasks\/task_\w+$/);
+  });
+
+  /** As staff of the gateway, who belong to no account. */
+  async function signUpAsStaff(role: 'operator' | 'finance'): Promise<void> {
+    invitations += 1;
+    await tab.page.goto(await invite(stack, { email: `staff-${invitations}@example.com`, staff_role: role }));
+    await tab.page.getByLabel('New password').fill(PASSWORD);
+    await tab.page.getByLabel('Once more').fill(PASSWORD);
+    await tab.page.getByRole('button', { name: 'Save and sign in' }).click();
+    await tab.page.getByRole('navigation').first().waitFor();
+  }
+
+  it('explains a task to an operator, who cancels it and sees the refund', async () => {
+    const { apiKey } = await stack.createAccount({ fundedUsd: 5 });
+    const { id } = await createTask(stack, apiKey, 'A boat that never leaves [sim:stuck]');
+    await taskWhen(stack, apiKey, id, 'processing');
+    await signUpAsStaff('operator');
+    const { page } = tab;
+    await page.getByRole('link', { name: 'All tasks' }).click();
+    await page.getByRole('link', { name: id }).first().click();
+    await page.getByText('Accepted').first().waitFor();
+    expect(await page.getByText('A boat that never leaves').count(), 'the words of the customer').to.equal(0);
+    const form = page.locator('form[action$="/cancel"]');
+    await form.getByLabel('Reason').fill('the customer asked by phone');
+    await form.getByRole('button').click();
+    await page.getByText('refunded in full').first().waitFor({ timeout: WAIT_MS });
+    expect((await findTask(stack.database, id))?.status).to.equal('failed');
+  });
+
+  it('leads finance through closing a month that is over', async () => {
+    const now = new Date();
+    const past = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 2, 15));
+    const month = past.toISOString().slice(0, 7);
+    await ensurePartitions(stack.database, past);
+    await stack.database('accounts').insert({ id: newId('account', past.getTime()), name: 'Oldest', created_at: past });
+    await signUpAsStaff('finance');
+    const { page } = tab;
+    await page.getByRole('link', { name: 'Months' }).click();
+    await page.locator(`a[href$="/months/${month}"]`).click();
+    await page.getByRole('link', { name: 'Close the month' }).click();
+    await page.getByText('It cannot be undone.').waitFor();
+    await page.getByRole('button', { name: 'Close the month' }).click();
+    await page.getByText('Closed by').waitFor();
+    expect(await stack.database('closed_months').pluck('author')).to.deep.equal([`staff-${invitations}@example.com`]);
   });
 });

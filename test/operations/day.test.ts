@@ -9,9 +9,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { copyDatabase } from '../support/database.ts';
 import { field } from '../support/genway.ts';
 import { testPrograms } from '../support/services.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
+import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 import { chapterIn, chapterOf, shapeOf, type Step, withChapter } from './transcript.ts';
 
 const run = promisify(execFile);
@@ -58,6 +60,15 @@ describe('a day of an operator', function () {
     await rename(join(folder, `${name}.new`), join(folder, name));
   }
 
+  async function startAll(): Promise<void> {
+    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+  }
+
+  /** So that nobody is connected to the database any more. */
+  async function stopAll(): Promise<void> {
+    await Promise.all([stack.api.kill(), stack.text.kill(), stack.worker.kill()]);
+  }
+
   function step(heading: string, words: string): void {
     steps.push({ heading, words, lines: [] });
   }
@@ -102,11 +113,12 @@ describe('a day of an operator', function () {
   it('is as docs/operations.md says', async () => {
     await fillFilesWithMistakes();
     await correctThem();
-    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    await startAll();
     const customer = await takeOnACustomer();
     await changePrices(customer.apiKey);
     await replaceAToken(customer.apiKey);
     await stopTheCustomer(customer);
+    await restoreABackup(customer.apiKey);
     await closeTheDay(customer.accountId);
 
     const document = await readFile(DOCUMENT, 'utf8');
@@ -190,6 +202,26 @@ describe('a day of an operator', function () {
     expect(await ask()).to.equal(200);
     expect(await genway('find', accountId)).to.include('card stolen');
     expect(await genway('actions', '--author', 'Ada', '--limit', '5')).to.include('suspendAccount');
+  }
+
+  async function restoreABackup(apiKey: string): Promise<void> {
+    step(
+      'A backup is restored',
+      'The database is put back to a moment at which a video was still rendered. It has been finished and charged since: ' +
+        'the books know nothing of that, and Temporal does.',
+    );
+    const { id } = await createTask(stack, apiKey, 'A kite over the sea [sim:render_ms=3000]');
+    await taskWhen(stack, apiKey, id, 'processing');
+    await stopAll();
+    const backup = await copyDatabase(stack.database, stack.environment['DATABASE_URL'] ?? '');
+    await startAll();
+    await taskWhenFinal(stack, apiKey, id);
+    await stack.temporal.workflow.getHandle(id).result();
+    await stopAll();
+    await backup.restore();
+    expect(await genway('recover')).to.include(`${id}: charged`);
+    await startAll();
+    expect((await taskWhenFinal(stack, apiKey, id)).status).to.equal('succeeded');
   }
 
   async function closeTheDay(accountId: string): Promise<void> {
