@@ -5,8 +5,12 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { waitUntil } from '../../../bin/stack/wait-until.ts';
 import type { Member, Role } from '../../stack/member.ts';
 import { type FaultKind, seconds, type Stage, strikeAll, strikeOne } from './fault.ts';
+
+/** Longer than any other fault takes. */
+const RECOVERED_WITHIN_MS = 60_000;
 
 const run = promisify(execFile);
 
@@ -41,7 +45,8 @@ export const WIPE: FaultKind = {
   strike: (stage, random) =>
     strikeOne(stage, random, [memberOf(stage, 'temporal')], async (temporal) => {
       const { fromMs, untilMs } = await temporal.interrupt({ by: 'kill', meanwhile: () => removeTemporal(stage.home) });
-      await stage.genway('recover', '--no-files');
+      // Another fault may have PostgreSQL at that moment; then it is run again.
+      await waitUntil(() => stage.genway('recover', '--no-files'), { timeoutMs: RECOVERED_WITHIN_MS, pauseMs: 1_000 });
       return `emptied temporal; back after ${seconds(untilMs - fromMs)}`;
     }),
 };
