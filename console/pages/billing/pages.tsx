@@ -5,9 +5,9 @@ import { type Account, findAccount } from '../../../db/queries/accounts.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
-import { isId } from '../../../domain/ids.ts';
 import { Card, Empty, ExactMoney, exactUsd, Money, Pages, Table, Time } from '../../html/components.tsx';
 import { monthName } from '../../html/months.ts';
+import { readListPage } from '../../list-page.ts';
 import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { monthsBetween } from '../usage/period.ts';
@@ -18,7 +18,7 @@ import { statementPages } from './statements.tsx';
 /** What the first page shows of each list. */
 const LATEST = 10;
 const LATEST_MONTHS = 12;
-const PAGE_SIZE = 50;
+const TOP_UP_LIST = { kind: 'transfer', size: 50 } as const;
 
 export const billingPages = [
   memberPage({
@@ -37,11 +37,10 @@ export const billingPages = [
     path: '/accounts/{account_id}/billing/top-ups',
     roles: PAYERS,
     handle: async ({ account: { accountId }, query, path, texts }, { reports }) => {
-      const cursor = query.get('cursor') ?? '';
-      const before = isId('transfer', cursor) ? cursor : undefined;
-      const found = await listTopUps(reports, { accountId, before, limit: PAGE_SIZE + 1 });
-      const topUps = found.slice(0, PAGE_SIZE);
-      const next = found.length > PAGE_SIZE ? (topUps.at(-1)?.transferId ?? null) : null;
+      const { entries: topUps, next } = await readListPage(query, TOP_UP_LIST, async (slice) => {
+        const found = await listTopUps(reports, { accountId, ...slice });
+        return found.map((topUp) => ({ ...topUp, id: topUp.transferId }));
+      });
       return {
         kind: 'page',
         title: texts.billing.topUps,

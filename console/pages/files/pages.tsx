@@ -2,11 +2,11 @@
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { isId } from '../../../domain/ids.ts';
 import { Card, Empty, Form, Pages, Time } from '../../html/components.tsx';
+import { readListPage } from '../../list-page.ts';
 import { DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 
-const PAGE_SIZE = 24;
+const FILE_LIST = { kind: 'file', size: 24 } as const;
 
 export const filePages = [
   memberPage({
@@ -15,14 +15,9 @@ export const filePages = [
     roles: DEVELOPERS,
     handle: async (visit, services) => {
       const { account, query, path, texts } = visit;
-      const cursor = query.get('cursor') ?? '';
-      const found = await listUploads(services.database, {
-        accountId: account.accountId,
-        before: isId('file', cursor) ? cursor : undefined,
-        limit: PAGE_SIZE + 1,
-      });
-      const uploads = found.slice(0, PAGE_SIZE);
-      const next = found.length > PAGE_SIZE ? (uploads.at(-1)?.id ?? null) : null;
+      const { entries: uploads, next } = await readListPage(query, FILE_LIST, (slice) =>
+        listUploads(services.database, { accountId: account.accountId, ...slice }),
+      );
       return {
         kind: 'page',
         title: texts.files.title,

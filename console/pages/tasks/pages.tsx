@@ -6,11 +6,13 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time, usd } from '../../html/components.tsx';
+import { readListPage } from '../../list-page.ts';
 import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
 import { Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
 
 const PAGE_SIZE = 24;
+const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
 const DAY_MS = 86_400_000;
 
 export const taskPages = [
@@ -21,26 +23,15 @@ export const taskPages = [
     handle: async ({ account: { accountId }, query, texts, path }, { database }) => {
       const status = TASK_STATUSES.find((known) => known === query.get('status'));
       const kind = TASK_KINDS.find((known) => known === query.get('kind'));
-      const cursor = query.get('cursor');
       const id = (query.get('id') ?? '').trim();
       const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
       if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
       const { from, to } = daysIn(query);
       // An id that names no task of the account matches none.
-      const found =
-        id === ''
-          ? await listTasks(database, {
-              accountId,
-              status,
-              kind,
-              model: query.get('model')?.trim() || undefined,
-              from,
-              to,
-              before: cursor !== null && isId('task', cursor) ? cursor : undefined,
-              limit: PAGE_SIZE + 1,
-            })
-          : [];
-      const tasks = found.slice(0, PAGE_SIZE);
+      const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, from, to };
+      const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
+        id === '' ? listTasks(database, { ...filter, ...slice }) : [],
+      );
       const words = texts.tasks;
       return {
         kind: 'page',
@@ -77,12 +68,7 @@ export const taskPages = [
             ) : (
               <Gallery tasks={tasks} accountId={accountId} texts={texts} />
             )}
-            <Pages
-              path={path}
-              query={query}
-              next={found.length > PAGE_SIZE ? (tasks.at(-1)?.id ?? null) : null}
-              texts={texts}
-            />
+            <Pages path={path} query={query} next={next} texts={texts} />
           </>
         ),
       };

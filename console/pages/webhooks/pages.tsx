@@ -14,12 +14,13 @@ import {
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../domain/policy.ts';
+import { readListPage } from '../../list-page.ts';
 import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 import { readChanges, readNewEndpoint } from './endpoint-form.tsx';
 import { confirmDeletion, endpointList, endpointPage, secretPage } from './views.tsx';
 
 const PATH = '/accounts/{account_id}/webhooks';
-const PAGE_SIZE = 20;
+const DELIVERY_LIST = { kind: 'delivery', size: 20 } as const;
 
 export const webhookPages = [
   memberPage({
@@ -146,16 +147,14 @@ async function show(
   endpoint: WebhookEndpoint,
   problem: string | null,
 ): Promise<Answer> {
-  const cursor = visit.query.get('cursor') ?? '';
-  const found = await listDeliveries(database, {
+  const filter = {
     accountId: visit.account.accountId,
     endpointId: endpoint.id,
     status: DELIVERY_STATUSES.find((status) => status === visit.query.get('status')),
-    before: isId('delivery', cursor) ? cursor : undefined,
-    limit: PAGE_SIZE + 1,
-  });
-  const deliveries = found.slice(0, PAGE_SIZE);
-  const next = found.length > PAGE_SIZE ? (deliveries.at(-1)?.id ?? null) : null;
+  };
+  const { entries: deliveries, next } = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
+    listDeliveries(database, { ...filter, ...slice }),
+  );
   return endpointPage(visit, { endpoint, deliveries, next, problem });
 }
 

@@ -12,16 +12,17 @@ import { listAccountActions } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import { listMembers } from '../../../../db/queries/users.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
-import { isId, newId } from '../../../../domain/ids.ts';
+import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { Choice, Field, Pages } from '../../../html/components.tsx';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, FINANCE, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
 import { authorshipOf } from '../reason.ts';
 import { AccountContent, type ShownForm } from './account.tsx';
 import { AccountTable, FoundStory } from './search.tsx';
 
-const PAGE_SIZE = 50;
+const ACCOUNT_LIST = { kind: 'account', size: 50 } as const;
 /** As many as somebody reads. Whoever has more finds them by their id. */
 const MAX_KEYS = 50;
 const LATEST_TASKS = 10;
@@ -64,17 +65,12 @@ export const staffAccountPages = [
 
 async function search({ query, texts, path }: UserVisit, services: ApiServices): Promise<Answer> {
   const wanted = (query.get('search') ?? '').trim();
-  const [suspended, cursor] = [query.get('suspended'), query.get('cursor')];
-  const [found, listed] = await Promise.all([
+  const suspended = query.get('suspended');
+  const filter = { search: wanted || undefined, suspended: suspended === 'true' ? true : undefined };
+  const [found, { entries: accounts, next }] = await Promise.all([
     findById(services, wanted),
-    listAccounts(services.reports, {
-      search: wanted || undefined,
-      suspended: suspended === 'true' ? true : undefined,
-      before: cursor !== null && isId('account', cursor) ? cursor : undefined,
-      limit: PAGE_SIZE + 1,
-    }),
+    readListPage(query, ACCOUNT_LIST, (slice) => listAccounts(services.reports, { ...filter, ...slice })),
   ]);
-  const accounts = listed.slice(0, PAGE_SIZE);
   const words = texts.staffAccounts;
   return {
     kind: 'page',
@@ -97,12 +93,7 @@ async function search({ query, texts, path }: UserVisit, services: ApiServices):
         </form>
         {found === null ? null : <FoundStory found={found} texts={texts} />}
         {found !== null && accounts.length === 0 ? null : <AccountTable accounts={accounts} texts={texts} />}
-        <Pages
-          path={path}
-          query={query}
-          next={listed.length > PAGE_SIZE ? (accounts.at(-1)?.id ?? null) : null}
-          texts={texts}
-        />
+        <Pages path={path} query={query} next={next} texts={texts} />
       </>
     ),
   };

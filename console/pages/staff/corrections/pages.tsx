@@ -14,13 +14,14 @@ import {
 } from '../../../../db/queries/corrections.ts';
 import { listAdjustments } from '../../../../db/queries/transfers.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
-import { isId, newId } from '../../../../domain/ids.ts';
+import { newId } from '../../../../domain/ids.ts';
 import { parseUsd } from '../../../../domain/money.ts';
 import { problemOf } from '../../../form-problem.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
 import { CorrectionContent } from './content.tsx';
 
-const PAGE_SIZE = 50;
+const ADJUSTMENT_LIST = { kind: 'transfer', size: 50 } as const;
 /** More than finance leaves waiting. */
 const MAX_PENDING = 100;
 const DECIDED_SHOWN = 25;
@@ -88,14 +89,11 @@ async function showCorrections(
   { database, reports, fourEyesAbove }: ApiServices,
   problem: ServiceError | null,
 ): Promise<Answer> {
-  const cursor = visit.query.get('cursor') ?? '';
-  const before = isId('transfer', cursor) ? cursor : undefined;
-  const [pending, decided, found] = await Promise.all([
+  const [pending, decided, { entries: adjustments, next }] = await Promise.all([
     listPendingCorrections(database, MAX_PENDING),
     listDecidedCorrections(database, DECIDED_SHOWN),
-    listAdjustments(reports, { before, limit: PAGE_SIZE + 1 }),
+    readListPage(visit.query, ADJUSTMENT_LIST, (slice) => listAdjustments(reports, slice)),
   ]);
-  const adjustments = found.slice(0, PAGE_SIZE);
   const isSentBefore = problem?.code === 'idempotency_conflict';
   const idOf = (kind: 'transfer' | 'correction', name: string): string =>
     (isSentBefore ? null : visit.form.optional(name)) ?? newId(kind);
@@ -109,7 +107,7 @@ async function showCorrections(
         pending={pending}
         decided={decided}
         adjustments={adjustments}
-        next={found.length > PAGE_SIZE ? (adjustments.at(-1)?.id ?? null) : null}
+        next={next}
         fourEyesAbove={fourEyesAbove}
         formIds={{
           correctionId: idOf('correction', 'correction_id'),

@@ -8,13 +8,13 @@ import {
   type Reconciliation,
 } from '../../../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
-import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
 import { ReconciliationList } from './list.tsx';
 import { Report } from './report.tsx';
 
-const PAGE_SIZE = 25;
+const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
 /** One that has not ended after this has lost its worker, and is no reason not to run another. */
 const LONGEST_RUN_MS = 10 * 60_000;
 
@@ -47,11 +47,9 @@ export const staffReconciliationPages = [
 ];
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Answer> {
-  const cursor = visit.query.get('cursor') ?? '';
-  const before = isId('reconciliation', cursor) ? cursor : undefined;
-  const found = await listReconciliations(database, { before, limit: PAGE_SIZE + 1 });
-  const reconciliations = found.slice(0, PAGE_SIZE);
-  const next = found.length > PAGE_SIZE ? (reconciliations.at(-1)?.id ?? null) : null;
+  const { entries: reconciliations, next } = await readListPage(visit.query, REPORT_LIST, (slice) =>
+    listReconciliations(database, slice),
+  );
   return {
     kind: 'page',
     title: visit.texts.reconciliation.title,

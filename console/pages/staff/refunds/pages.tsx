@@ -2,13 +2,13 @@
 import { presentRefund, refundColumns } from '../../../../api/routes/admin/present-finance.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listRefunds, type RefundFilter, streamRefunds, sumRefunds } from '../../../../db/queries/statements.ts';
-import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../period.ts';
 import { RefundContent } from './content.tsx';
 
-const PAGE_SIZE = 50;
+const REFUND_LIST = { kind: 'transfer', size: 50 } as const;
 const CAUSE = /^[a-z_]{1,100}$/;
 
 export const staffRefundPages = [
@@ -30,26 +30,15 @@ export const staffRefundPages = [
 
 async function showRefunds(visit: UserVisit, { reports, clock }: ApiServices): Promise<Answer> {
   const filter = filterOf(visit, clock.nowMs());
-  const cursor = visit.query.get('cursor') ?? '';
-  const before = isId('transfer', cursor) ? cursor : undefined;
-  const [found, sums] = await Promise.all([
-    listRefunds(reports, { ...filter, before, limit: PAGE_SIZE + 1 }),
+  const [{ entries: refunds, next }, sums] = await Promise.all([
+    readListPage(visit.query, REFUND_LIST, (slice) => listRefunds(reports, { ...filter, ...slice })),
     sumRefunds(reports, filter),
   ]);
-  const refunds = found.slice(0, PAGE_SIZE);
   return {
     kind: 'page',
     title: visit.texts.refunds.title,
     current: 'refunds',
-    content: (
-      <RefundContent
-        refunds={refunds}
-        sums={sums}
-        filter={filter}
-        next={found.length > PAGE_SIZE ? (refunds.at(-1)?.id ?? null) : null}
-        visit={visit}
-      />
-    ),
+    content: <RefundContent {...{ refunds, sums, filter, next, visit }} />,
   };
 }
 

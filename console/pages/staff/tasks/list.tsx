@@ -1,19 +1,18 @@
 /** Tasks in rows, without what customers wrote. */
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { Card, Choice, Empty, Field, Money, Pages, Table, Time } from '../../../html/components.tsx';
+import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { TaskStatus } from '../../tasks/gallery.tsx';
 
 export function TaskList({
-  tasks,
-  hasMore,
+  page: { entries: tasks, next },
   query,
   path,
   texts,
 }: {
-  readonly tasks: readonly Task[];
-  readonly hasMore: boolean;
+  readonly page: ListPage<Task>;
   readonly query: URLSearchParams;
   readonly path: string;
   readonly texts: Texts;
@@ -28,7 +27,7 @@ export function TaskList({
           <TaskTable tasks={tasks} texts={texts} />
         </Card>
       )}
-      <Pages path={path} query={query} next={hasMore ? (tasks.at(-1)?.id ?? null) : null} texts={texts} />
+      <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
 }

@@ -7,16 +7,16 @@ import type { ApiServices } from '../../../../api/services/services.ts';
 import { recordPromptsRead } from '../../../../db/queries/operator-actions.ts';
 import { listTasks } from '../../../../db/queries/tasks.ts';
 import type { ServiceError } from '../../../../domain/errors.ts';
-import { isId } from '../../../../domain/ids.ts';
 import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { problemOf } from '../../../form-problem.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../period.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskList } from './list.tsx';
 import { TaskContent, TaskStory } from './task.tsx';
 
-const PAGE_SIZE = 50;
+const TASK_LIST = { kind: 'task', size: 50 } as const;
 
 export const staffTaskPages = [
   staffPage({ method: 'get', path: '/staff/tasks', roles: ALL_STAFF, handle: list }),
@@ -64,23 +64,19 @@ export const staffTaskPages = [
 ];
 
 async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
-  const [accountId, model, cursor] = [query.get('account'), query.get('model'), query.get('cursor')];
-  const found = await listTasks(database, {
-    accountId: accountId?.trim() || undefined,
-    model: model?.trim() || undefined,
+  const filter = {
+    accountId: query.get('account')?.trim() || undefined,
+    model: query.get('model')?.trim() || undefined,
     status: TASK_STATUSES.find((known) => known === query.get('status')),
     kind: TASK_KINDS.find((known) => known === query.get('kind')),
     ...periodOf(query),
-    before: cursor !== null && isId('task', cursor) ? cursor : undefined,
-    limit: PAGE_SIZE + 1,
-  });
+  };
+  const page = await readListPage(query, TASK_LIST, (slice) => listTasks(database, { ...filter, ...slice }));
   return {
     kind: 'page',
     title: texts.staffTasks.title,
     current: 'allTasks',
-    content: (
-      <TaskList tasks={found.slice(0, PAGE_SIZE)} hasMore={found.length > PAGE_SIZE} {...{ query, path, texts }} />
-    ),
+    content: <TaskList {...{ page, query, path, texts }} />,
   };
 }
 

@@ -4,11 +4,12 @@ import { findById, type Found } from '../../../../api/services/find-by-id.ts';
 import { findTextUsage, listTextUsage, TEXT_OUTCOMES, type TextUsage } from '../../../../db/queries/usage.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
 import { periodOf } from '../period.ts';
 import { RequestContent, RequestList } from './requests.tsx';
 
-const PAGE_SIZE = 50;
+const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;
 
 export const staffTextRequestPages = [
   staffPage({ method: 'get', path: '/staff/text-requests', roles: ALL_STAFF, handle: list }),
@@ -20,29 +21,20 @@ async function list({ query, texts, path }: UserVisit, services: ApiServices): P
   const id = (query.get('id') ?? '').trim();
   const found = id === '' ? null : await findRequest(services, id);
   if (found) return { kind: 'redirect', path: `/staff/text-requests/${found.id}` };
-  const cursor = query.get('cursor');
-  const requests =
-    id === ''
-      ? await listTextUsage(database, {
-          accountId: query.get('account')?.trim() || undefined,
-          model: query.get('model')?.trim() || undefined,
-          outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
-          ...periodOf(query),
-          before: cursor !== null && isId('textRequest', cursor) ? cursor : undefined,
-          limit: PAGE_SIZE + 1,
-        })
-      : [];
+  const filter = {
+    accountId: query.get('account')?.trim() || undefined,
+    model: query.get('model')?.trim() || undefined,
+    outcome: TEXT_OUTCOMES.find((known) => known === query.get('status')),
+    ...periodOf(query),
+  };
+  const page = await readListPage(query, REQUEST_LIST, async (slice) =>
+    id === '' ? listTextUsage(database, { ...filter, ...slice }) : [],
+  );
   return {
     kind: 'page',
     title: texts.staffTextRequests.title,
     current: 'textRequests',
-    content: (
-      <RequestList
-        requests={requests.slice(0, PAGE_SIZE)}
-        hasMore={requests.length > PAGE_SIZE}
-        {...{ query, path, texts }}
-      />
-    ),
+    content: <RequestList {...{ page, query, path, texts }} />,
   };
 }
 

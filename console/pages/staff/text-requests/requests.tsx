@@ -14,6 +14,7 @@ import {
   Time,
   type Tone,
 } from '../../../html/components.tsx';
+import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
@@ -26,14 +27,12 @@ const TONES: Readonly<Record<TextOutcome, Tone>> = {
 };
 
 export function RequestList({
-  requests,
-  hasMore,
+  page: { entries: requests, next },
   query,
   path,
   texts,
 }: {
-  readonly requests: readonly TextUsage[];
-  readonly hasMore: boolean;
+  readonly page: ListPage<TextUsage>;
   readonly query: URLSearchParams;
   readonly path: string;
   readonly texts: Texts;
@@ -48,7 +47,7 @@ export function RequestList({
           <RequestTable requests={requests} texts={texts} />
         </Card>
       )}
-      <Pages path={path} query={query} next={hasMore ? (requests.at(-1)?.id ?? null) : null} texts={texts} />
+      <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
 }

@@ -16,6 +16,7 @@ import {
   Table,
   Time,
 } from '../../../html/components.tsx';
+import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -23,14 +24,12 @@ import { may } from '../may.ts';
 import { Deliveries } from '../deliveries.tsx';
 
 export function EndpointList({
-  endpoints,
-  hasMore,
+  page: { entries: endpoints, next },
   query,
   path,
   texts,
 }: {
-  readonly endpoints: readonly WebhookEndpoint[];
-  readonly hasMore: boolean;
+  readonly page: ListPage<WebhookEndpoint>;
   readonly query: URLSearchParams;
   readonly path: string;
   readonly texts: Texts;
@@ -73,7 +72,7 @@ export function EndpointList({
           </Table>
         </Card>
       )}
-      <Pages path={path} query={query} next={hasMore ? (endpoints.at(-1)?.id ?? null) : null} texts={texts} />
+      <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
 }
@@ -98,15 +97,13 @@ function EndpointState({
 
 export function EndpointContent({
   endpoint,
-  deliveries,
-  hasMore,
+  page: { entries: deliveries, next },
   temporal,
   visit,
   problem,
 }: {
   readonly endpoint: WebhookEndpoint;
-  readonly deliveries: readonly Delivery[];
-  readonly hasMore: boolean;
+  readonly page: ListPage<Delivery>;
   readonly temporal: HistoryLinks;
   readonly visit: UserVisit;
   readonly problem: string | null;
@@ -168,7 +165,7 @@ export function EndpointContent({
           />
         )}
       </Card>
-      <Pages path={path} query={query} next={hasMore ? (deliveries.at(-1)?.id ?? null) : null} texts={texts} />
+      <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
 }

@@ -8,13 +8,15 @@ import {
   type WebhookEndpoint,
 } from '../../../../db/queries/webhook-endpoints.ts';
 import { badRequest, ServiceError } from '../../../../domain/errors.ts';
-import { isId } from '../../../../domain/ids.ts';
 import { WEBHOOKS } from '../../../../domain/policy.ts';
 import { problemOf } from '../../../form-problem.ts';
+import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
 import { EndpointContent, EndpointList } from './endpoints.tsx';
 
 const PAGE_SIZE = 50;
+const ENDPOINT_LIST = { kind: 'webhookEndpoint', size: PAGE_SIZE } as const;
+const DELIVERY_LIST = { kind: 'delivery', size: PAGE_SIZE } as const;
 
 export const staffWebhookPages = [
   staffPage({ method: 'get', path: '/staff/webhooks', roles: ALL_STAFF, handle: list }),
@@ -42,24 +44,18 @@ export const staffWebhookPages = [
 ];
 
 async function list({ query, texts, path }: UserVisit, { database }: ApiServices): Promise<Answer> {
-  const [accountId, cursor] = [query.get('account')?.trim(), query.get('cursor')];
-  const found = await listAllWebhookEndpoints(database, {
-    accountId: accountId || undefined,
+  const filter = {
+    accountId: query.get('account')?.trim() || undefined,
     failing: query.get('show') === 'all' ? undefined : true,
-    before: cursor !== null && isId('webhookEndpoint', cursor) ? cursor : undefined,
-    limit: PAGE_SIZE + 1,
-  });
+  };
+  const page = await readListPage(query, ENDPOINT_LIST, (slice) =>
+    listAllWebhookEndpoints(database, { ...filter, ...slice }),
+  );
   return {
     kind: 'page',
     title: texts.staffWebhooks.title,
     current: 'failingWebhooks',
-    content: (
-      <EndpointList
-        endpoints={found.slice(0, PAGE_SIZE)}
-        hasMore={found.length > PAGE_SIZE}
-        {...{ query, path, texts }}
-      />
-    ),
+    content: <EndpointList {...{ page, query, path, texts }} />,
   };
 }
 
@@ -69,26 +65,19 @@ async function showEndpoint(
   problem: ServiceError | null = null,
 ): Promise<Answer> {
   const endpoint = await existingEndpoint(visit, database);
-  const cursor = visit.query.get('cursor');
-  const found = await listDeliveries(database, {
+  const filter = {
     endpointId: endpoint.id,
     status: DELIVERY_STATUSES.find((known) => known === visit.query.get('status')),
-    before: cursor !== null && isId('delivery', cursor) ? cursor : undefined,
-    limit: PAGE_SIZE + 1,
-  });
+  };
+  const page = await readListPage(visit.query, DELIVERY_LIST, (slice) =>
+    listDeliveries(database, { ...filter, ...slice }),
+  );
   return {
     kind: 'page',
     title: visit.texts.staffWebhooks.endpoint,
     current: 'failingWebhooks',
     status: problem?.status ?? 200,
-    content: (
-      <EndpointContent
-        deliveries={found.slice(0, PAGE_SIZE)}
-        hasMore={found.length > PAGE_SIZE}
-        {...{ endpoint, temporal, visit }}
-        problem={problem?.message ?? null}
-      />
-    ),
+    content: <EndpointContent {...{ endpoint, page, temporal, visit }} problem={problem?.message ?? null} />,
   };
 }
 
