@@ -124,6 +124,8 @@ describe('what operators see to in the console', () => {
       const other = await app.createAccount();
       const ids = [];
       for (let count = 0; count < 51; count++) ids.push((await createTextRequestRow(app.database, keyOf(other))).id);
+      // Those of one millisecond are in the order of their ids.
+      ids.sort();
       await createTextRequestRow(app.database, keyOf(other), { outcome: 'failed', error_code: 'bad_request' });
       const shown = async (filter: string): Promise<string> =>
         (await operator.get(`/console/staff/text-requests?${filter}`)).text;
