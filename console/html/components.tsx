@@ -228,6 +228,32 @@ export function FormOf({
   );
 }
 
+/** Deletes what a page has named, after it asked: by `path` + `/delete`. */
+export function ConfirmDeletion({
+  token,
+  path,
+  backTo,
+  texts: { common },
+}: {
+  readonly token: string;
+  readonly path: string;
+  readonly backTo: string;
+  readonly texts: Texts;
+}) {
+  return (
+    <div class="row">
+      <Form token={token} action={`${path}/delete`}>
+        <button type="submit" class="danger">
+          {common.delete}
+        </button>
+      </Form>
+      <a class="button quiet" href={backTo}>
+        {common.cancel}
+      </a>
+    </div>
+  );
+}
+
 /** Leads to older entries and back to the newest. */
 export function Pages({
   path,

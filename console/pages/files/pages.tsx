@@ -2,7 +2,7 @@
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findUpload, listUploads, type Upload } from '../../../db/queries/uploads.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { Card, Empty, Form, Pages, Time } from '../../html/components.tsx';
+import { Card, ConfirmDeletion, Empty, Pages, Time } from '../../html/components.tsx';
 import { readListPage } from '../../list-page.ts';
 import { DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 
@@ -49,6 +49,7 @@ export const filePages = [
       const { texts, session, account, params } = visit;
       const upload = await findUpload(services.database, account.accountId, params['file_id'] ?? '');
       if (!upload) throw noSuchFile();
+      const list = `/console${pathOf(visit)}`;
       return {
         kind: 'page',
         title: texts.files.deleteTitle(upload.filename ?? upload.id),
@@ -56,16 +57,7 @@ export const filePages = [
         content: (
           <Card>
             <p>{texts.files.delete}</p>
-            <div class="row">
-              <Form token={session.formToken} action={`/console${pathOf(visit)}/${upload.id}/delete`}>
-                <button type="submit" class="danger">
-                  {texts.common.delete}
-                </button>
-              </Form>
-              <a class="button quiet" href={`/console${pathOf(visit)}`}>
-                {texts.common.cancel}
-              </a>
-            </div>
+            <ConfirmDeletion token={session.formToken} path={`${list}/${upload.id}`} backTo={list} texts={texts} />
           </Card>
         ),
       };

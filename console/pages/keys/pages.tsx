@@ -10,7 +10,19 @@ import {
   updateApiKey,
 } from '../../../db/queries/api-keys.ts';
 import { ServiceError } from '../../../domain/errors.ts';
-import { Badge, Card, Copyable, Empty, Field, Form, Money, Problem, Time, usd } from '../../html/components.tsx';
+import {
+  Badge,
+  Card,
+  ConfirmDeletion,
+  Copyable,
+  Empty,
+  Field,
+  Form,
+  Money,
+  Problem,
+  Time,
+  usd,
+} from '../../html/components.tsx';
 import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
 import { readSettings } from './key-form.ts';
 
@@ -204,6 +216,7 @@ function made(visit: MemberVisit, secret: string): Answer {
 
 function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
   const { texts, session } = visit;
+  const list = `/console${pathOf(visit)}`;
   return {
     kind: 'page',
     title: texts.keys.deleteTitle(key.name || texts.keys.unnamed),
@@ -211,16 +224,7 @@ function confirmDeletion(visit: MemberVisit, key: ApiKey): Answer {
     content: (
       <Card>
         <p>{texts.keys.delete}</p>
-        <div class="row">
-          <Form token={session.formToken} action={`/console${pathOf(visit)}/${key.id}/delete`}>
-            <button type="submit" class="danger">
-              {texts.common.delete}
-            </button>
-          </Form>
-          <a class="button quiet" href={`/console${pathOf(visit)}`}>
-            {texts.common.cancel}
-          </a>
-        </div>
+        <ConfirmDeletion token={session.formToken} path={`${list}/${key.id}`} backTo={list} texts={texts} />
       </Card>
     ),
   };

@@ -1,12 +1,12 @@
 /** Where the link of an invitation leads: whoever it is for accepts it, as somebody new or after signing in. */
 import type { Child } from 'hono/jsx';
 import { acceptAsNewUser, acceptInvitation, findInvitationOf } from '../../../api/services/people/members.ts';
-import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
 import { passwordFault } from '../../../api/services/people/sign-in.ts';
 import type { Database } from '../../../db/database.ts';
 import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';
 import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
+import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
 
@@ -45,13 +45,10 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   const { form, params, texts } = visit;
   const name = form.text('name');
   const password = form.exact('password');
-  const { welcome: words } = texts;
   if (name === '' || Array.from(name).length > MAX_NAME_LENGTH)
     return newUserForm(visit, invitation, texts.members.nameFault(MAX_NAME_LENGTH));
   const fault = passwordFault(password, form.exact('repeated'));
-  if (fault === 'different') return newUserForm(visit, invitation, words.different);
-  if (fault === 'too short') return newUserForm(visit, invitation, words.tooShort(PASSWORD_LENGTH.min));
-  if (fault === 'too long') return newUserForm(visit, invitation, words.tooLong(PASSWORD_LENGTH.max));
+  if (fault) return newUserForm(visit, invitation, faultWords(texts, fault));
   const user = await acceptAsNewUser(database, params['invitation_token'] ?? '', { name, password });
   if (!user) return join(visit, invitation, database);
   return enter(visit, database, user);
@@ -90,7 +87,7 @@ async function join(visit: Visit, invitation: Invitation, database: Database): P
 }
 
 function newUserForm(visit: Visit, invitation: Invitation, problem: string | null): Answer {
-  const { welcome, signIn, members: words, common } = visit.texts;
+  const { signIn, members: words, common } = visit.texts;
   return bare(
     visit,
     invitation,
@@ -100,15 +97,7 @@ function newUserForm(visit: Visit, invitation: Invitation, problem: string | nul
       <FormOf session={visit.session} action={visit.path}>
         <Field name="email" label={signIn.email} type="email" value={invitation.email} autocomplete="username" />
         <Field name="name" label={common.name} value={visit.form.text('name')} required autocomplete="name" />
-        <Field
-          name="password"
-          label={welcome.password}
-          type="password"
-          hint={welcome.hint(PASSWORD_LENGTH.min)}
-          required
-          autocomplete="new-password"
-        />
-        <Field name="repeated" label={welcome.repeat} type="password" required autocomplete="new-password" />
+        <NewPassword texts={visit.texts} />
         <button type="submit">{words.joinAccount(invitation.accountName)}</button>
       </FormOf>
     </>,

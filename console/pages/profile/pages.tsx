@@ -6,7 +6,7 @@ import { makeRecoveryCodes } from '../../../api/services/people/recovery-codes.t
 import { openOffer, stepOfCode } from '../../../api/services/people/second-factor.ts';
 import { changePassword, passwordFault } from '../../../api/services/people/sign-in.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
-import { faultWords } from '../sign-in/pages.tsx';
+import { faultWords } from '../../html/new-password.tsx';
 import { passwordProblem } from './password-problem.ts';
 import { providerProfilePages } from './provider.tsx';
 import { recoveryCodes } from './second-factor.tsx';

@@ -1,10 +1,10 @@
 /** The profile of whoever has signed in. */
 import type { ApiServices } from '../../../api/services/services.ts';
-import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
 import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
-import { Card, Choice, Field, Form, Problem } from '../../html/components.tsx';
+import { Card, Choice, Form, Problem } from '../../html/components.tsx';
+import { NewPassword } from '../../html/new-password.tsx';
 import type { Answer, UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
 import { ProviderCard } from './provider-card.tsx';
@@ -85,21 +85,13 @@ function Language({ visit: { user, texts, session } }: OfVisit) {
 }
 
 function Password({ visit: { texts, session }, problem }: OfVisit & { readonly problem: string | null }) {
-  const { profile: words, welcome, common } = texts;
+  const { profile: words, common } = texts;
   return (
     <Card title={words.password}>
       <Problem message={problem} />
       <Form token={session.formToken} action="/console/profile/password">
         <CurrentPassword label={words.current} id="password" />
-        <Field
-          name="password"
-          label={welcome.password}
-          type="password"
-          hint={welcome.hint(PASSWORD_LENGTH.min)}
-          required
-          autocomplete="new-password"
-        />
-        <Field name="repeated" label={welcome.repeat} type="password" required autocomplete="new-password" />
+        <NewPassword texts={texts} />
         <button type="submit">{common.save}</button>
       </Form>
     </Card>

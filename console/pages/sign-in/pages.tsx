@@ -1,7 +1,7 @@
 /** The way in and out. */
 import { Card, Field, Form, FormOf, Problem } from '../../html/components.tsx';
+import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
-import { PASSWORD_LENGTH } from '../../../api/services/people/passwords.ts';
 import { closeSession } from '../../../api/services/people/sessions.ts';
 import {
   checkPassword,
@@ -98,11 +98,6 @@ export const signInPages = [
   }),
 ];
 
-export function faultWords({ welcome }: Texts, fault: NonNullable<ReturnType<typeof passwordFault>>): string {
-  if (fault === 'different') return welcome.different;
-  return fault === 'too short' ? welcome.tooShort(PASSWORD_LENGTH.min) : welcome.tooLong(PASSWORD_LENGTH.max);
-}
-
 function secondFactor({ signIn: words }: Texts, formToken: string, problem: string | null): Answer {
   return bare(
     words.codeTitle,
@@ -123,24 +118,17 @@ function secondFactor({ signIn: words }: Texts, formToken: string, problem: stri
 }
 
 function welcome(
-  { texts: { welcome: words, signIn: labels }, path, session }: Visit,
+  { texts, path, session }: Visit,
   { email, problem }: { readonly email: string; readonly problem: string | null },
 ): Answer {
+  const { welcome: words, signIn: labels } = texts;
   return bare(
     words.title,
     <Card>
       <Problem message={problem} />
       <FormOf session={session} action={path}>
         <Field name="email" label={labels.email} type="email" value={email} autocomplete="username" />
-        <Field
-          name="password"
-          label={words.password}
-          type="password"
-          hint={words.hint(PASSWORD_LENGTH.min)}
-          required
-          autocomplete="new-password"
-        />
-        <Field name="repeated" label={words.repeat} type="password" required autocomplete="new-password" />
+        <NewPassword texts={texts} />
         <button type="submit">{words.submit}</button>
       </FormOf>
     </Card>,

@@ -1,7 +1,7 @@
 /** What the pages of webhooks look like. */
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { Badge, Card, Copyable, Empty, Form, Problem, Table, Time } from '../../html/components.tsx';
+import { Badge, Card, ConfirmDeletion, Copyable, Empty, Form, Problem, Table, Time } from '../../html/components.tsx';
 import type { Answer, MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -111,16 +111,7 @@ export function confirmDeletion(visit: MemberVisit, { id, url }: WebhookEndpoint
     content: (
       <Card title={url}>
         <p>{texts.webhooks.delete}</p>
-        <div class="row">
-          <Form token={session.formToken} action={`${path}/delete`}>
-            <button type="submit" class="danger">
-              {texts.common.delete}
-            </button>
-          </Form>
-          <a class="button quiet" href={path}>
-            {texts.common.cancel}
-          </a>
-        </div>
+        <ConfirmDeletion token={session.formToken} path={path} backTo={path} texts={texts} />
       </Card>
     ),
   };

@@ -1,0 +1,27 @@
+/** Choosing a password: the fields of every form that asks for a new one, and what is said when it cannot be taken. */
+import { PASSWORD_LENGTH } from '../../api/services/people/passwords.ts';
+import type { passwordFault } from '../../api/services/people/sign-in.ts';
+import type { Texts } from '../texts/texts.ts';
+import { Field } from './components.tsx';
+
+/** Sends `password` and `repeated`. */
+export function NewPassword({ texts: { welcome: words } }: { readonly texts: Texts }) {
+  return (
+    <>
+      <Field
+        name="password"
+        label={words.password}
+        type="password"
+        hint={words.hint(PASSWORD_LENGTH.min)}
+        required
+        autocomplete="new-password"
+      />
+      <Field name="repeated" label={words.repeat} type="password" required autocomplete="new-password" />
+    </>
+  );
+}
+
+export function faultWords({ welcome }: Texts, fault: NonNullable<ReturnType<typeof passwordFault>>): string {
+  if (fault === 'different') return welcome.different;
+  return fault === 'too short' ? welcome.tooShort(PASSWORD_LENGTH.min) : welcome.tooLong(PASSWORD_LENGTH.max);
+}
