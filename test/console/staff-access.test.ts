@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { PAGES } from '../../console/pages.ts';
 import { newId } from '../../domain/ids.ts';
 import type { TestApp } from '../support/app.ts';
-import { startTestConsole, Visitor } from '../support/console.ts';
+import { startTestConsole, type Visitor } from '../support/console.ts';
+import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 import { createEndpoint, createTaskRow, createTextRequestRow } from '../support/factories.ts';
 
 /** How each page of the operators answers each role. Forms are sent empty: who may send them is asked what is missing. */
@@ -50,22 +51,8 @@ const FINANCE_ROOMS = [
   '/staff/revenue',
 ];
 
-interface Row {
-  readonly method: string;
-  readonly path: string;
-  readonly statuses: readonly number[];
-}
-
-function readTable(): readonly Row[] {
-  const lines = ACCESS.trim().split('\n').slice(1);
-  return lines.map((line) => {
-    const [method = '', path = '', ...statuses] = line.trim().split(/\s+/);
-    return { method, path, statuses: statuses.map(Number) };
-  });
-}
-
 describe('who finds the pages of operators', () => {
-  const rows = readTable();
+  const rows = readAccessTable(ACCESS);
   const roles = ['operator', 'finance', 'readonly', 'customer'];
   let app: TestApp;
   let visitors: readonly Visitor[];
@@ -75,13 +62,7 @@ describe('who finds the pages of operators', () => {
     app = await startTestConsole();
     const { accountId, keyId } = await app.createAccount({ fundedUsd: 10 });
     const key = { accountId, id: keyId };
-    visitors = [
-      await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' }),
-      await Visitor.invited(app, { email: 'finance@example.com', staff_role: 'finance' }),
-      await Visitor.invited(app, { email: 'readonly@example.com', staff_role: 'readonly' }),
-      await Visitor.invited(app, { email: 'customer@example.com', account_id: accountId }),
-    ];
-    for (const visitor of visitors) await visitor.get('/console/profile');
+    visitors = await visitorsOfEveryRole(app, accountId);
     samples = {
       account_id: accountId,
       key_id: keyId,

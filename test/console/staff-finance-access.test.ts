@@ -4,6 +4,7 @@ import { insertReconciliation } from '../../db/queries/reconciliations.ts';
 import { newId } from '../../domain/ids.ts';
 import type { TestApp } from '../support/app.ts';
 import { startTestConsole, Visitor } from '../support/console.ts';
+import { readAccessTable, visitorsOfEveryRole } from '../support/console-access.ts';
 
 /** What each of finance's pages answers to whom: for customers none is there. */
 const ACCESS = `
@@ -32,22 +33,8 @@ const ACCESS = `
 
 const ROOMS = ['/staff/months', '/staff/refunds', '/staff/reconciliations', '/staff/corrections'];
 
-interface Row {
-  readonly method: string;
-  readonly path: string;
-  readonly statuses: readonly number[];
-}
-
-function readTable(): readonly Row[] {
-  const lines = ACCESS.trim().split('\n').slice(1);
-  return lines.map((line) => {
-    const [method = '', path = '', ...statuses] = line.trim().split(/\s+/);
-    return { method, path, statuses: statuses.map(Number) };
-  });
-}
-
 describe('who finds the pages of finance', () => {
-  const rows = readTable();
+  const rows = readAccessTable(ACCESS);
   let app: TestApp;
   let visitors: readonly Visitor[];
   let samples: Readonly<Record<string, string>>;
@@ -55,13 +42,7 @@ describe('who finds the pages of finance', () => {
   before(async () => {
     app = await startTestConsole();
     const { accountId } = await app.createAccount({ fundedUsd: 1 });
-    visitors = [
-      await Visitor.invited(app, { email: 'operator@example.com', staff_role: 'operator' }),
-      await Visitor.invited(app, { email: 'finance@example.com', staff_role: 'finance' }),
-      await Visitor.invited(app, { email: 'readonly@example.com', staff_role: 'readonly' }),
-      await Visitor.invited(app, { email: 'customer@example.com', account_id: accountId }),
-    ];
-    for (const visitor of visitors) await visitor.get('/console/profile');
+    visitors = await visitorsOfEveryRole(app, accountId);
     const reconciliationId = newId('reconciliation');
     await insertReconciliation(app.database, { id: reconciliationId, requestedBy: 'operator' });
     const month = new Date().toISOString().slice(0, 7);
