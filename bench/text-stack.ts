@@ -24,7 +24,7 @@ import { startStack } from './stack/stack.ts';
 export const MODEL = 'textd-v2.5';
 
 /** What production runs: compiled, without what the loader of development adds to every function. */
-const BUILD = '.genway/bench';
+export const BUILD = '.genway/bench';
 const GATEWAY = `${BUILD}/bin/text.js`;
 const MAX_CONNECTIONS = 500;
 const DATABASE_CONNECTIONS = 10;

@@ -101,7 +101,7 @@ export const upstreamsSchema = Joi.object<UpstreamsFile>({
 }).required();
 
 /** The file of upstreams is wrong: the message names the file and the path of each field to correct. */
-export class UpstreamsError extends OperatorError {
+class UpstreamsError extends OperatorError {
   override readonly name = 'UpstreamsError';
 }
 

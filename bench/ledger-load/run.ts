@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { childEnvironment } from '../../config.ts';
 import { startProcess } from '../../bin/stack/child-process.ts';
-import type { TextStack } from '../text-stack.ts';
+import { BUILD, type TextStack } from '../text-stack.ts';
 
 /** Of one process. A hold and its settlement count as one. */
 export interface LedgerLoad {
@@ -38,7 +38,7 @@ async function run(args: readonly string[]): Promise<LedgerLoad> {
   const lines: string[] = [];
   const child = await startProcess({
     command: process.execPath,
-    args: [join(import.meta.dirname, '../../.genway/bench/bench/ledger-load/process.js'), ...args],
+    args: [join(import.meta.dirname, '../..', BUILD, 'bench/ledger-load/process.js'), ...args],
     env: childEnvironment({}),
     output: (line) => void lines.push(line),
   });

@@ -34,7 +34,7 @@ interface OutcomeRow {
 }
 
 /** Submissions of older tasks are not looked at. */
-export const OUTCOMES_OF_MS = 15 * 60_000;
+const OUTCOMES_OF_MS = 15 * 60_000;
 /** As many as decide about rests, and some that came at once. */
 const LATEST = 40;
 

@@ -4,7 +4,7 @@ import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
-export const ACCOUNT_ACTIONS = ['edit', 'suspend', 'reopen'] as const;
+const ACCOUNT_ACTIONS = ['edit', 'suspend', 'reopen'] as const;
 
 export type TaskActionKind = (typeof TASK_ACTIONS)[number];
 export type AccountActionKind = (typeof ACCOUNT_ACTIONS)[number];

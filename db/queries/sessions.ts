@@ -26,7 +26,7 @@ interface SessionRow extends UserRow {
   is_noted: boolean;
 }
 
-export const LINK_PURPOSES = ['invitation', 'new_password'] as const;
+const LINK_PURPOSES = ['invitation', 'new_password'] as const;
 export type LinkPurpose = (typeof LINK_PURPOSES)[number];
 
 export async function insertSession(database: Database, session: NewSession): Promise<void> {

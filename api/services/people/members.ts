@@ -43,7 +43,7 @@ const MAX_LINKS = 20;
 const LINKS_WINDOW_SECONDS = 15 * 60;
 const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;
 /** Members and open invitations; more would be a directory rather than an account. */
-export const MAX_PEOPLE = 200;
+const MAX_PEOPLE = 200;
 
 /** Why an owner's change was not made. */
 export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'too fast';
