@@ -19,11 +19,14 @@ export interface ConnectionLimits {
   readonly silenceMs: number;
 }
 
-/** For everything that a request or task waits for. No lock is held for longer than others wait for it. */
+/**
+ * For everything that a request or task waits for. A silent process loses its locks before others give up waiting for
+ * them, with time to spare: the one that waits may have begun at the same moment.
+ */
 export const SERVING_LIMITS: ConnectionLimits = {
   statementMs: 3_500,
   lockMs: 2_000,
-  idleInTransactionMs: 2_000,
+  idleInTransactionMs: 1_500,
   silenceMs: 4_000,
 };
 

@@ -1,14 +1,19 @@
 import { expect } from 'chai';
 import { Client } from 'pg';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
+import { SERVING_LIMITS } from '../../db/connections.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 
 const VIDEO = { model: 'vidone-3.0', prompt: 'A test' };
 /** Any number that nobody else locks. */
 const GATE = 4_711_000;
-/** Stops whoever ends a task until the gate is open, with everything locked that ending a task locks. */
+/**
+ * Stops whoever ends a task, with everything locked that ending a task locks: until the gate is open, or for as long as
+ * PostgreSQL bears with a process that is silent within a transaction.
+ */
 const WITH_GATE = /* sql */ `
-  CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql AS $$
+  CREATE FUNCTION wait_at_gate() RETURNS trigger LANGUAGE plpgsql
+  SET lock_timeout = ${SERVING_LIMITS.idleInTransactionMs} AS $$
   BEGIN
     PERFORM pg_advisory_xact_lock_shared(${GATE});
     RETURN NULL;
