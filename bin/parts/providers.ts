@@ -30,9 +30,7 @@ export interface OpenMediaUpstreams {
 
 /** The upstreams as the steps of tasks need them. */
 export function openMediaUpstreams(config: Config, tracing: Tracing, clock: Clock): OpenMediaUpstreams {
-  const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   return openEach(config, (name) => ({
-    externalDispatcher,
     nowMs: () => clock.nowMs(),
     traced: (dispatcher) => tracing.provider(name, dispatcher),
   }));
@@ -80,6 +78,7 @@ export function simulatedUpstreams({ simulator }: FilesConfig): Upstreams {
 }
 
 function openEach(config: Config, optionsOf: (name: string) => MediaUpstreamOptions): OpenMediaUpstreams {
+  const { dispatcher: externalDispatcher } = createGuardedClient(config.edge);
   const callbackBase = config.providers.callbacks ? `${config.api.publicUrl}/v1/provider-callbacks` : null;
   const { pollIntervalMs } = config.tasks;
   const upstreams = new Map<string, MediaUpstream>();
@@ -93,7 +92,10 @@ function openEach(config: Config, optionsOf: (name: string) => MediaUpstreamOpti
         if (written.get(name) === text) continue;
         written.set(name, text);
         const poll = pollIntervalMs === null ? settings.poll : { firstMs: pollIntervalMs, everyMs: pollIntervalMs };
-        upstreams.set(name, createMediaUpstream({ ...settings, poll }, { ...optionsOf(name), callbackBase }));
+        upstreams.set(
+          name,
+          createMediaUpstream({ ...settings, poll }, { ...optionsOf(name), externalDispatcher, callbackBase }),
+        );
       }
     },
   };

@@ -20,7 +20,7 @@ import {
   InvalidCallbackError,
 } from './callbacks.ts';
 import type { Credential } from './credentials.ts';
-import { createPublishedKeys } from './published-keys.ts';
+import { createPublishedKeys, type PublishedKeys } from './published-keys.ts';
 import {
   createVendorHttp,
   type VendorAnswer,
@@ -51,7 +51,10 @@ export interface MediaUpstreamSettings {
 export interface MediaUpstreamOptions {
   /** Carries the requests to the upstream; by default a pool of its own with keep-alive. */
   readonly dispatcher?: Dispatcher;
-  /** Carries downloads from other origins, and decides which may be reached; without it none may. */
+  /**
+   * Carries what leads to addresses that the operator did not configure, and decides which may be reached: downloads
+   * from other origins, and the vendor's own published keys. Without it none may.
+   */
   readonly externalDispatcher?: Dispatcher;
   /** Adds the trace to requests. */
   readonly traced?: (dispatcher: Dispatcher) => Dispatcher;
@@ -118,7 +121,7 @@ export function createMediaUpstream(
   const pool = options.dispatcher ?? new Agent({ connections: CONNECTIONS, keepAliveTimeout: KEEP_ALIVE_MS });
   const dispatcher = options.traced?.(pool) ?? pool;
   const http = openHttp(settings, options, dispatcher);
-  const keys = createPublishedKeys(settings.keysUrl ?? adapter.callbacks?.keysUrl, { dispatcher, nowMs });
+  const keys = openKeys(settings, options, dispatcher);
 
   function traitsFor(kind: TaskKind): KindTraits {
     const traits = adapter.kinds[kind];
@@ -189,6 +192,19 @@ function openHttp(
     dispatcher,
     externalDispatcher: options.externalDispatcher,
     resultOrigins: settings.resultOrigins,
+  });
+}
+
+/** Keys at an address that the operator wrote are fetched wherever it leads, like everything else it configured. */
+function openKeys(
+  { adapter, keysUrl }: MediaUpstreamSettings,
+  { externalDispatcher, nowMs = Date.now }: MediaUpstreamOptions,
+  dispatcher: Dispatcher,
+): PublishedKeys {
+  if (keysUrl !== null) return createPublishedKeys(keysUrl, { dispatcher, nowMs });
+  return createPublishedKeys(externalDispatcher && adapter.callbacks?.keysUrl, {
+    dispatcher: externalDispatcher ?? dispatcher,
+    nowMs,
   });
 }
 

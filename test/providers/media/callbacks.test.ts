@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { MediaAdapter } from '../../../providers/media/adapter.ts';
 import { httpJobs } from '../../../providers/media/adapters/http-jobs.ts';
 import { InvalidCallbackError } from '../../../providers/media/callbacks.ts';
+import { createGuardedClient } from '../../../net/address-guard.ts';
 import { MEDIA_PROTOCOLS } from '../../../providers/media/protocols.ts';
 import type { MediaUpstream, MediaUpstreamSettings } from '../../../providers/media/upstream.ts';
 import { testUpstream } from '../../support/media.ts';
@@ -11,7 +12,8 @@ import { rejectionOf } from '../../support/rejection.ts';
 const SECRET = 'the-secret-of-the-operator';
 const CALLBACK = { headers: {}, rawBody: Buffer.from('{}') };
 
-const adapterWith = (callbacks: NonNullable<MediaAdapter['callbacks']>): MediaAdapter => ({ ...httpJobs, callbacks });
+type Callbacks = NonNullable<MediaAdapter['callbacks']>;
+const adapterWith = (callbacks: Callbacks): MediaAdapter => ({ ...httpJobs, callbacks });
 
 describe('callbacks of upstreams', () => {
   const callbackBase = 'https://gateway.example/v1/provider-callbacks';
@@ -76,14 +78,15 @@ describe('callbacks of upstreams', () => {
     let status: number;
     let nowMs: number;
     let server: Receiver;
-    const adapter = adapterWith({
+    const callbacks: Callbacks = {
       proof: 'keys',
       keysUrl: 'https://vendor.invalid/jwks.json',
       read: async ({ rawBody }, { keys }) => {
         if (await keys.some(({ kid }) => kid === rawBody.toString())) return { jobId: 'job_1' };
         throw new InvalidCallbackError('it is signed with another key');
       },
-    });
+    };
+    const adapter = adapterWith(callbacks);
 
     before(async () => {
       server = await startReceiver((_request, response) => {
@@ -123,6 +126,22 @@ describe('callbacks of upstreams', () => {
       nowMs += 3_600_001;
       expect([await verdict(upstream, 'one'), requests]).to.deep.equal(['taken', 2]);
       await upstream.close();
+    });
+
+    it("have the vendor's own keys fetched only from public addresses, and those that the operator names from any", async () => {
+      const keysUrl = `${server.url}/jwks.json`;
+      const guard = createGuardedClient({ allowPrivateAddresses: false });
+      const settings = { adapter: adapterWith({ ...callbacks, keysUrl }), baseUrl: server.url };
+      const options = { callbackBase, externalDispatcher: guard.dispatcher };
+      const [own, unguarded] = [testUpstream(settings, options), testUpstream(settings, { callbackBase })];
+      const named = testUpstream({ ...settings, keysUrl }, options);
+      expect([await verdict(own, 'one'), await verdict(unguarded, 'one'), requests]).to.deep.equal([
+        'refused',
+        'refused',
+        0,
+      ]);
+      expect([await verdict(named, 'one'), requests]).to.deep.equal(['taken', 1]);
+      await Promise.all([own.close(), unguarded.close(), named.close(), guard.close()]);
     });
 
     it('are taken with a new key at once, yet forgeries do not make us ask the vendor each time', async () => {
