@@ -299,7 +299,7 @@ export const VARIABLE_GROUPS = {
     ),
     GENWAY_FOUR_EYES_USD: optional(
       KINDS.usd,
-      'Above this amount it takes two people to move money by hand: one asks for it in the console, another approves it. If not set, one person may move any amount. The demo accounts of `npm start` get 1000.',
+      'Above this amount for one account within 24 hours, it takes two people to move money by hand: one asks for it in the console, another approves it. If not set, one person may move any amount.',
     ),
   },
   'E-mail': {

@@ -32,6 +32,7 @@ import * as mailAndProviders from './migrations/0033-people.ts';
 import * as promoCredit from './migrations/0034-promo-credit.ts';
 import * as lowBalances from './migrations/0035-low-balances.ts';
 import * as textCosts from './migrations/0036-text-costs.ts';
+import * as movedAlone from './migrations/0039-moved-alone.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -67,6 +68,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0034-promo-credit': promoCredit,
   '0035-low-balances': lowBalances,
   '0036-text-costs': textCosts,
+  '0039-moved-alone': movedAlone,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -32,8 +32,8 @@ export const BODIES = {
   },
 };
 
-/** Corrections that two people make. */
-export const CORRECTIONS = { pendingDays: 7 };
+/** Corrections that two people make: how long one waits for the second, and over how long one person's amounts add up. */
+export const CORRECTIONS = { pendingDays: 7, addUpHours: 24 };
 
 /** Contract 8.1: an account's successful requests to free models in a minute, before and after its first top-up. */
 export const FREE_REQUESTS_PER_MINUTE = { neverToppedUp: 1, toppedUp: 10 };

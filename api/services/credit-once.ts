@@ -2,6 +2,7 @@ import type { Database } from '../../db/database.ts';
 import { PaymentOfAnotherAccountError, type TopUp, topUp } from '../../db/queries/credits.ts';
 import { ServiceError } from '../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../domain/money.ts';
+import { type FourEyes, type HandMove, moveAlone } from './finance/four-eyes.ts';
 
 /**
  * Credits an account, once per reference.
@@ -26,4 +27,19 @@ export async function creditOnce(
     );
   }
   return credited;
+}
+
+/**
+ * Credits a payment that somebody saw, once per reference.
+ *
+ * @throws ServiceError `forbidden` where it takes two people; `idempotency_conflict` as {@link creditOnce}
+ */
+export function creditByHand(
+  services: FourEyes & { readonly database: Database },
+  { accountId, amount, reference, author }: HandMove & { readonly reference: string },
+): Promise<TopUp> {
+  return moveAlone(services, { accountId, amount, author }, async (database) => {
+    const credited = await creditOnce(database, { accountId, amount, reference });
+    return { id: credited.transferId, ...credited };
+  });
 }

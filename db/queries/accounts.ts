@@ -134,6 +134,11 @@ export async function findAccount(database: Database, accountId: string): Promis
   return row ? toAccount(row) : null;
 }
 
+/** Everybody who moves money locks the account first; until the transaction ends, nobody else moves any. */
+export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
+  await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
+}
+
 /** The first account there ever was; null before. */
 export async function findOldestAccount(database: Database): Promise<Account | null> {
   const row = await database<AccountRow>('accounts').orderBy('id').first();

@@ -75,6 +75,11 @@ export async function insertCorrection(
   return correction;
 }
 
+/** Whether the correction was asked for, whatever became of it. */
+export async function hasCorrection(database: Database, id: string): Promise<boolean> {
+  return (await findCorrection(database, id)) !== null;
+}
+
 async function findCorrection(database: Database, id: string): Promise<Correction | null> {
   const { rows } = await database.raw<{ rows: CorrectionRow[] }>(`SELECT ${COLUMNS} ${FROM} WHERE correction.id = ?`, [
     id,

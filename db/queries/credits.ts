@@ -3,6 +3,7 @@ import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
+import { lockAccount } from './accounts.ts';
 import { findTransferById, insertTransfer, type Transfer } from './transfers.ts';
 
 export interface TopUp {
@@ -46,6 +47,7 @@ async function creditOnce(
   { accountId, amount, reference }: { accountId: string; amount: PicoUsd; reference: string },
 ): Promise<TopUp> {
   return database.transaction(async (transaction) => {
+    await lockAccount(transaction, accountId);
     const transferId = newId('transfer');
     const [inserted] = await transaction('top_ups')
       .insert({
@@ -119,28 +121,30 @@ export interface Adjustment {
  * @throws a check violation when the account has less than the amount to take
  */
 export async function adjust(database: Database, adjustment: Adjustment): Promise<string> {
-  const id = newId('transfer');
-  await withPartitions(database, () => insertAdjustment(database, { id, ...adjustment }));
-  return id;
+  const { transfer } = await adjustOnce(database, { id: newId('transfer'), ...adjustment });
+  return transfer.id;
 }
 
 /**
  * Corrects a balance once per id, however often it is called.
  *
- * @returns the transfer with this id: this one or an earlier one, which may be another
+ * @returns the transfer with this id: this one or an earlier one, which may be another; `applied` is false for the latter
  * @throws a check violation when the account has less than the amount to take
  */
-export function adjustOnce(database: Database, adjustment: Adjustment & { readonly id: string }): Promise<Transfer> {
+export function adjustOnce(
+  database: Database,
+  adjustment: Adjustment & { readonly id: string },
+): Promise<{ readonly transfer: Transfer; readonly applied: boolean }> {
   const { id } = adjustment;
   return withPartitions(database, () =>
     database.transaction(async (transaction) => {
       await transaction.raw(`SELECT pg_advisory_xact_lock(hashtextextended('adjustment ' || ?, 0))`, [id]);
       const earlier = await findTransferById(transaction, id);
-      if (earlier) return earlier;
+      if (earlier) return { transfer: earlier, applied: false };
       await insertAdjustment(transaction, adjustment);
       const made = await findTransferById(transaction, id);
       if (!made) throw new Error(`the adjustment ${id} was not written`);
-      return made;
+      return { transfer: made, applied: true };
     }),
   );
 }

@@ -3,6 +3,7 @@ import { newId } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
+import { lockAccount } from './accounts.ts';
 import { insertTransfer } from './transfers.ts';
 
 /** Promo credit that was given at once. Its four parts add up to `amount`. */
@@ -140,11 +141,6 @@ export async function expirePromoCredit(database: Database, limit: number): Prom
     );
   }
   return due.length;
-}
-
-/** Everybody who moves money locks the account first. */
-async function lockAccount(transaction: Database, accountId: string): Promise<void> {
-  await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
 }
 
 async function move(

@@ -169,6 +169,114 @@ describe('corrections in the console of the staff', () => {
     expect((await reloadAccount(app.database, { id: accountId })).toppedUpAt).to.be.instanceOf(Date);
   });
 
+  describe('of an amount that is split', () => {
+    const post = (accountId: string, path: string, body: object, on = app) =>
+      call<ErrorBody>(`${on.baseUrl}/admin/v1/accounts/${accountId}${path}`, {
+        key: on.adminToken,
+        method: 'POST',
+        body,
+      });
+    const pendingOf = async (accountId: string) =>
+      (await correctionsOf(accountId)).map(({ amount, author, outcome }) => [
+        formatUsd(BigInt(amount)),
+        author,
+        outcome,
+      ]);
+
+    it('wait for a second person from the one on that crosses the limit within a day', async () => {
+      const { accountId } = await app.createAccount();
+      for (const usd of ['60', '40', '0.000000000001', '-10']) {
+        expect((await ask(ada, accountId, usd)).answer.status, usd).to.equal(303);
+      }
+      expect(await fundedOf(accountId)).to.equal('100');
+      expect(await pendingOf(accountId)).to.deep.equal([
+        ['0.000000000001', 'ada@example.com', null],
+        ['-10', 'ada@example.com', null],
+      ]);
+    });
+
+    it('add up with payments, promo and signup credit, and with what another name or token moved', async () => {
+      const created = await call<{ data: { id: string } }>(`${app.baseUrl}/admin/v1/accounts`, {
+        key: app.adminToken,
+        method: 'POST',
+        body: { name: 'New', signup_credit_usd: 20 },
+      });
+      const { id: accountId } = created.body.data;
+      const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+      const promo = { amount_usd: 20, reference: 'p', reason: 'x', expires_at: tomorrow };
+      expect((await post(accountId, '/promo-grants', promo)).status).to.equal(201);
+      expect((await post(accountId, '/topups', { amount_usd: 20, reference: 'r' })).status).to.equal(201);
+      expect((await ask(bob, accountId, '20', { reference: 'wire 1' })).answer.status).to.equal(303);
+      expect((await post(accountId, '/adjustments', { amount_usd: -20, reason: 'x', author: 'zoe' })).status).to.equal(
+        201,
+      );
+      expect(await correctionsOf(accountId)).to.deep.equal([]);
+      for (const answer of [
+        await post(accountId, '/adjustments', { amount_usd: 0.01, reason: 'x', author: 'yan' }),
+        await post(accountId, '/topups', { amount_usd: 0.01, reference: 'r2' }),
+        await post(accountId, '/promo-grants', { ...promo, reference: 'p2' }),
+      ]) {
+        expect([answer.status, answer.body.error.code]).to.deep.equal([403, 'forbidden']);
+        expect(answer.body.error.message).to.include('within 24 hours takes two people');
+      }
+      await ada.get(CORRECTIONS);
+      const fields = { adjustment_id: newId('transfer'), amount_usd: '1', reason: 'x' };
+      expect((await ada.send(`/console/staff/accounts/${accountId}/adjust`, fields)).status).to.equal(403);
+      expect((await post(accountId, '/topups', { amount_usd: 20, reference: 'r' })).status, 'again').to.equal(200);
+      expect((await post(accountId, '/promo-grants', promo)).status, 'again').to.equal(200);
+      expect(await fundedOf(accountId)).to.equal('20');
+    });
+
+    it('never pass together, however many are sent at once, in whatever process', async () => {
+      const { accountId } = await app.createAccount();
+      const second = { ...app, baseUrl: await app.startSecond() };
+      const fields = { amount_usd: 60, reason: 'x' };
+      const answers = await Promise.all(
+        Array.from({ length: 8 }, async (_, index) =>
+          index % 2 === 0
+            ? post(accountId, '/adjustments', fields, index % 4 === 0 ? app : second)
+            : post(accountId, '/topups', { amount_usd: 60, reference: `r ${index}` }, index % 4 === 1 ? app : second),
+        ),
+      );
+      expect(answers.filter(({ status }) => status === 201)).to.have.length(1);
+      expect(answers.filter(({ status }) => status === 403)).to.have.length(7);
+      expect(await fundedOf(accountId)).to.equal('60');
+      const forms = await Promise.all(Array.from({ length: 4 }, () => formOf(cleo)));
+      const asked = { account_id: accountId, amount_usd: '30', reason: 'goodwill' };
+      const sent = await Promise.all(forms.map((ids) => cleo.send(CORRECTIONS, { ...ids, ...asked })));
+      expect(sent.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303]);
+      expect(await fundedOf(accountId)).to.equal('90');
+      expect(await pendingOf(accountId)).to.have.length(3);
+    });
+
+    it('count neither what two people approved nor what another account got, nor what is a day old', async () => {
+      const { accountId } = await app.createAccount();
+      const path = await pendingFor(accountId);
+      await bob.get(CORRECTIONS);
+      await bob.send(`${path}/approve`);
+      const other = await app.createAccount();
+      await ask(ada, other.accountId, '100');
+      const old = { account_id: accountId, amount: parseUsd(100).toString(), author: 'ada@example.com' };
+      const dayAgo = new Date(Date.now() - 86_400_000 - 1_000);
+      await app.database('moved_alone').insert({ id: newId('transfer'), ...old, created_at: dayAgo });
+      await ask(ada, accountId, '100');
+      expect(await fundedOf(accountId)).to.equal('350.000000000001');
+    });
+
+    it('are not booked beside what was asked for when the same form is sent again later', async () => {
+      const { accountId } = await app.createAccount();
+      await ask(ada, accountId, '100');
+      const { fields } = await ask(ada, accountId, '50');
+      await app.database.transaction(async (transaction) => {
+        await transaction.raw(`SET LOCAL session_replication_role = replica`);
+        await transaction('moved_alone').where({ account_id: accountId }).delete();
+      });
+      expect((await ada.send(CORRECTIONS, fields)).status).to.equal(303);
+      expect(await fundedOf(accountId)).to.equal('100');
+      expect(await pendingOf(accountId)).to.have.length(1);
+    });
+  });
+
   it('are refused with a sentence, which keeps what was typed', async () => {
     const { accountId } = await app.createAccount();
     for (const wrong of [

@@ -949,6 +949,44 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
+  describe('what one person moved by hand', () => {
+    const moved = ({ account }: Given, changes: Row = {}): Row => ({
+      id: newId('transfer'),
+      account_id: account.id,
+      amount: 1,
+      author: 'ada',
+      ...changes,
+    });
+    const afterMoving = (given: Given, attempt: (transaction: Database) => PromiseLike<unknown>) =>
+      database.transaction(async (transaction) => {
+        await transaction('moved_alone').insert(moved(given));
+        await attempt(transaction);
+      });
+    refuses('one that is added twice', 'moved_alone_pkey', (rows) => {
+      const row = moved(rows);
+      return database.transaction(async (transaction) => {
+        await transaction('moved_alone').insert(row);
+        await transaction('moved_alone').insert(row);
+      });
+    });
+    refuses('one of no account', 'moved_alone_account_id_fkey', (rows) =>
+      insert('moved_alone', moved(rows, { account_id: newId('account') })),
+    );
+    refuses('one of nothing, and less', 'moved_alone_amount_check', (rows) =>
+      insert('moved_alone', moved(rows, { amount: 0 })),
+    );
+    refuses('one that nobody moved', 'moved_alone_author_check', (rows) =>
+      insert('moved_alone', moved(rows, { author: '' })),
+    );
+    refuses(
+      'to change or forget one',
+      'moved_alone_is_kept',
+      (rows) => afterMoving(rows, (transaction) => transaction('moved_alone').update({ amount: 2 })),
+      (rows) => afterMoving(rows, (transaction) => transaction('moved_alone').delete()),
+    );
+    refuses('to forget all of them', 'moved_alone_not_truncated', () => statement('TRUNCATE moved_alone'));
+  });
+
   describe('corrections by two people', () => {
     const correctionOf = (account: Account, changes: Row = {}): Row => ({
       id: newId('correction'),

@@ -30,6 +30,7 @@ const BOUNDS: Readonly<Record<string, { readonly sweep: string } | { readonly be
   knex_migrations_lock: { because: 'one row' },
   link_mails: { because: 'sent or given up within a day, and the limits of asking for a link bound how many wait' },
   model_orders: { because: 'people give them, with a reason each, and audits read them for ever' },
+  moved_alone: { because: 'one for each amount that people move by hand, which books keep for ever' },
   operator_actions: { because: 'people make them, with a reason each, and audits read them for ever' },
   processes: { because: 'those that died are removed by whoever releases what they held' },
   promo_grants: { because: 'one for each grant, which books keep for ever' },

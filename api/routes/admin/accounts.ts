@@ -19,7 +19,7 @@ import { noSuch } from '../../endpoint/path.ts';
 import { aFlag, anyText } from '../../endpoint/query.ts';
 import { reopenAccount as reopen, suspendAccount as suspend } from '../../services/account-actions.ts';
 import { authorOf } from '../../services/administrator.ts';
-import { assertTakesOne } from '../../services/finance/four-eyes.ts';
+import { addUp } from '../../services/finance/four-eyes.ts';
 import { AccountSchema, ListedAccountSchema, presentListedAccount } from './present.ts';
 import {
   type AccountDetailsBody,
@@ -40,14 +40,16 @@ export const createAccount = endpoint({
   body: jsonBody('CreateAccount', createAccountSchema),
   answers: { 201: dataOf(AccountSchema, 'The account') },
   refusals: ['idempotency_conflict'],
-  handle: async ({ body }, services) => {
+  handle: async ({ body, caller }, services) => {
     const id = newId('account');
+    const author = authorOf(caller, undefined);
     const signupCredit = parseUsd(body.signup_credit_usd ?? 0);
-    assertTakesOne(signupCredit, services);
     await unlessTaken(
       services.database.transaction(async (transaction) => {
         await insertAccount(transaction, { id, ...toDetails(body), name: body.name });
-        if (signupCredit > 0n) await grantSignupCredit(transaction, id, signupCredit);
+        if (signupCredit === 0n) return;
+        const transferId = await grantSignupCredit(transaction, id, signupCredit);
+        await addUp(transaction, services, { id: transferId, accountId: id, amount: signupCredit, author });
       }),
     );
     return { data: await showAccount(services, id) };

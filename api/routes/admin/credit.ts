@@ -1,4 +1,5 @@
 /** Manual credits and adjustments. */
+import { newId } from '../../../domain/ids.ts';
 import { parseUsd, toUsdNumber } from '../../../domain/money.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';
 import { dataOf } from '../../endpoint/answers.ts';
@@ -7,8 +8,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { boolean, exactly, idOf, object, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
 import { adjustBalance } from '../../services/adjust-balance.ts';
 import { authorOf } from '../../services/administrator.ts';
-import { creditOnce } from '../../services/credit-once.ts';
-import { assertTakesOne } from '../../services/finance/four-eyes.ts';
+import { creditByHand } from '../../services/credit-once.ts';
 import { existingAccount } from '../../services/existing-account.ts';
 import { AccountSchema } from './present.ts';
 import { adjustmentSchema, topUpSchema } from './schema.ts';
@@ -36,12 +36,10 @@ export const topUp = endpoint({
   body: jsonBody('TopUp', topUpSchema),
   answers: { 200: dataOf(TopUpSchema, 'Credited before'), 201: dataOf(TopUpSchema, 'Credited') },
   refusals: ['idempotency_conflict'],
-  handle: async ({ params, body: { amount_usd, reference }, context }, services) => {
-    const { database } = services;
-    const { id: accountId } = await existingAccount(database, params.account_id);
-    const amount = parseUsd(amount_usd);
-    assertTakesOne(amount, services);
-    const credited = await creditOnce(database, { accountId, amount, reference });
+  handle: async ({ params, caller, body: { amount_usd, reference }, context }, services) => {
+    const { id: accountId } = await existingAccount(services.database, params.account_id);
+    const author = authorOf(caller, undefined);
+    const credited = await creditByHand(services, { accountId, amount: parseUsd(amount_usd), reference, author });
     if (credited.applied) context.status = 201;
     return {
       data: {
@@ -75,8 +73,8 @@ export const adjust = endpoint({
   handle: async ({ params, caller, body: { amount_usd, reason, author: given } }, services) => {
     const { id: accountId } = await existingAccount(services.database, params.account_id);
     const author = authorOf(caller, given);
-    const adjustment = { accountId, amount: parseUsd(amount_usd), author, reason };
-    const id = await adjustBalance(services, adjustment);
+    const id = newId('transfer');
+    await adjustBalance(services, { id, accountId, amount: parseUsd(amount_usd), author, reason });
     return { data: { id, object: 'adjustment', account: await showAccount(services, accountId) } };
   },
 });

@@ -11,7 +11,7 @@ import { pageById, pageOf, presentPage } from '../../endpoint/page.ts';
 import { exactly, idOf, namedObject, text, unixSeconds, usd } from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { existingAccount } from '../../services/existing-account.ts';
-import { assertTakesOne } from '../../services/finance/four-eyes.ts';
+import { moveAlone } from '../../services/finance/four-eyes.ts';
 import { promoGrantSchema } from './schema.ts';
 
 const PromoGrantSchema = namedObject<ReturnType<typeof presentGrant>>('PromoGrant', {
@@ -47,18 +47,12 @@ export const grantPromo = endpoint({
     const { database } = services;
     const { id: accountId } = await existingAccount(database, params.account_id);
     const amount = parseUsd(body.amount_usd);
-    assertTakesOne(amount, services);
     const expiresAt = new Date(body.expires_at);
-    const { grant, applied } = await grantPromoCredit(database, {
-      accountId,
-      amount,
-      expiresAt,
-      reference: body.reference,
-      reason: body.reason,
-      author: authorOf(caller, body.author),
-    }).catch((error: unknown) => {
-      if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
-      throw badRequest('expires_at must be later than now');
+    const { reference, reason } = body;
+    const asked = { accountId, amount, expiresAt, reference, reason, author: authorOf(caller, body.author) };
+    const { grant, applied } = await moveAlone(services, asked, async (transaction) => {
+      const granted = await grantPromoCredit(transaction, asked).catch(refuseLateExpiry);
+      return { id: granted.grant.id, ...granted };
     });
     if (grant.amount !== amount || grant.expiresAt.getTime() !== expiresAt.getTime()) {
       throw new ServiceError(
@@ -85,6 +79,11 @@ export const listPromo = endpoint({
     return presentPage(await listPromoGrants(database, { accountId, before, limit: limit + 1 }), limit, presentGrant);
   },
 });
+
+function refuseLateExpiry(error: unknown): never {
+  if (!isDatabaseError(error, CHECK_VIOLATION)) throw error;
+  throw badRequest('expires_at must be later than now');
+}
 
 function presentGrant(grant: PromoGrant) {
   return {

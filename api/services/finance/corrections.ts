@@ -1,10 +1,12 @@
 /** Corrections by two people: one asks, another approves. */
 import type { Database } from '../../../db/database.ts';
 import { withPartitions } from '../../../db/partitions.ts';
+import { lockAccount } from '../../../db/queries/accounts.ts';
 import {
   type Correction,
   type CorrectionOutcome,
   decideCorrection,
+  hasCorrection,
   insertCorrection,
   lockCorrection,
   type NewCorrection,
@@ -13,20 +15,61 @@ import { adjustOnce } from '../../../db/queries/credits.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { newId } from '../../../domain/ids.ts';
 import { CORRECTIONS } from '../../../domain/policy.ts';
-import { refuseOverdraft } from '../adjust-balance.ts';
-import { creditOnce } from '../credit-once.ts';
+import { adjustBalance, refuseOverdraft } from '../adjust-balance.ts';
+import { creditByHand, creditOnce } from '../credit-once.ts';
 import { existingAccount } from '../existing-account.ts';
 import { assertFreshForm } from '../fresh-form.ts';
+import { type FourEyes, TakesTwoError } from './four-eyes.ts';
 
 /**
- * Asks for a correction, once per id, however often the same form is sent.
+ * Corrects a balance at once, as far as one person may; otherwise asks for a second one. Once, however often the same form is
+ * sent: what was asked for is not booked when the same form comes again, after what was added up has passed.
  *
+ * @param asked the id of the correction, if it takes two
+ * @param adjustmentId the id of the adjustment, if it takes one
  * @throws ServiceError `not_found`; `bad_request` for a form that is too old; `idempotency_conflict` when it was sent before and
- *   asked for something else
+ *   asked for something else; `insufficient_credits`
  */
-export async function askForCorrection(database: Database, asked: NewCorrection): Promise<void> {
-  assertFreshForm('correction', asked.id);
-  await existingAccount(database, asked.accountId);
+export async function correct(
+  { database, ...fourEyes }: FourEyes & { readonly database: Database },
+  asked: NewCorrection,
+  adjustmentId: string,
+): Promise<void> {
+  const { id, accountId } = asked;
+  assertFreshForm('correction', id);
+  assertFreshForm('transfer', adjustmentId);
+  await existingAccount(database, accountId);
+  await withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, accountId);
+      const isBooked =
+        !(await hasCorrection(transaction, id)) &&
+        (await isBookedAlone({ database: transaction, ...fourEyes }, asked, adjustmentId));
+      if (!isBooked) await askForCorrection(transaction, asked);
+    }),
+  );
+}
+
+/** @returns false when it takes two people, and nothing was booked */
+async function isBookedAlone(
+  services: FourEyes & { readonly database: Database },
+  { accountId, amount, reference, author, reason }: NewCorrection,
+  adjustmentId: string,
+): Promise<boolean> {
+  try {
+    if (reference === null) {
+      await adjustBalance(services, { id: adjustmentId, accountId, amount, author, reason });
+    } else {
+      await creditByHand(services, { accountId, amount, author, reference });
+    }
+    return true;
+  } catch (error) {
+    if (error instanceof TakesTwoError) return false;
+    throw error;
+  }
+}
+
+async function askForCorrection(database: Database, asked: NewCorrection): Promise<void> {
   const made = await insertCorrection(database, asked, CORRECTIONS.pendingDays);
   if (made.accountId === asked.accountId && made.amount === asked.amount && made.author === asked.author) return;
   throw new ServiceError(
@@ -90,6 +133,6 @@ async function carryOut(transaction: Database, correction: Correction, approvedB
   }
   const author = `${correction.author}, approved by ${approvedBy}`;
   const adjustment = { id: newId('transfer'), accountId, amount, author, reason };
-  const { id } = await adjustOnce(transaction, adjustment).catch(refuseOverdraft);
-  return id;
+  const { transfer } = await adjustOnce(transaction, adjustment).catch(refuseOverdraft);
+  return transfer.id;
 }

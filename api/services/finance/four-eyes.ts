@@ -1,6 +1,11 @@
 /** Above an amount, money is moved by hand by two people: docs/decisions/2026-11-22-two-people-correct-large-amounts.md. */
+import type { Database } from '../../../db/database.ts';
+import { withPartitions } from '../../../db/partitions.ts';
+import { lockAccount } from '../../../db/queries/accounts.ts';
+import { insertMovedAlone, type MovedAlone, sumMovedAlone } from '../../../db/queries/moved-alone.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
+import { CORRECTIONS } from '../../../domain/policy.ts';
 
 export interface FourEyes {
   /** Above this amount a second person must approve; null if nobody ever has to. */
@@ -8,17 +13,72 @@ export interface FourEyes {
   readonly publicUrl: string;
 }
 
-/** @param amount given, or taken if it is negative */
-export function takesTwo(amount: PicoUsd, { fourEyesAbove }: FourEyes): boolean {
-  return fourEyesAbove !== null && (amount < 0n ? -amount : amount) > fourEyesAbove;
+/** What one person moves by hand. */
+export interface HandMove {
+  readonly accountId: string;
+  /** Given, or taken if it is negative. */
+  readonly amount: PicoUsd;
+  /** Who moves it. */
+  readonly author: string;
 }
 
-/** @throws ServiceError `forbidden` for an amount that takes two people, and says where they meet */
-export function assertTakesOne(amount: PicoUsd, fourEyes: FourEyes): void {
-  if (!takesTwo(amount, fourEyes)) return;
-  throw new ServiceError(
-    'forbidden',
-    `By hand, more than ${formatUsd(fourEyes.fourEyesAbove ?? 0n)} USD takes two people: ask for it at ` +
-      `${fourEyes.publicUrl}/console/staff/corrections, where a second person approves it.`,
+/** An amount takes two people, by itself or with what was moved alone lately. The message says where they meet. */
+export class TakesTwoError extends ServiceError {
+  constructor(limit: PicoUsd, { publicUrl }: FourEyes) {
+    super(
+      'forbidden',
+      `By hand, more than ${formatUsd(limit)} USD for one account within ${CORRECTIONS.addUpHours} hours takes two ` +
+        `people: ask for it at ${publicUrl}/console/staff/corrections, where a second person approves it.`,
+    );
+  }
+}
+
+/**
+ * Moves money by hand, as far as one person may without a second one. Whatever is moved alone for an account within a day
+ * adds up; whoever moves more at the same moment waits, and is refused if it is too much by then.
+ *
+ * @param move writes the transfer in the transaction that it is given, or finds what was moved before
+ * @throws TakesTwoError, after which nothing was moved
+ */
+export async function moveAlone<Moved extends { readonly id: string; readonly applied: boolean }>(
+  { database, ...fourEyes }: FourEyes & { readonly database: Database },
+  handMove: HandMove,
+  move: (database: Database) => Promise<Moved>,
+): Promise<Moved> {
+  if (fourEyes.fourEyesAbove === null) return move(database);
+  assertTakesOne(handMove.amount, fourEyes);
+  return withPartitions(database, () =>
+    database.transaction(async (transaction) => {
+      await lockAccount(transaction, handMove.accountId);
+      const moved = await move(transaction);
+      if (moved.applied) await addUp(transaction, fourEyes, { ...handMove, id: moved.id });
+      return moved;
+    }),
   );
+}
+
+/**
+ * Adds what was just moved alone to what was moved for the account lately. The account must be locked.
+ *
+ * @throws TakesTwoError when it is too much: the transaction has to be rolled back
+ */
+export async function addUp(
+  transaction: Database,
+  fourEyes: FourEyes,
+  { accountId, amount, ...moved }: HandMove & Pick<MovedAlone, 'id'>,
+): Promise<void> {
+  if (fourEyes.fourEyesAbove === null) return;
+  const lately = await sumMovedAlone(transaction, { accountId, hours: CORRECTIONS.addUpHours });
+  assertTakesOne(lately + absolute(amount), fourEyes);
+  await insertMovedAlone(transaction, { ...moved, accountId, amount: absolute(amount) });
+}
+
+/** @throws TakesTwoError */
+function assertTakesOne(amount: PicoUsd, fourEyes: FourEyes): void {
+  const { fourEyesAbove } = fourEyes;
+  if (fourEyesAbove !== null && absolute(amount) > fourEyesAbove) throw new TakesTwoError(fourEyesAbove, fourEyes);
+}
+
+function absolute(amount: PicoUsd): PicoUsd {
+  return amount < 0n ? -amount : amount;
 }

@@ -42,7 +42,9 @@ export function CorrectionContent(props: Props) {
       <Problem message={problem} />
       <p class="soft">
         {words.explained}{' '}
-        {fourEyesAbove === null ? words.oneIsEnough : words.takesTwo(usd(fourEyesAbove), CORRECTIONS.pendingDays)}
+        {fourEyesAbove === null
+          ? words.oneIsEnough
+          : words.takesTwo(usd(fourEyesAbove), CORRECTIONS.addUpHours, CORRECTIONS.pendingDays)}
       </p>
       {fourEyesAbove === null && pending.length === 0 ? null : (
         <Card title={words.pending}>

@@ -1,10 +1,6 @@
 /** Corrections of balances by hand: at once, or above an amount by two people. */
 import { adjustmentSchema, topUpSchema } from '../../../../api/routes/admin/schema.ts';
-import { adjustBalanceOnce } from '../../../../api/services/adjust-balance.ts';
-import { creditOnce } from '../../../../api/services/credit-once.ts';
-import { existingAccount } from '../../../../api/services/existing-account.ts';
-import { askForCorrection, decide } from '../../../../api/services/finance/corrections.ts';
-import { takesTwo } from '../../../../api/services/finance/four-eyes.ts';
+import { correct as correctOrAsk, decide } from '../../../../api/services/finance/corrections.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { createValidator } from '../../../../api/validation.ts';
 import {
@@ -67,21 +63,12 @@ async function act(visit: UserVisit, services: ApiServices, work: () => Promise<
 
 /** Carries a correction out at once, or asks for the second person that it takes. */
 async function correct({ form, user: { email: author } }: UserVisit, services: ApiServices): Promise<void> {
-  const { database } = services;
   const given = { amount_usd: form.text('amount_usd') };
   const { amount_usd: amountUsd, reason } = validateAdjustment({ ...given, reason: form.text('reason') });
   const reference = form.optional('reference');
   if (reference !== null) validateTopUp({ ...given, reference });
-  const { id: accountId } = await existingAccount(database, form.text('account_id'));
-  const amount = parseUsd(amountUsd);
-  if (takesTwo(amount, services)) {
-    const id = form.text('correction_id');
-    await askForCorrection(database, { id, accountId, amount, reference, reason, author });
-  } else if (reference === null) {
-    await adjustBalanceOnce(services, { id: form.text('adjustment_id'), accountId, amount, author, reason });
-  } else {
-    await creditOnce(database, { accountId, amount, reference });
-  }
+  const asked = { id: form.text('correction_id'), accountId: form.text('account_id'), amount: parseUsd(amountUsd) };
+  await correctOrAsk(services, { ...asked, reference, reason, author }, form.text('adjustment_id'));
 }
 
 async function showCorrections(

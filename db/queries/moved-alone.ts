@@ -1,0 +1,37 @@
+/** What one person moved by hand for an account: see migration 0039. */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+
+export interface MovedAlone {
+  /** Of the transfer, or of the grant of promo credit. */
+  readonly id: string;
+  readonly accountId: string;
+  /** Given or taken; positive. */
+  readonly amount: PicoUsd;
+  /** Who moved it. */
+  readonly author: string;
+}
+
+/** What was moved alone for an account within the last hours, by whoever. Exact under the lock of the account. */
+export async function sumMovedAlone(
+  database: Database,
+  { accountId, hours }: { readonly accountId: string; readonly hours: number },
+): Promise<PicoUsd> {
+  const [row] = await database('moved_alone')
+    .where({ account_id: accountId })
+    .whereRaw('created_at > now() - make_interval(hours => ?)', [hours])
+    .select<{ amount: string }[]>(database.raw('coalesce(sum(amount), 0) AS amount'));
+  return picoUsd(row?.amount ?? '0');
+}
+
+export async function insertMovedAlone(
+  database: Database,
+  { id, accountId, amount, author }: MovedAlone,
+): Promise<void> {
+  await database('moved_alone').insert({
+    id,
+    account_id: accountId,
+    amount: amount.toString(),
+    author,
+  });
+}
