@@ -1,7 +1,13 @@
-/** Demo accounts and people: created once through the administration endpoints, then kept with their keys and ids. */
+/**
+ * Demo accounts and people: created once through the administration endpoints, then kept with their keys and ids. Their
+ * money comes from the database itself: the administration would ask for a second person above `GENWAY_FOUR_EYES_USD`.
+ */
 import { join } from 'node:path';
 import Joi from 'joi';
 import { request } from 'undici';
+import { createDatabase, type Database } from '../../db/database.ts';
+import { adjust, grantSignupCredit, topUp } from '../../db/queries/credits.ts';
+import { parseUsd } from '../../domain/money.ts';
 import { readPrivateFile, writePrivateFile } from './private-file.ts';
 
 export interface DemoAccount {
@@ -11,16 +17,16 @@ export interface DemoAccount {
 
 /** What each account starts with, in USD. */
 const ACCOUNTS = {
-  funded: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
-  second: { signupCredit: 0, topUp: 1_000, adjustment: 0 },
-  free: { signupCredit: 5, topUp: 0, adjustment: 0 },
-  empty: { signupCredit: 0, topUp: 1, adjustment: -1 },
+  funded: { signupCredit: 0, toppedUp: 1_000, spent: 0 },
+  second: { signupCredit: 0, toppedUp: 1_000, spent: 0 },
+  free: { signupCredit: 5, toppedUp: 0, spent: 0 },
+  empty: { signupCredit: 0, toppedUp: 1, spent: 1 },
 } as const satisfies Record<string, AccountPlan>;
 
 interface AccountPlan {
   readonly signupCredit: number;
-  readonly topUp: number;
-  readonly adjustment: number;
+  readonly toppedUp: number;
+  readonly spent: number;
 }
 
 export type DemoAccounts = Readonly<Record<keyof typeof ACCOUNTS, DemoAccount>>;
@@ -51,16 +57,23 @@ interface Administration {
  * Returns the demo accounts in the folder's `demo-accounts.json`. If there are none, or the database does not know
  * them, creates them and writes the file.
  */
-export async function ensureDemoAccounts(home: string, administration: Administration): Promise<DemoAccounts> {
+export async function ensureDemoAccounts(
+  home: string,
+  administration: Administration,
+  databaseUrl: string,
+): Promise<DemoAccounts> {
   const file = join(home, 'demo-accounts.json');
   const { value: kept, error } = accountsSchema.required().validate(await readPrivateFile(file), { convert: false });
   if (!error && (await isKnown(kept.funded.account_id, administration))) return kept;
+  const database = createDatabase(databaseUrl, 1);
+  const create = (name: keyof typeof ACCOUNTS) => createDemoAccount(name, administration, database);
   const accounts = {
-    funded: await createDemoAccount('funded', administration),
-    second: await createDemoAccount('second', administration),
-    free: await createDemoAccount('free', administration),
-    empty: await createDemoAccount('empty', administration),
+    funded: await create('funded'),
+    second: await create('second'),
+    free: await create('free'),
+    empty: await create('empty'),
   };
+  await database.destroy();
   await writePrivateFile(file, accounts);
   return accounts;
 }
@@ -70,20 +83,25 @@ async function isKnown(accountId: string, administration: Administration): Promi
   return status === 200;
 }
 
-async function createDemoAccount(name: keyof typeof ACCOUNTS, administration: Administration): Promise<DemoAccount> {
-  const { signupCredit, topUp, adjustment } = ACCOUNTS[name];
-  const created = await post(administration, '/accounts', { name: `demo ${name}`, signup_credit_usd: signupCredit });
+async function createDemoAccount(
+  name: keyof typeof ACCOUNTS,
+  administration: Administration,
+  database: Database,
+): Promise<DemoAccount> {
+  const created = await post(administration, '/accounts', { name: `demo ${name}` });
   const accountId = Joi.attempt(created, createdSchema).data.id;
-  const path = `/accounts/${accountId}`;
-  if (topUp > 0) await post(administration, `${path}/topups`, { amount_usd: topUp, reference: `demo-${accountId}` });
-  if (adjustment !== 0) {
-    await post(administration, `${path}/adjustments`, {
-      amount_usd: adjustment,
-      reason: 'demo account without balance',
-    });
-  }
-  const key = await post(administration, `${path}/keys`, { name: 'demo' });
+  await fund(database, accountId, ACCOUNTS[name]);
+  const key = await post(administration, `/accounts/${accountId}/keys`, { name: 'demo' });
   return { account_id: accountId, api_key: Joi.attempt(key, keySchema).data.api_key };
+}
+
+async function fund(database: Database, accountId: string, { signupCredit, toppedUp, spent }: AccountPlan) {
+  if (signupCredit > 0) await grantSignupCredit(database, accountId, parseUsd(signupCredit));
+  if (toppedUp > 0) await topUp(database, { accountId, amount: parseUsd(toppedUp), reference: `demo-${accountId}` });
+  if (spent > 0) {
+    const reason = 'demo account without balance';
+    await adjust(database, { accountId, amount: -parseUsd(spent), author: 'admin', reason });
+  }
 }
 
 async function post(administration: Administration, path: string, body: object): Promise<unknown> {

@@ -97,7 +97,7 @@ export function createLocalStack(config: StackConfig, write: (line: string) => v
     await waitForHttp(description.text_base_url);
     await waitForWorker(temporal.address, config.temporalNamespace, TASK_QUEUES.media);
     const administration = { baseUrl: description.base_url, adminToken };
-    const accounts = await ensureDemoAccounts(config.home, administration);
+    const accounts = await ensureDemoAccounts(config.home, administration, databaseUrl);
     const people = await ensureDemoPeople(config.home, administration, accounts);
     await writePrivateFile(demoFile, { ...description, accounts });
     return { ...description, accounts, people };
