@@ -23,7 +23,7 @@ import {
   writeFindings,
 } from './operator-file.ts';
 import { checkAgainst, type Checked } from './schema-findings.ts';
-import { toTextPricing, toTokenRates } from './text-pricing.ts';
+import { toCostPricing, toTextPricing } from './text-pricing.ts';
 import { type WrittenModel, writtenModels } from './written-models.ts';
 import type { Catalogue, ImageModel, MediaModelBase, TextModel, TextRoute, VideoModel } from './types.ts';
 
@@ -247,7 +247,7 @@ function toTextRoute(route: TextRouteEntry, index: number, { id }: TextEntry): T
     ...(first_byte_timeout_s !== undefined && { firstByteTimeoutMs: first_byte_timeout_s * 1000 }),
     ...(max_tokens_field !== undefined && { maxTokensField: max_tokens_field }),
     ...(chat_fields !== undefined && { chatFields: chat_fields }),
-    ...(cost !== undefined && { cost: toTokenRates(cost) }),
+    ...(cost !== undefined && { cost: toCostPricing(cost) }),
   };
 }
 

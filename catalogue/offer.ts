@@ -1,4 +1,5 @@
 /** What a catalogue offers, in words and decimals, and what another one would change about it. */
+import type { RouteCost } from '../domain/media-route.ts';
 import { formatUsd } from '../domain/money.ts';
 import type { MediaPricing, PricePeak, TextCost, TextPricing } from '../domain/pricing.ts';
 import { WEEKDAYS } from './text-pricing.ts';
@@ -7,11 +8,16 @@ import type { Catalogue, ImageModel, MediaModel, TextModel, VideoModel } from '.
 /** By what each is called in the catalogue file. */
 export type Terms = Readonly<Record<string, string>>;
 
+/** By upstream and its name for the model. */
+export type RouteCosts = Readonly<Record<string, Terms>>;
+
 export interface OfferedModel {
   readonly id: string;
   readonly kind: 'video' | 'image' | 'text';
   /** Everything that decides what is charged. */
   readonly prices: Terms;
+  /** What vendors charge the operator, by route, where it is written. */
+  readonly costs: RouteCosts;
   /** Limits, conditions and routes. */
   readonly terms: Terms;
 }
@@ -49,10 +55,14 @@ export function mediaRateCardsOf({ version, videoModels, imageModels }: Catalogu
 
 /** What text costs the operator, where routes say so. */
 export function textCostsOf({ version, textModels }: Pick<Catalogue, 'version' | 'textModels'>): readonly TextCost[] {
-  return [...textModels.values()].flatMap(({ id, routes }) =>
-    routes.flatMap(({ provider: upstream, model: upstreamModel, cost: rates }) =>
-      rates ? [{ version, model: id, upstream, upstreamModel, rates }] : [],
-    ),
+  return [...textModels.values()].flatMap((model) =>
+    costsOf(model).map((cost) => ({ version, model: model.id, ...cost })),
+  );
+}
+
+function costsOf({ routes }: TextModel): readonly Pick<TextCost, 'upstream' | 'upstreamModel' | 'pricing'>[] {
+  return routes.flatMap(({ provider: upstream, model: upstreamModel, cost: pricing }) =>
+    pricing ? [{ upstream, upstreamModel, pricing }] : [],
   );
 }
 
@@ -102,6 +112,7 @@ function offerVideo(model: VideoModel): OfferedModel {
     id: model.id,
     kind: 'video',
     prices: mediaPrices(mediaPricingOf(model)),
+    costs: mediaCosts(model),
     terms: {
       ...mediaTerms(model),
       duration_seconds: `${values?.join(', ') ?? `${min} to ${max}`}, default ${usual}`,
@@ -117,8 +128,31 @@ function offerImage(model: ImageModel): OfferedModel {
     id: model.id,
     kind: 'image',
     prices: mediaPrices(mediaPricingOf(model)),
+    costs: mediaCosts(model),
     terms: { ...mediaTerms(model), backgrounds: `${model.backgrounds.join(', ')}, default ${model.defaultBackground}` },
   };
+}
+
+function mediaCosts({ routes }: MediaModel): RouteCosts {
+  return Object.fromEntries(
+    routes.flatMap(({ provider, model, cost }) => (cost ? [[`${provider} ${model}`, writeCost(cost)]] : [])),
+  );
+}
+
+function writeCost({ per, prices }: RouteCost): Terms {
+  return Object.fromEntries(
+    Object.entries(prices).map(([what, price]) => [
+      what === '*' ? `usd_per_${per}` : `usd_per_${per} ${what}`,
+      formatUsd(BigInt(price)),
+    ]),
+  );
+}
+
+/** What text costs at each route, in the form of prices. */
+export function textCosts(costs: readonly Pick<TextCost, 'upstream' | 'upstreamModel' | 'pricing'>[]): RouteCosts {
+  return Object.fromEntries(
+    costs.map(({ upstream, upstreamModel, pricing }) => [`${upstream} ${upstreamModel}`, textPrices(pricing)]),
+  );
 }
 
 function mediaTerms(model: MediaModel): Terms {
@@ -136,6 +170,7 @@ function offerText(model: TextModel): OfferedModel {
     id: model.id,
     kind: 'text',
     prices: textPrices(model.pricing),
+    costs: textCosts(costsOf(model)),
     terms: {
       free: String(model.free),
       context_tokens: numberOrNone(model.contextTokens),
@@ -173,10 +208,11 @@ export interface OfferChange {
   /** Null for nothing before, or nothing after. */
   readonly before: string | null;
   readonly after: string | null;
-  readonly isPrice: boolean;
+  /** What a changed amount of money is; null for everything else. */
+  readonly amount: 'price' | 'cost' | null;
 }
 
-/** What changes, by model, prices first. */
+/** What changes, by model: prices, then costs, then the rest. */
 export function compareOffers(before: Offer, after: Offer): readonly OfferChange[] {
   const old = new Map(before.models.map((model) => [model.id, model]));
   const kept = new Set(after.models.map(({ id }) => id));
@@ -186,8 +222,9 @@ export function compareOffers(before: Offer, after: Offer): readonly OfferChange
       const one = old.get(model.id);
       if (!one) return [wholeModel(model, 'added')];
       return [
-        ...compareTerms(model.id, one.prices, model.prices, true),
-        ...compareTerms(model.id, one.terms, model.terms),
+        ...compareTerms(model.id, one.prices, model.prices, 'price'),
+        ...compareTerms(model.id, flattenCosts(one.costs), flattenCosts(model.costs), 'cost'),
+        ...compareTerms(model.id, one.terms, model.terms, null),
       ];
     }),
     ...withdrawn.map((model) => wholeModel(model, 'withdrawn')),
@@ -199,27 +236,54 @@ function wholeModel({ id, kind, prices }: OfferedModel, change: 'added' | 'withd
     .map(([name, price]) => `${name} ${price}`)
     .join(', ')}`;
   const isAdded = change === 'added';
-  return { model: id, what: 'model', before: isAdded ? null : words, after: isAdded ? words : null, isPrice: false };
+  return { model: id, what: 'model', before: isAdded ? null : words, after: isAdded ? words : null, amount: null };
 }
 
-function compareTerms(model: string, before: Terms, after: Terms, isPrice = false): readonly OfferChange[] {
+function flattenCosts(costs: RouteCosts): Terms {
+  return Object.fromEntries(
+    Object.entries(costs).flatMap(([route, terms]) =>
+      Object.entries(terms).map(([name, value]) => [`cost at ${route}: ${name}`, value]),
+    ),
+  );
+}
+
+function compareTerms(
+  model: string,
+  before: Terms,
+  after: Terms,
+  amount: OfferChange['amount'],
+): readonly OfferChange[] {
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
   return names
     .filter((what) => before[what] !== after[what])
-    .map((what) => ({ model, what, before: before[what] ?? null, after: after[what] ?? null, isPrice }));
+    .map((what) => ({ model, what, before: before[what] ?? null, after: after[what] ?? null, amount }));
 }
 
-/** Prices by model, as they were charged under a version. */
-export type RecordedPrices = Readonly<Record<string, Terms>>;
+/** What is on record of a version: the prices that were charged, and the costs of text that margins are computed from. */
+export interface RecordedAmounts {
+  /** By model. */
+  readonly prices: Readonly<Record<string, Terms>>;
+  /** By model; only of text. */
+  readonly costs: Readonly<Record<string, RouteCosts>>;
+}
 
 /**
- * What may not change: prices that a version has already, because charges say by which version they were computed.
+ * What may not change: prices and costs that a version has already, because charges and margins say by which version
+ * they were computed. A route may get a cost that it did not have, or lose it.
  *
  * @param recorded those of the version of `offer`
  */
-export function pricesChangedUnder(recorded: RecordedPrices, offer: Offer): readonly OfferChange[] {
-  return offer.models.flatMap(({ id, prices }) => {
-    const before = recorded[id];
-    return before === undefined ? [] : compareTerms(id, before, prices, true);
+export function amountsChangedUnder(recorded: RecordedAmounts, offer: Offer): readonly OfferChange[] {
+  return offer.models.flatMap(({ id, prices, costs }) => {
+    const before = recorded.prices[id];
+    const kept = recorded.costs[id] ?? {};
+    return [
+      ...(before === undefined ? [] : compareTerms(id, before, prices, 'price')),
+      ...compareTerms(id, flattenCosts(inBoth(kept, costs)), flattenCosts(inBoth(costs, kept)), 'cost'),
+    ];
   });
+}
+
+function inBoth(costs: RouteCosts, others: RouteCosts): RouteCosts {
+  return Object.fromEntries(Object.entries(costs).filter(([route]) => others[route] !== undefined));
 }

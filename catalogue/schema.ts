@@ -15,7 +15,7 @@ import { type PicoUsd, parseUsd } from '../domain/money.ts';
 import { parseFactor, parsePricePerMillionTokens } from '../domain/pricing.ts';
 import { videoSizeFor } from '../domain/video-size.ts';
 import { WIRE_FORMAT_NAMES, type WireFormatName } from '../domain/wire-format-name.ts';
-import { type PricingEntry, type TokenPricesEntry, WEEKDAYS, toTextPricing } from './text-pricing.ts';
+import { type CostEntry, type PricingEntry, WEEKDAYS, toCostPricing, toTextPricing } from './text-pricing.ts';
 import {
   CHAT_FIELDS,
   MAX_TOKENS_FIELDS,
@@ -111,7 +111,7 @@ export interface TextRouteEntry {
   readonly first_byte_timeout_s?: number;
   readonly max_tokens_field?: MaxTokensField;
   readonly chat_fields?: readonly ChatField[];
-  readonly cost?: TokenPricesEntry;
+  readonly cost?: CostEntry;
 }
 
 export interface TextEntry extends PricingEntry {
@@ -230,30 +230,8 @@ const tokenPrices = Joi.object({
   cache_write: tokenPrice,
 });
 
-const textRoute = Joi.object({
-  provider: name.required(),
-  format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
-  model: name,
-  order: Joi.number().integer().min(0),
-  weight: count.default(1),
-  first_byte_timeout_s: Joi.number().positive().max(86_400),
-  max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
-  chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
-  cost: tokenPrices,
-});
-const textRoutes = Joi.array().items(textRoute).min(1);
-
-const textModel = Joi.object<TextEntry>({
-  id: name.required(),
-  context_tokens: published,
-  max_output_tokens: published,
-  assumed_output_tokens: count,
-  media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
-  reasoning: Joi.boolean().required(),
-  reasoning_efforts: names,
-  route: textRoute,
-  routes: textRoutes,
-  prices: tokenPrices,
+/** What multiplies the prices of tokens. */
+const factors = {
   tiers: Joi.array()
     .items({ threshold_tokens: count.required(), applies: Joi.valid('over', 'at_or_over').required(), factor })
     .default([]),
@@ -272,6 +250,33 @@ const textModel = Joi.object<TextEntry>({
       factor,
     })
     .default([]),
+};
+
+const textRoute = Joi.object({
+  provider: name.required(),
+  format: Joi.valid(...WIRE_FORMAT_NAMES).required(),
+  model: name,
+  order: Joi.number().integer().min(0),
+  weight: count.default(1),
+  first_byte_timeout_s: Joi.number().positive().max(86_400),
+  max_tokens_field: Joi.valid(...MAX_TOKENS_FIELDS),
+  chat_fields: Joi.array().items(Joi.valid(...CHAT_FIELDS)),
+  cost: tokenPrices.keys(factors).custom(assertExactCost),
+});
+const textRoutes = Joi.array().items(textRoute).min(1);
+
+const textModel = Joi.object<TextEntry>({
+  id: name.required(),
+  context_tokens: published,
+  max_output_tokens: published,
+  assumed_output_tokens: count,
+  media_tokens: Joi.object(Object.fromEntries(MEDIA_KINDS.map((kind) => [kind, count]))),
+  reasoning: Joi.boolean().required(),
+  reasoning_efforts: names,
+  route: textRoute,
+  routes: textRoutes,
+  prices: tokenPrices,
+  ...factors,
   free: Joi.valid(true),
   funded_only: flag,
   requires_top_up: flag,
@@ -373,4 +378,9 @@ function assertRenderableImage(entry: ImageEntry): ImageEntry {
 function assertExactPrices(entry: TextEntry): TextEntry {
   toTextPricing(entry);
   return entry;
+}
+
+function assertExactCost(cost: CostEntry): CostEntry {
+  toCostPricing(cost);
+  return cost;
 }

@@ -1,6 +1,6 @@
 /** Turns a text model's prices in the catalogue file into the pricing that `domain/pricing.ts` computes with. */
 import type { PicoUsd } from '../domain/money.ts';
-import { type TextPricing, type TokenRates, assertExactPricing } from '../domain/pricing.ts';
+import { type TextPricing, assertExactPricing } from '../domain/pricing.ts';
 import type { Rational } from '../domain/rational.ts';
 
 /** Each at the index that is its number. */
@@ -32,17 +32,21 @@ export interface PricingEntry {
   }[];
 }
 
+/** What an upstream charges, in the form of prices. */
+export type CostEntry = TokenPricesEntry & Pick<PricingEntry, 'tiers' | 'peaks'>;
+
 const FREE: TokenPricesEntry = { input: 0n, output: 0n, cached_input: 0n, cache_write: 0n };
 
-export function toTokenRates(prices: TokenPricesEntry): TokenRates {
-  const { input, output, cached_input: cachedInput, cache_write: cacheWrite } = prices;
-  return { input, cachedInput, cacheWrite, output };
+/** @throws RangeError when a cost times its factors would not be exact */
+export function toCostPricing({ tiers, peaks, ...prices }: CostEntry): TextPricing {
+  return toTextPricing({ prices, tiers, peaks });
 }
 
 /** @throws RangeError when a price times its factors would not be exact */
 export function toTextPricing(entry: PricingEntry): TextPricing {
+  const { input, output, cached_input: cachedInput, cache_write: cacheWrite } = entry.prices ?? FREE;
   const pricing = {
-    rates: toTokenRates(entry.prices ?? FREE),
+    rates: { input, cachedInput, cacheWrite, output },
     tiers: entry.tiers.map((tier) => ({
       thresholdTokens: tier.threshold_tokens,
       applies: tier.applies,

@@ -2,7 +2,7 @@
 import type { ImageTier } from '../domain/image-size.ts';
 import type { PicoUsd } from '../domain/money.ts';
 import type { RankedRoute, ResultCheck } from '../domain/media-route.ts';
-import type { TokenRates, VideoPricing } from '../domain/pricing.ts';
+import type { TextPricing, VideoPricing } from '../domain/pricing.ts';
 import type { TextTerms } from '../domain/text-price.ts';
 import type { WireFormatName } from '../domain/wire-format-name.ts';
 
@@ -78,7 +78,7 @@ export interface TextRoute {
   /** Fields that are passed on although the upstream may charge for them beyond tokens, which clients do not pay. */
   readonly chatFields?: readonly ChatField[];
   /** What the upstream charges the operator; unknown by default. */
-  readonly cost?: TokenRates;
+  readonly cost?: TextPricing;
 }
 
 export const CHAT_FIELDS = ['audio', 'web_search_options'] as const;

@@ -25,7 +25,7 @@ export interface TextCost {
   readonly model: string;
   readonly upstream: string;
   readonly upstreamModel: string;
-  readonly rates: TokenRates;
+  readonly pricing: TextPricing;
 }
 
 /** Beyond a certain prompt length, every token of the request costs more: a step, not a slope. */

@@ -1,12 +1,12 @@
 /** `genway config diff`: what a catalogue would change in models and prices. */
 import Joi from 'joi';
 import {
+  amountsChangedUnder,
   compareOffers,
   type Offer,
   type OfferChange,
   offerOf,
-  pricesChangedUnder,
-  type RecordedPrices,
+  type RecordedAmounts,
 } from '../../catalogue/offer.ts';
 import { writeFindings } from '../../catalogue/operator-file.ts';
 import type { FilesConfig } from '../../config.ts';
@@ -17,10 +17,12 @@ import { type ConfigTerminal, EXIT_CODES } from './config-terminal.ts';
 import { dataOf, table } from './print.ts';
 
 interface InForce extends Offer {
-  readonly recorded_prices: RecordedPrices;
+  readonly recorded_prices: RecordedAmounts['prices'];
+  readonly recorded_costs: RecordedAmounts['costs'];
 }
 
 const termsSchema = Joi.object().pattern(Joi.string(), Joi.string());
+const costsSchema = Joi.object().pattern(Joi.string(), termsSchema);
 
 const inForceSchema = Joi.object<InForce>({
   version: Joi.string().required(),
@@ -30,11 +32,13 @@ const inForceSchema = Joi.object<InForce>({
         id: Joi.string().required(),
         kind: Joi.valid('video', 'image', 'text').required(),
         prices: termsSchema.required(),
+        costs: costsSchema.required(),
         terms: termsSchema.required(),
       }).unknown(),
     )
     .required(),
   recorded_prices: Joi.object().pattern(Joi.string(), termsSchema).required(),
+  recorded_costs: Joi.object().pattern(Joi.string(), costsSchema).required(),
 }).unknown();
 
 interface Surroundings {
@@ -42,7 +46,7 @@ interface Surroundings {
   readonly terminal: ConfigTerminal;
 }
 
-/** @returns the exit code: `wrong` where the files are, or prices would change under their version */
+/** @returns the exit code: `wrong` where the files are, or prices or costs would change under their version */
 export async function compareWithForce(
   config: FilesConfig,
   files: readonly string[],
@@ -51,7 +55,8 @@ export async function compareWithForce(
   const offer = readOffer(config, files);
   const inForce = await readInForce(await connect(), offer.version);
   const changes = compareOffers(inForce, offer);
-  const refused = pricesChangedUnder(inForce.recorded_prices, offer);
+  const { recorded_prices: prices, recorded_costs: costs } = inForce;
+  const refused = amountsChangedUnder({ prices, costs }, offer);
   if (terminal.isJson()) {
     const data = {
       from: inForce.version,
@@ -94,12 +99,12 @@ function describe(inForce: Offer, offer: Offer, { changes, refused }: Difference
       ? [`Nothing changes: ${versions}.`]
       : [`What changes from ${versions}:`, table(changes.map(present), COLUMNS)];
   if (refused.length === 0) return lines.join('\n');
-  const warning = `Refused: the version ${offer.version} has other prices already. Give the catalogue a new version.`;
+  const warning = `Refused: the version ${offer.version} has other prices or costs already. Give the catalogue a new version.`;
   return [...lines, warning, table(refused.map(present), COLUMNS)].join('\n');
 }
 
-function present({ model, what, before, after, isPrice }: OfferChange) {
-  return { model, what, before, after, change: isPrice ? percentage(before, after) : null };
+function present({ model, what, before, after, amount }: OfferChange) {
+  return { model, what, before, after, change: amount === null ? null : percentage(before, after) };
 }
 
 /** Such as `+12.5 %`, from two decimals; null where one is missing, or nothing was charged before. */

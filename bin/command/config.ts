@@ -26,7 +26,7 @@ export function addConfigCommands(program: Command, { load, connect }: ConfigSou
     });
   config
     .command('diff [files...]')
-    .description(`show what they would change in models and prices that are in force ${FILES}`)
+    .description(`show what they would change in the models, prices and costs that are in force ${FILES}`)
     .action(async (files: string[]) => {
       terminal.endWith(await compareWithForce(load(), files, { connect, terminal }));
     });

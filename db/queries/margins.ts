@@ -72,9 +72,7 @@ export async function sumMargins(
         AND task.created_at >= :from AND task.created_at < :to
       UNION ALL
       SELECT 'text', request.model, request.upstream, request.upstream_model, outcome IN ('succeeded', 'disconnected'), charge - absorbed,
-        greatest(input_tokens - cache_read_tokens - cache_write_tokens, 0) * rates.input
-          + cache_read_tokens * rates.cached_input + cache_write_tokens * rates.cache_write + output_tokens * rates.output,
-        NULL
+        cost_of_text(request.*, rates.*), NULL
       FROM text_requests AS request LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version
         AND rates.model = request.model AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
       WHERE request.created_at >= :from AND request.created_at < :to)

@@ -3,6 +3,7 @@ import { firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { Month } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';
+import { CHARGES } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
 
 /** A transfer, with its account and the task or text request that it was for. */
@@ -34,7 +35,7 @@ export interface BookedTransfer {
   readonly cacheWriteTokens: string | null;
   readonly outputTokens: string | null;
   readonly catalogueVersion: string | null;
-  /** Of a settlement or refund: what the vendor charged, as far as it is known. */
+  /** Of a settlement or refund: what the vendor charged, as far as it is known. Zero for what else was charged. */
   readonly cost: PicoUsd | null;
   /** Of a refund: the code of the failure. */
   readonly cause: string | null;
@@ -92,7 +93,10 @@ const PAGE = /* sql */ `
     CASE page.kind WHEN 'settlement' THEN task.billable_duration_seconds END AS "billableSeconds",
     request.input_tokens AS "inputTokens", request.cache_read_tokens AS "cacheReadTokens",
     request.cache_write_tokens AS "cacheWriteTokens", request.output_tokens AS "outputTokens",
-    request.catalogue_version AS "catalogueVersion", spent.cost,
+    request.catalogue_version AS "catalogueVersion",
+    CASE WHEN page.text_request_id IS NULL THEN spent.cost
+      -- Counted once, though a charge may take several transfers, each of which adds to the margin.
+      WHEN page.kind IN ('settlement', 'refund') THEN answered.cost ELSE answered.cost * 0 END AS cost,
     CASE page.kind WHEN 'refund'
       THEN coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) END AS cause,
     CASE page.kind WHEN 'refund' THEN task.error_message END AS message,
@@ -106,4 +110,10 @@ const PAGE = /* sql */ `
     SELECT sum(cost) AS cost, max(model) FILTER (WHERE outcome = 'accepted') AS model FROM submissions
     WHERE task_id = page.task_id AND task_created_at = page.opened_at
   ) AS spent ON page.kind IN ('settlement', 'refund') AND page.task_id IS NOT NULL
+  LEFT JOIN LATERAL (
+    SELECT cost_of_text(used, rates) AS cost
+    FROM text_requests AS used JOIN text_costs AS rates ON rates.version = used.catalogue_version
+      AND rates.model = used.model AND rates.upstream = used.upstream AND rates.upstream_model = used.upstream_model
+    WHERE used.id = page.text_request_id
+  ) AS answered ON page.kind = 'refund' OR page.kind IN ${CHARGES}
   ORDER BY page.id`;

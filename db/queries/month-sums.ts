@@ -119,12 +119,18 @@ const SUMS = /* sql */ `
       to_char(transfer.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS day,
       coalesce(task.kind, 'text') AS kind, coalesce(task.model, request.model) AS model,
       coalesce(task.provider, request.upstream) AS vendor,
-      CASE WHEN transfer.kind IN ${CHARGES} THEN transfer.amount ELSE 0 END AS revenue, spent.cost
+      CASE WHEN transfer.kind IN ${CHARGES} THEN transfer.amount ELSE 0 END AS revenue,
+      CASE WHEN transfer.text_request_id IS NULL THEN spent.cost
+        -- Counted once, though a charge may take several transfers, each of which adds to the margin.
+        WHEN transfer.kind IN ('settlement', 'refund') THEN cost_of_text(request.*, rates.*)
+        ELSE cost_of_text(request.*, rates.*) * 0 END AS cost
     FROM transfers AS transfer
     LEFT JOIN tasks AS task ON task.id = transfer.task_id AND task.created_at = transfer.opened_at
     LEFT JOIN spent ON spent.task_id = transfer.task_id
     LEFT JOIN text_requests AS request ON request.id = transfer.text_request_id
       AND request.created_at >= :opened AND request.created_at < :to
+    LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version AND rates.model = request.model
+      AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
     WHERE transfer.created_at >= :from AND transfer.created_at < :to
       AND transfer.opened_at >= :opened AND transfer.opened_at < :to
       AND (transfer.kind IN ${CHARGES} OR transfer.kind = 'refund')

@@ -13,7 +13,7 @@ export type MediaRateCard = RateCardKey & { readonly kind: 'video' | 'image'; re
 export type RateCard = TextRateCard | MediaRateCard;
 
 /** Prices as JSON: amounts as strings, factors as written. */
-interface StoredPricing {
+export interface StoredPricing {
   readonly rates: Readonly<Record<keyof TextPricing['rates'], string>>;
   readonly tiers: readonly (Omit<TextPricing['tiers'][number], 'factor'> & { readonly factor: string })[];
   readonly peaks: readonly (Omit<TextPricing['peaks'][number], 'factor'> & { readonly factor: string })[];
@@ -90,7 +90,8 @@ function fromStoredMedia({ per, byResolution }: StoredMediaPricing): MediaPricin
   return { per, byResolution: Object.fromEntries(prices) };
 }
 
-function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
+/** As JSON that can be stored. */
+export function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
   return {
     rates: {
       input: rates.input.toString(),
@@ -103,7 +104,7 @@ function toStored({ rates, tiers, peaks }: TextPricing): StoredPricing {
   };
 }
 
-function fromStored({ rates, tiers, peaks }: StoredPricing): TextPricing {
+export function fromStored({ rates, tiers, peaks }: StoredPricing): TextPricing {
   return {
     rates: {
       input: BigInt(rates.input),

@@ -2,6 +2,7 @@
 import { OperatorError } from '../../domain/operator-error.ts';
 import type { TextCost } from '../../domain/pricing.ts';
 import type { Database } from '../database.ts';
+import { fromStored, type StoredPricing, toStored } from './rate-cards.ts';
 
 /** Costs were changed without changing the version. */
 export class TextCostChangedError extends OperatorError {
@@ -16,24 +17,30 @@ export class TextCostChangedError extends OperatorError {
  */
 export async function recordTextCosts(database: Database, costs: readonly TextCost[]): Promise<void> {
   if (costs.length === 0) return;
-  const rows = costs.map(({ version, model, upstream, upstreamModel, rates }) => ({
-    version,
-    model,
-    upstream,
-    upstream_model: upstreamModel,
-    input: rates.input.toString(),
-    cached_input: rates.cachedInput.toString(),
-    cache_write: rates.cacheWrite.toString(),
-    output: rates.output.toString(),
-  }));
+  const rows = costs.map(({ version, model, upstream, upstreamModel, pricing }) => {
+    const { rates, tiers, peaks } = toStored(pricing);
+    return {
+      version,
+      model,
+      upstream,
+      upstream_model: upstreamModel,
+      input: rates.input,
+      cached_input: rates.cachedInput,
+      cache_write: rates.cacheWrite,
+      output: rates.output,
+      tiers: JSON.stringify(tiers),
+      peaks: JSON.stringify(peaks),
+    };
+  });
   await database('text_costs').insert(rows).onConflict(['version', 'model', 'upstream', 'upstream_model']).ignore();
   const { rows: changed } = await database.raw<{ rows: { version: string; model: string; upstream: string }[] }>(
     /* sql */ `
     SELECT kept.version, kept.model, kept.upstream FROM text_costs AS kept
     JOIN jsonb_to_recordset(?::jsonb) AS given(version text, model text, upstream text, upstream_model text, input numeric,
-      cached_input numeric, cache_write numeric, output numeric) USING (version, model, upstream, upstream_model)
-    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.output)
-      <> (given.input, given.cached_input, given.cache_write, given.output)
+      cached_input numeric, cache_write numeric, output numeric, tiers text, peaks text)
+      USING (version, model, upstream, upstream_model)
+    WHERE (kept.input, kept.cached_input, kept.cache_write, kept.output, kept.tiers, kept.peaks)
+      <> (given.input, given.cached_input, given.cache_write, given.output, given.tiers::jsonb, given.peaks::jsonb)
     ORDER BY kept.model, kept.upstream LIMIT 1`,
     [JSON.stringify(rows)],
   );
@@ -43,4 +50,27 @@ export async function recordTextCosts(database: Database, costs: readonly TextCo
   throw new TextCostChangedError(
     `catalogue ${version} was already used with another cost of ${model} at ${upstream}: give it a new version`,
   );
+}
+
+interface TextCostRow {
+  readonly version: string;
+  readonly model: string;
+  readonly upstream: string;
+  readonly upstream_model: string;
+  readonly input: string;
+  readonly cached_input: string;
+  readonly cache_write: string;
+  readonly output: string;
+  readonly tiers: StoredPricing['tiers'];
+  readonly peaks: StoredPricing['peaks'];
+}
+
+/** The stored costs of one edition of the catalogue: none if no process has started with it. */
+export async function listTextCostsOf(database: Database, version: string): Promise<readonly TextCost[]> {
+  const rows: TextCostRow[] = await database('text_costs').where({ version });
+  return rows.map(({ model, upstream, upstream_model: upstreamModel, tiers, peaks, ...rates }) => {
+    const { input, cached_input: cachedInput, cache_write: cacheWrite, output } = rates;
+    const pricing = fromStored({ rates: { input, cachedInput, cacheWrite, output }, tiers, peaks });
+    return { version, model, upstream, upstreamModel, pricing };
+  });
 }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { CatalogueError, loadCatalogue, parseCatalogue } from '../../catalogue/load.ts';
-import { textCostsOf } from '../../catalogue/offer.ts';
+import { compareOffers, offerOf, textCostsOf } from '../../catalogue/offer.ts';
+import { parseFactor } from '../../domain/pricing.ts';
 
 const text = readFileSync(new URL('../../catalogue/catalogue.yaml', import.meta.url), 'utf8');
 
@@ -133,7 +134,8 @@ describe('loading a catalogue', () => {
   });
 
   it('knows what text costs at each upstream whose route says so, in USD a million tokens', () => {
-    const cost = "{ input: '0.05', output: '0.2', cached_input: '0.005', cache_write: '0.06' }";
+    const cost =
+      "{ input: '0.05', output: '0.2', cached_input: '0.005', cache_write: '0.06', tiers: [{ threshold_tokens: 200000, applies: over, factor: '1.5' }] }";
     const routes = `[{ provider: a, format: messages, model: m, cost: ${cost} }, { provider: b, format: responses }]`;
     const written = changed('id: textd-v2.5', `id: textd-v2.5\n          routes: ${routes}`);
     expect(textCostsOf(parseCatalogue(written, 'test.yaml'))).to.deep.equal([
@@ -142,8 +144,18 @@ describe('loading a catalogue', () => {
         model: 'textd-v2.5',
         upstream: 'a',
         upstreamModel: 'm',
-        rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n },
+        pricing: {
+          rates: { input: 50_000n, output: 200_000n, cachedInput: 5_000n, cacheWrite: 60_000n },
+          tiers: [{ thresholdTokens: 200_000, applies: 'over', factor: parseFactor('1.5') }],
+          peaks: [],
+        },
       },
+    ]);
+    expect(faultsOf(written.replace("'1.5'", "'0.5'"))).to.include('routes[0].cost.tiers[0].factor');
+    const compare = (text: string) =>
+      compareOffers(offerOf(parseCatalogue(written, 'a')), offerOf(parseCatalogue(text, 'b')));
+    expect(compare(written.replace("input: '0.05'", "input: '0.06'"))).to.deep.equal([
+      { model: 'textd-v2.5', what: 'cost at a m: input', before: '0.05', after: '0.06', amount: 'cost' },
     ]);
     expect(faultsOf(written.replace("input: '0.05', ", ''))).to.include('routes[0].cost.input');
   });

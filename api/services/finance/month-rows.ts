@@ -64,6 +64,6 @@ export const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
 ];
 
 /** The same fields for programs; amounts are exact decimals there, too. */
-export function presentBooked(transfer: BookedTransfer): object {
+export function presentBooked(transfer: BookedTransfer): Readonly<Record<string, unknown>> {
   return Object.fromEntries(BOOKED_COLUMNS.map(([name, value]) => [name, value(transfer)]));
 }

@@ -11,6 +11,7 @@ import { mediaRateCardsOf } from '../../../catalogue/offer.ts';
 import { type Finding, parseOperatorFile } from '../../../catalogue/operator-file.ts';
 import { loadFilesConfig } from '../../../config.ts';
 import { recordRateCards } from '../../../db/queries/rate-cards.ts';
+import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { startTestApp, type TestApp } from '../../support/app.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 
@@ -271,9 +272,39 @@ describe('genway config diff', () => {
     await recordPrices(app);
     const { printed, exitCode } = await diff(DEARER_VIDEO, CHEAPER_TEXT);
     expect(exitCode).to.equal(EXIT_CODES.wrong);
-    const [, refused] = printed.split('Refused: the version 2026-10-01 has other prices already.');
+    const [, refused] = printed.split('Refused: the version 2026-10-01 has other prices or costs already.');
     expect(refused).to.contain('vidone-3.0 ').and.contain('textc-M3 ').and.not.contain('vidtwo');
     expect(await diff(NEW_VERSION, DEARER_VIDEO)).to.include({ exitCode: EXIT_CODES.right });
+  });
+
+  it('shows costs beside prices, and refuses another cost of text under a version that has one', async () => {
+    const cost = "cost: { input: '0.1', output: '0.4', cached_input: '0.01', cache_write: '0.1' }";
+    const costs = [
+      [
+        'route: { provider: simulator, model: vidone-3.0 }',
+        "route: { provider: simulator, model: vidone-3.0, cost: { usd_per_second: '0.05' } }",
+      ],
+      [
+        'routes: [{ provider: simulator, format: chat-completions }]',
+        `routes: [{ provider: simulator, format: chat-completions, ${cost} }]`,
+      ],
+    ] as const;
+    const { printed, exitCode } = await diff(...costs);
+    expect(exitCode).to.equal(EXIT_CODES.right);
+    const lines = printed.split('\n').map((line) => line.replaceAll(/ {2,}/g, ' | '));
+    expect(lines).to.include('vidone-3.0 | cost at simulator vidone-3.0: usd_per_second | - | 0.05 | -');
+    expect(lines).to.include('textc-M3 | cost at simulator textc-M3: output | - | 0.4 | -');
+    const rates = { input: 100_000n, output: 300_000n, cachedInput: 10_000n, cacheWrite: 100_000n };
+    const recorded = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
+    await recordTextCosts(app.database, [
+      { ...recorded, version: '2026-10-01', pricing: { rates, tiers: [], peaks: [] } },
+    ]);
+    const refused = await diff(...costs);
+    expect(refused.exitCode).to.equal(EXIT_CODES.wrong);
+    expect(refused.printed).to.match(
+      /Refused.*\n.*\ntextc-M3 +cost at simulator textc-M3: output +0\.3 +0\.4 +\+33\.33 %$/,
+    );
+    expect(await diff(NEW_VERSION, ...costs)).to.include({ exitCode: EXIT_CODES.right });
   });
 
   it('shows first what is wrong in a file', async () => {

@@ -1,7 +1,10 @@
 import { expect } from 'chai';
+import { presentBooked } from '../../../api/services/finance/month-rows.ts';
 import type { Database } from '../../../db/database.ts';
+import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { type Earnings, type MonthSums, sumMonth } from '../../../db/queries/month-sums.ts';
 import { settleSubmission } from '../../../db/queries/submissions.ts';
+import { recordTextCosts } from '../../../db/queries/text-costs.ts';
 import { formatUsd, parseUsd, type PicoUsd } from '../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
 import { createTestDatabase } from '../../support/database.ts';
@@ -45,6 +48,13 @@ describe('db/queries/month-sums', () => {
     const hold = newHold({ id: three.id, accountId: three.accountId });
     await ledger.hold([hold]);
     await ledger.settle([settlementOf(hold)]);
+    // 10 tokens of input and 20 of output cost 120 pico-USD; the charge takes two transfers.
+    const rates = { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n };
+    const route = { model: 'textc-M3', upstream: 'simulator', upstreamModel: 'textc-M3' };
+    await recordTextCosts(database, [{ ...route, version: 'costed', pricing: { rates, tiers: [], peaks: [] } }]);
+    const costed = newHold({ id: three.id, accountId: three.accountId }, { catalogueVersion: 'costed' });
+    await ledger.hold([costed]);
+    await ledger.settle([settlementOf(costed, { charge: 1_500n })]);
     await ledger.close();
     sums = await sumMonth(database, thisMonth(), 2);
   });
@@ -84,10 +94,10 @@ describe('db/queries/month-sums', () => {
 
   it('counts as margin what is left of the revenue whose cost is known, less the cost of failures', () => {
     const { revenue, cost, uncosted, margin, charges, refunds } = sums.total;
-    expect([charges, refunds]).to.deep.equal([4, 1]);
-    expect(formatUsd(cost)).to.equal('0.950000000009');
+    expect([charges, refunds]).to.deep.equal([5, 1]);
+    expect(formatUsd(cost)).to.equal('0.950000000129');
     expect(margin).to.equal(revenue - uncosted - cost);
-    expect(formatUsd(margin ?? 0n)).to.equal('3.049999999995');
+    expect(formatUsd(margin ?? 0n)).to.equal('3.050000001375');
   });
 
   it('is what the ledger charged in the month', async () => {
@@ -99,7 +109,20 @@ describe('db/queries/month-sums', () => {
 
   it('lists only so many customers separately, and adds up the others', () => {
     expect(sums.customers.map(({ accountId }) => accountId)).to.deep.equal([keys[1]?.accountId, keys[0]?.accountId]);
-    expect(sums.otherCustomers?.charges).to.equal(1);
+    expect(sums.otherCustomers?.charges).to.equal(2);
+  });
+
+  it('comes to the sums of its export', async () => {
+    const rows: BookedTransfer[] = [];
+    for await (const row of streamMonth(database, thisMonth())) rows.push(row);
+    const addCosts = (sum: PicoUsd, { cost }: BookedTransfer) => sum + (cost ?? 0n);
+    expect(rows.reduce(addCosts, 0n)).to.equal(sums.total.cost);
+    const margins = rows.map((row) => presentBooked(row)['margin_usd']);
+    const total = margins.reduce<PicoUsd>(
+      (sum, margin) => sum + (typeof margin === 'string' ? parseUsd(margin) : 0n),
+      0n,
+    );
+    expect(total).to.equal(sums.total.margin);
   });
 
   it('is zero for a month without transfers', async () => {

@@ -73,11 +73,11 @@ function Changes({
     <>
       <p>{words.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
       <Table label={words.wouldChange} columns={[common.model, staff.action, words.before, words.after]}>
-        {preview.changes.map(({ model, what, before, after, isPrice }) => (
+        {preview.changes.map(({ model, what, before, after, amount }) => (
           <tr>
             <th scope="row">{model}</th>
             <td>
-              {what.replaceAll('_', ' ')} {isPrice ? <Badge tone="busy">{common.price}</Badge> : null}
+              {what.replaceAll('_', ' ')} {amount === 'price' ? <Badge tone="busy">{common.price}</Badge> : null}
             </td>
             <td>{before}</td>
             <td>{after}</td>

@@ -4,6 +4,7 @@ import { recordTextCosts, TextCostChangedError } from '../../../../db/queries/te
 import type { NewTextHold, TextSettlement } from '../../../../db/text-money/ledger.ts';
 import type { VendorCost } from '../../../../domain/media-route.ts';
 import { parseUsd } from '../../../../domain/money.ts';
+import { parseFactor } from '../../../../domain/pricing.ts';
 import type { Task } from '../../../../domain/task.ts';
 import { startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import {
@@ -25,7 +26,7 @@ const DEAR = {
   model: 'textd-v2.5',
   upstream: 'simulator',
   upstreamModel: 'dear-1',
-  rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n },
+  pricing: { rates: { input: 2n, cachedInput: 1n, cacheWrite: 3n, output: 5n }, tiers: [], peaks: [] },
 };
 const DEAR_ROUTE = { provider: DEAR.upstream, format: 'chat-completions', model: DEAR.upstreamModel } as const;
 const FORMULA = '=2+5+cmd|calc';
@@ -138,9 +139,13 @@ describe('revenue, cost and margin', () => {
 
     it('take costs of a version that had none, but never others', async () => {
       const { database } = app;
-      const cheaper = { ...DEAR, rates: { ...DEAR.rates, output: 1n } };
+      const { pricing } = DEAR;
+      const cheaper = { ...DEAR, pricing: { ...pricing, rates: { ...pricing.rates, output: 1n } } };
+      const tiers = [{ thresholdTokens: 200_000, applies: 'over' as const, factor: parseFactor('2') }];
+      const tiered = { ...DEAR, pricing: { ...pricing, tiers } };
       await recordTextCosts(database, [DEAR, { ...DEAR, upstream: 'another' }]);
       expect(await rejectionOf(recordTextCosts(database, [cheaper]))).to.be.instanceOf(TextCostChangedError);
+      expect(await rejectionOf(recordTextCosts(database, [tiered]))).to.be.instanceOf(TextCostChangedError);
       await recordTextCosts(database, [{ ...cheaper, version: 'cheaper' }]);
     });
 

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import * as fc from 'fast-check';
+import type { Database } from '../../../db/database.ts';
+import { listTextCostsOf, recordTextCosts } from '../../../db/queries/text-costs.ts';
+import { type PricePeak, type PriceTier, parseFactor, priceText, type TextPricing } from '../../../domain/pricing.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database.ts';
+
+const ROUTE = { model: 'textc-M3', upstream: 'vendor', upstreamModel: 'm3' };
+const RATES = { input: 1_000n, cachedInput: 100n, cacheWrite: 1_300n, output: 5_000n };
+
+const tier: fc.Arbitrary<PriceTier> = fc.record({
+  thresholdTokens: fc.integer({ min: 1, max: 20 }),
+  applies: fc.constantFrom('over', 'at_or_over'),
+  factor: fc.constantFrom('1', '1.5', '2').map(parseFactor),
+});
+const peak: fc.Arbitrary<PricePeak> = fc.record({
+  utcOffsetMinutes: fc.constantFrom(0, 480, -210, 845),
+  weekdays: fc.uniqueArray(fc.integer({ min: 0, max: 6 }), { minLength: 1 }),
+  windows: fc
+    .tuple(fc.integer({ min: 0, max: 719 }), fc.integer({ min: 720, max: 1440 }))
+    .map(([fromMinute, toMinute]) => [{ fromMinute, toMinute }]),
+  factor: fc.constantFrom('1.2', '3').map(parseFactor),
+});
+const pricing: fc.Arbitrary<TextPricing> = fc.record({
+  rates: fc.constant(RATES),
+  tiers: fc.array(tier, { maxLength: 2 }),
+  peaks: fc.array(peak, { maxLength: 2 }),
+});
+const request = fc.record({
+  inputTotal: fc.integer({ min: 0, max: 25 }),
+  cacheRead: fc.integer({ min: 0, max: 20 }),
+  cacheWrite: fc.integer({ min: 0, max: 20 }),
+  outputTotal: fc.integer({ min: 0, max: 20 }),
+  atMs: fc.integer({ min: Date.parse('2026-01-01'), max: Date.parse('2026-12-31') }),
+});
+
+describe('db/queries/text-costs', () => {
+  let database: Database;
+  let testDatabase: TestDatabase;
+
+  before(async () => {
+    testDatabase = await createTestDatabase();
+    ({ database } = testDatabase);
+  });
+  after(() => testDatabase.drop());
+
+  it('has costs in the form of prices, which come to what the prices would', async () => {
+    const samples = fc.sample(fc.tuple(pricing, request), { numRuns: 300, seed: 1 });
+    const costs = samples.map(([one], index) => ({ ...ROUTE, version: `v${index}`, pricing: one }));
+    await recordTextCosts(database, costs);
+    const requests = samples.map(([, { inputTotal, cacheRead, cacheWrite, outputTotal, atMs }], index) => ({
+      version: `v${index}`,
+      input_tokens: inputTotal,
+      cache_read_tokens: cacheRead,
+      cache_write_tokens: cacheWrite,
+      output_tokens: outputTotal,
+      created_at: new Date(atMs).toISOString(),
+    }));
+    const { rows } = await database.raw<{ rows: { cost: string }[] }>(
+      `SELECT cost_of_text(jsonb_populate_record(NULL::text_requests, request.value), rates) AS cost
+       FROM jsonb_array_elements(?::jsonb) WITH ORDINALITY AS request JOIN text_costs AS rates
+         ON rates.version = request.value->>'version' ORDER BY request.ordinality`,
+      [JSON.stringify(requests)],
+    );
+    expect(rows.map(({ cost }) => Number(cost))).to.deep.equal(
+      samples.map(([one, { atMs, ...usage }]) => Number(priceText(one, usage, atMs).charge)),
+    );
+    const stored = await listTextCostsOf(database, 'v7');
+    expect(stored).to.deep.equal([costs[7]]);
+  });
+});
