@@ -66,6 +66,16 @@ export function Empty({ children }: { readonly children: Child }) {
   return <p class="empty">{children}</p>;
 }
 
+/** Something with a note below it, where there is one. */
+export function Noted({ note, children }: { readonly note: Child; readonly children: Child }) {
+  return (
+    <>
+      {children}
+      {note === null || note === undefined ? null : <div class="soft">{note}</div>}
+    </>
+  );
+}
+
 /** What went wrong with a form, read out as soon as it appears. */
 export function Problem({ message }: { readonly message: string | null }) {
   return message === null ? null : (
@@ -207,6 +217,27 @@ export function Form({
       <input type="hidden" name="form_token" value={token} />
       {children}
     </form>
+  );
+}
+
+/** A button that changes something by itself. */
+export function FormButton({
+  token,
+  action,
+  label,
+  look = 'quiet',
+}: {
+  readonly token: string;
+  readonly action: string;
+  readonly label: string;
+  readonly look?: 'quiet' | 'danger' | '';
+}) {
+  return (
+    <Form token={token} action={action}>
+      <button type="submit" class={look}>
+        {label}
+      </button>
+    </Form>
   );
 }
 

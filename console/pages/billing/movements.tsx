@@ -6,7 +6,8 @@ import { isId } from '../../../domain/ids.ts';
 import { changesBy } from '../../../domain/ledger.ts';
 import { formatUsd } from '../../../domain/money.ts';
 import { exportFile } from '../../export.ts';
-import { Card, Empty, ExactMoney, Pages, Table, Time } from '../../html/components.tsx';
+import { Card, ExactMoney, Pages, Time } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import { type Answer, type MemberVisit, memberPage, PAYERS } from '../../page.ts';
 import { readPeriod } from '../usage/period.ts';
 
@@ -74,32 +75,26 @@ export function Movements({
   readonly visit: MemberVisit;
 }) {
   const { billing: words } = texts;
-  if (transfers.length === 0) return <Empty>{words.noMovements}</Empty>;
   return (
-    <Table
+    <DataTable
       label={words.movements}
-      columns={[words.when, words.what, { number: words.available }, { number: words.reserved }]}
-    >
-      {transfers.map((transfer) => {
-        const { available, reserved } = changesBy(transfer);
-        return (
-          <tr>
-            <td>
-              <Time at={transfer.createdAt} />
-            </td>
-            <td class="words">
+      rows={transfers}
+      none={words.noMovements}
+      columns={[
+        [words.when, ({ createdAt }) => <Time at={createdAt} />],
+        [
+          words.what,
+          (transfer) => (
+            <>
               {words.kinds[transfer.kind]} <Cause transfer={transfer} accountId={account.accountId} words={words} />
-            </td>
-            <td class="right">
-              <ExactMoney amount={available} />
-            </td>
-            <td class="right">
-              <ExactMoney amount={reserved} />
-            </td>
-          </tr>
-        );
-      })}
-    </Table>
+            </>
+          ),
+          'words',
+        ],
+        [words.available, (transfer) => <ExactMoney amount={changesBy(transfer).available} />, 'money'],
+        [words.reserved, (transfer) => <ExactMoney amount={changesBy(transfer).reserved} />, 'money'],
+      ]}
+    />
   );
 }
 

@@ -5,7 +5,8 @@ import { type Account, findAccount } from '../../../db/queries/accounts.ts';
 import { type CreditedTopUp, listTopUps } from '../../../db/queries/credits.ts';
 import { sumPromoCredit } from '../../../db/queries/promo-grants.ts';
 import { listTransfers } from '../../../db/queries/transfers.ts';
-import { Card, Empty, ExactMoney, exactUsd, Money, Pages, Table, Time } from '../../html/components.tsx';
+import { Card, ExactMoney, exactUsd, Money, Pages, Time } from '../../html/components.tsx';
+import { DataTable, Facts } from '../../html/data-table.tsx';
 import { monthName } from '../../html/months.ts';
 import { readListPage } from '../../list-page.ts';
 import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
@@ -149,23 +150,28 @@ function Balance({
         {children}
       </Card>
       <Card title={words.parts}>
-        <dl>
-          <dt>{words.paid}</dt>
-          <dd>
-            <ExactMoney amount={fundedAvailable} />
-          </dd>
-          <dt>{words.granted}</dt>
-          <dd>
-            <ExactMoney amount={signupAvailable} /> <p class="hint">{words.grantedHint}</p>
-            {promo.nextExpiry === null ? null : (
-              <p class="hint">{words.promo(exactUsd(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}</p>
-            )}
-          </dd>
-          <dt>{words.held}</dt>
-          <dd>
-            <ExactMoney amount={fundedReserved + signupReserved} /> <p class="hint">{words.heldHint}</p>
-          </dd>
-        </dl>
+        <Facts
+          facts={[
+            [words.paid, <ExactMoney amount={fundedAvailable} />],
+            [
+              words.granted,
+              <>
+                <ExactMoney amount={signupAvailable} /> <p class="hint">{words.grantedHint}</p>
+                {promo.nextExpiry === null ? null : (
+                  <p class="hint">
+                    {words.promo(exactUsd(promo.available), promo.nextExpiry.toISOString().slice(0, 10))}
+                  </p>
+                )}
+              </>,
+            ],
+            [
+              words.held,
+              <>
+                <ExactMoney amount={fundedReserved + signupReserved} /> <p class="hint">{words.heldHint}</p>
+              </>,
+            ],
+          ]}
+        />
       </Card>
     </div>
   );
@@ -178,23 +184,17 @@ function TopUps({
   readonly topUps: readonly CreditedTopUp[];
   readonly texts: Texts;
 }) {
-  if (topUps.length === 0) return <Empty>{words.noTopUps}</Empty>;
   return (
-    <Table label={words.topUps} columns={[words.when, words.reference, { number: words.amount }]}>
-      {topUps.map(({ createdAt, reference, amount }) => (
-        <tr>
-          <td>
-            <Time at={createdAt} />
-          </td>
-          <td>
-            <code>{reference}</code>
-          </td>
-          <td class="right">
-            <ExactMoney amount={amount} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <DataTable
+      label={words.topUps}
+      rows={topUps}
+      none={words.noTopUps}
+      columns={[
+        [words.when, ({ createdAt }) => <Time at={createdAt} />],
+        [words.reference, ({ reference }) => <code>{reference}</code>],
+        [words.amount, ({ amount }) => <ExactMoney amount={amount} />, 'money'],
+      ]}
+    />
   );
 }
 

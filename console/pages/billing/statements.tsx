@@ -4,9 +4,11 @@ import type { ApiServices } from '../../../api/services/services.ts';
 import { readStatement } from '../../../db/queries/statements.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
-import { EXPORT_FORMATS, exportFile } from '../../export.ts';
-import { Card, ExactMoney, Table } from '../../html/components.tsx';
+import { exportFile } from '../../export.ts';
+import { Card } from '../../html/components.tsx';
+import { Downloads } from '../../html/filters.tsx';
 import { monthName } from '../../html/months.ts';
+import { StatementTable } from '../../html/statement-table.tsx';
 import { type MemberVisit, memberPage, PAYERS } from '../../page.ts';
 
 export const statementPages = [
@@ -65,44 +67,15 @@ function Statement({
   readonly visit: MemberVisit;
   readonly services: ApiServices;
 }) {
-  const { billing: words, common } = texts;
+  const { billing: words } = texts;
   const billing = `/console/accounts/${account.accountId}/billing`;
-  const names: Readonly<Record<string, string>> = { ...words.kinds, opening: words.opening, closing: words.closing };
+  const names = { ...words.kinds, opening: words.opening, closing: words.closing };
   return (
     <Card>
       {month.to.getTime() > services.clock.nowMs() ? <p class="soft">{words.soFar}</p> : null}
-      <Table
-        label={words.statement(month.name)}
-        columns={[
-          words.what,
-          { number: words.transfers },
-          { number: words.available },
-          { number: words.reserved },
-          { number: words.both },
-        ]}
-      >
-        {lines.map(({ line, transfers, available, reserved }) => (
-          <tr class={transfers === null ? 'sum' : ''}>
-            <th scope="row">{names[line]}</th>
-            <td class="right number">{transfers?.toLocaleString(texts.language)}</td>
-            <td class="right">
-              <ExactMoney amount={available} />
-            </td>
-            <td class="right">
-              <ExactMoney amount={reserved} />
-            </td>
-            <td class="right">
-              <ExactMoney amount={available + reserved} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      <StatementTable lines={lines} label={words.statement(month.name)} names={names} texts={texts} />
       <p class="row">
-        {EXPORT_FORMATS.map((format) => (
-          <a class="button quiet" href={`${path}/export?format=${format}`} download>
-            {common.download[format]}
-          </a>
-        ))}
+        <Downloads path={path} texts={texts} />
         <a class="button quiet" href={`${billing}/movements/export?period=${month.name}&format=csv`} download>
           {words.downloadMovements}
         </a>

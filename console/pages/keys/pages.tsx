@@ -15,15 +15,17 @@ import {
   Card,
   ConfirmDeletion,
   Copyable,
-  Empty,
   Field,
   Form,
+  FormButton,
   Money,
   Problem,
   Time,
   usd,
 } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import { type Answer, DEVELOPERS, type MemberVisit, memberPage } from '../../page.ts';
+import type { Texts } from '../../texts/texts.ts';
 import { readSettings } from './key-form.ts';
 
 /** As many as one page shows; more would be a leak of somebody's program rather than a need. */
@@ -107,7 +109,9 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
     status: problem === null ? 200 : 400,
     content: (
       <>
-        <Card>{found.length === 0 ? <Empty>{words.none}</Empty> : <KeyTable keys={found} visit={visit} />}</Card>
+        <Card>
+          <KeyTable keys={found} visit={visit} />
+        </Card>
         <Card title={words.create}>
           <Problem message={problem} />
           <Form token={session.formToken} action={`/console${pathOf(visit)}`} class="grid">
@@ -130,65 +134,60 @@ async function keys(visit: MemberVisit, services: ApiServices, problem: string |
 function KeyTable({ keys: found, visit }: { readonly keys: readonly ApiKey[]; readonly visit: MemberVisit }) {
   const { texts, session } = visit;
   const { keys: words, common } = texts;
+  const pathTo = (id: string, action: string) => `/console${pathOf(visit)}/${id}/${action}`;
   return (
-    <div class="table">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{common.name}</th>
-            <th scope="col">{words.used}</th>
-            <th scope="col">{common.status}</th>
-            <th scope="col">{common.created}</th>
-            <th scope="col">
-              <span class="skip">{common.delete}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {found.map((key) => (
-            <tr>
-              <th scope="row">
-                {key.name || words.unnamed}
-                <br />
-                <code>{key.hint}</code>
-              </th>
-              <td>
-                <Money amount={key.used} /> {key.usageLimit === null ? '' : words.ofLimit(usd(key.usageLimit))}
-              </td>
-              <td>
-                <KeyState apiKey={key} texts={texts} />
-              </td>
-              <td>
-                <Time at={key.createdAt} />
-              </td>
-              <td>
-                <div class="row">
-                  <Form
-                    token={session.formToken}
-                    action={`/console${pathOf(visit)}/${key.id}/${key.disabledAt ? 'enable' : 'disable'}`}
-                  >
-                    <button type="submit" class="quiet">
-                      {key.disabledAt ? words.enable : words.disable}
-                    </button>
-                  </Form>
-                  <a href={`/console${pathOf(visit)}/${key.id}/delete`}>{common.delete}</a>
-                </div>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label={words.title}
+      rows={found}
+      none={words.none}
+      columns={[
+        [common.name, (key) => <KeyName apiKey={key} texts={texts} />, 'name'],
+        [words.used, (key) => <KeyUse apiKey={key} texts={texts} />],
+        [common.status, (key) => <KeyState apiKey={key} texts={texts} />],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [
+          texts.staffAccounts.change,
+          ({ id, disabledAt }) => (
+            <div class="row">
+              <FormButton
+                token={session.formToken}
+                action={pathTo(id, disabledAt ? 'enable' : 'disable')}
+                label={disabledAt ? words.enable : words.disable}
+              />
+              <a href={pathTo(id, 'delete')}>{common.delete}</a>
+            </div>
+          ),
+        ],
+      ]}
+    />
   );
 }
 
-function KeyState({
-  apiKey: { disabledAt, expiresAt },
-  texts: { keys: words },
-}: {
+interface KeyProps {
   readonly apiKey: ApiKey;
-  readonly texts: MemberVisit['texts'];
-}) {
+  readonly texts: Texts;
+}
+
+export function KeyName({ apiKey: { name, hint }, texts }: KeyProps) {
+  return (
+    <>
+      {name || texts.keys.unnamed}
+      <br />
+      <code>{hint}</code>
+    </>
+  );
+}
+
+/** What was spent with a key, of what may be. */
+export function KeyUse({ apiKey: { used, usageLimit }, texts }: KeyProps) {
+  return (
+    <>
+      <Money amount={used} /> {usageLimit === null ? '' : texts.keys.ofLimit(usd(usageLimit))}
+    </>
+  );
+}
+
+function KeyState({ apiKey: { disabledAt, expiresAt }, texts: { keys: words } }: KeyProps) {
   if (disabledAt !== null) return <Badge tone="calm">{words.disabled}</Badge>;
   if (expiresAt !== null && expiresAt.getTime() <= Date.now()) return <Badge tone="bad">{words.expired}</Badge>;
   return <Badge tone="good">{words.active}</Badge>;

@@ -1,6 +1,7 @@
 /** Where somebody is signed in. */
 import type { ListedSession } from '../../../db/queries/sessions.ts';
-import { Badge, Card, Form, Table, Time } from '../../html/components.tsx';
+import { Badge, Card, Form, FormButton, Time } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import type { UserVisit } from '../../page.ts';
 
 /** By which a browser or a system is recognised in `User-Agent`; the first one that fits counts, since each names others, too. */
@@ -30,18 +31,17 @@ export function Sessions({
   const { profile: words } = texts;
   return (
     <Card title={words.sessions} wide>
-      <Table label={words.sessions} columns={[words.device, words.signedInAt, words.lastUsed, words.action]}>
-        {sessions.map(({ digest, userAgent, createdAt, lastUsedAt }) => (
-          <tr>
-            <th scope="row">{deviceOf(userAgent) ?? words.unknownDevice}</th>
-            <td>
-              <Time at={createdAt} />
-            </td>
-            <td>
-              <Time at={lastUsedAt} />
-            </td>
-            <td>
-              {digest.equals(own.digest) ? (
+      <DataTable
+        label={words.sessions}
+        rows={sessions}
+        columns={[
+          [words.device, ({ userAgent }) => deviceOf(userAgent) ?? words.unknownDevice, 'name'],
+          [words.signedInAt, ({ createdAt }) => <Time at={createdAt} />],
+          [words.lastUsed, ({ lastUsedAt }) => <Time at={lastUsedAt} />],
+          [
+            words.action,
+            ({ digest }) =>
+              digest.equals(own.digest) ? (
                 <Badge tone="good">{words.thisSession}</Badge>
               ) : (
                 <Form token={own.formToken} action="/console/profile/sessions/end">
@@ -50,17 +50,17 @@ export function Sessions({
                     {words.endSession}
                   </button>
                 </Form>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
+              ),
+          ],
+        ]}
+      />
       {sessions.length < 2 ? null : (
-        <Form token={own.formToken} action="/console/profile/sessions/end-others">
-          <button type="submit" class="danger">
-            {words.endOthers}
-          </button>
-        </Form>
+        <FormButton
+          token={own.formToken}
+          action="/console/profile/sessions/end-others"
+          label={words.endOthers}
+          look="danger"
+        />
       )}
     </Card>
   );

@@ -4,6 +4,7 @@ import { listOpenSessions } from '../../../api/services/people/sessions.ts';
 import { hasIdentity } from '../../../db/queries/identities.ts';
 import { countRecoveryCodes } from '../../../db/queries/recovery-codes.ts';
 import { Card, Choice, Form, Problem } from '../../html/components.tsx';
+import { Facts } from '../../html/data-table.tsx';
 import { NewPassword } from '../../html/new-password.tsx';
 import type { Answer, UserVisit } from '../../page.ts';
 import { LANGUAGE_NAMES } from '../../texts/texts.ts';
@@ -39,12 +40,12 @@ export async function profile(
     content: (
       <>
         <Card>
-          <dl>
-            <dt>{texts.common.name}</dt>
-            <dd>{user.name}</dd>
-            <dt>{texts.signIn.email}</dt>
-            <dd>{user.email}</dd>
-          </dl>
+          <Facts
+            facts={[
+              [texts.common.name, user.name],
+              [texts.signIn.email, user.email],
+            ]}
+          />
         </Card>
         <div class="grid">
           <Language visit={visit} />

@@ -1,7 +1,8 @@
 /** Deliveries of events to webhook endpoints. */
 import { historyUrl, type HistoryLinks } from '../../../api/history-link.ts';
 import type { Delivery } from '../../../db/queries/deliveries.ts';
-import { Badge, Form, Table, Time, type Tone } from '../../html/components.tsx';
+import { Badge, FormButton, Noted, Time, type Tone } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
 import { AnyId } from '../../html/linked-ids.tsx';
 import type { Texts } from '../../texts/texts.ts';
 
@@ -9,11 +10,13 @@ const TONES: Readonly<Record<Delivery['status'], Tone>> = { pending: 'busy', del
 
 export function Deliveries({
   deliveries,
+  none,
   temporal,
   texts,
   redeliver = null,
 }: {
   readonly deliveries: readonly Delivery[];
+  readonly none: string;
   readonly temporal: HistoryLinks;
   readonly texts: Texts;
   /** Where each may be sent again; null for whoever may not. */
@@ -21,53 +24,43 @@ export function Deliveries({
 }) {
   const { staffTasks: words, common } = texts;
   return (
-    <Table
+    <DataTable
       label={words.deliveries}
+      rows={deliveries}
+      none={none}
       columns={[
-        words.event,
-        words.endpoint,
-        common.status,
-        { number: words.attempts },
-        words.lastAttempt,
-        common.created,
-        words.workflow,
-        ...(redeliver === null ? [] : [words.redeliverOne]),
-      ]}
-    >
-      {deliveries.map(({ id, eventType, taskId, endpointId, status, attempts, createdAt }) => (
-        <tr>
-          <th scope="row">
-            {eventType}
-            <div class="soft">{taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}</div>
-          </th>
-          <td>
-            <AnyId id={endpointId} />
-          </td>
-          <td>
-            <Badge tone={TONES[status]}>{words.deliveryStatus[status]}</Badge>
-          </td>
-          <td class="right number">{attempts.length}</td>
-          <td>{lastOf(attempts)}</td>
-          <td>
-            <Time at={createdAt} />
-          </td>
-          <td>
+        [
+          words.event,
+          ({ id, eventType, taskId }) => (
+            <Noted note={taskId === null ? <code>{id}</code> : <AnyId id={taskId} />}>{eventType}</Noted>
+          ),
+          'name',
+        ],
+        [words.endpoint, ({ endpointId }) => <AnyId id={endpointId} />],
+        [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.deliveryStatus[status]}</Badge>],
+        [words.attempts, ({ attempts }) => attempts.length, 'number'],
+        [words.lastAttempt, ({ attempts }) => lastOf(attempts)],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [
+          words.workflow,
+          ({ id }) => (
             <a href={historyUrl(temporal, id)} rel="noreferrer">
               {words.openTemporal}
             </a>
-          </td>
-          {redeliver === null ? null : (
-            <td>
-              <Form token={redeliver.token} action={`${redeliver.path}/deliveries/${id}/redeliver`}>
-                <button type="submit" class="quiet">
-                  {words.redeliverOne}
-                </button>
-              </Form>
-            </td>
-          )}
-        </tr>
-      ))}
-    </Table>
+          ),
+        ],
+        redeliver && [
+          words.redeliverOne,
+          ({ id }) => (
+            <FormButton
+              token={redeliver.token}
+              action={`${redeliver.path}/deliveries/${id}/redeliver`}
+              label={words.redeliverOne}
+            />
+          ),
+        ],
+      ]}
+    />
   );
 }
 

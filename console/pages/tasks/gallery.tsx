@@ -68,6 +68,11 @@ export function TaskStatus({ task, texts }: { readonly task: Task; readonly text
   return <Badge tone={TONES[task.status]}>{texts.tasks.status[task.status]}</Badge>;
 }
 
+/** How long a task took, in words; null until it has ended. */
+export function durationOf({ createdAt, completedAt }: Task, { tasks: words }: Texts): string | null {
+  return completedAt && words.seconds(Math.round((completedAt.getTime() - createdAt.getTime()) / 1000));
+}
+
 /** The pictures and videos themselves; in words where there are none. */
 export function Result({
   task,

@@ -6,14 +6,16 @@ import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
 import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time, usd } from '../../html/components.tsx';
+import { Facts } from '../../html/data-table.tsx';
+import { Filters, optionsOf } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
 import { ALL_MEMBERS, type MemberVisit, memberPage } from '../../page.ts';
+import { periodOf } from '../../period.ts';
 import { SentEvents } from '../webhooks/deliveries.tsx';
-import { Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
+import { durationOf, Gallery, Result, TaskStatus, TaskTile } from './gallery.tsx';
 
 const PAGE_SIZE = 24;
 const TASK_LIST = { kind: 'task', size: PAGE_SIZE } as const;
-const DAY_MS = 86_400_000;
 
 export const taskPages = [
   memberPage({
@@ -26,9 +28,8 @@ export const taskPages = [
       const id = (query.get('id') ?? '').trim();
       const known = isId('task', id) ? await findAccountTask(database, accountId, id) : null;
       if (known) return { kind: 'redirect', path: `/accounts/${accountId}/tasks/${known.id}` };
-      const { from, to } = daysIn(query);
       // An id that names no task of the account matches none.
-      const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, from, to };
+      const filter = { accountId, status, kind, model: query.get('model')?.trim() || undefined, ...periodOf(query) };
       const { entries: tasks, next } = await readListPage(query, TASK_LIST, async (slice) =>
         id === '' ? listTasks(database, { ...filter, ...slice }) : [],
       );
@@ -39,30 +40,24 @@ export const taskPages = [
         current: 'tasks',
         content: (
           <>
-            <form method="get" class="filters" role="search">
+            <Filters texts={texts}>
               <Choice
                 name="status"
                 label={texts.common.status}
                 value={status ?? ''}
-                options={[
-                  ['', words.allStatuses],
-                  ...TASK_STATUSES.map((known) => [known, words.status[known]] as const),
-                ]}
+                options={optionsOf(words.allStatuses, TASK_STATUSES, words.status)}
               />
               <Choice
                 name="kind"
                 label={words.result}
                 value={kind ?? ''}
-                options={[['', words.allKinds], ...TASK_KINDS.map((known) => [known, words.kinds[known]] as const)]}
+                options={optionsOf(words.allKinds, TASK_KINDS, words.kinds)}
               />
               <Field name="model" label={texts.common.model} value={query.get('model') ?? ''} />
               <Field name="from" label={words.from} type="date" value={query.get('from') ?? ''} />
               <Field name="to" label={words.to} type="date" value={query.get('to') ?? ''} />
               <Field name="id" label={words.id} value={id} />
-              <button type="submit" class="quiet">
-                {texts.common.filter}
-              </button>
-            </form>
+            </Filters>
             {tasks.length === 0 ? (
               <Empty>{words.none}</Empty>
             ) : (
@@ -113,16 +108,6 @@ export const taskPages = [
   }),
 ];
 
-/** Whole days in UTC; both ends are included, and what is no day is left out. */
-function daysIn(query: URLSearchParams): { readonly from: Date | undefined; readonly to: Date | undefined } {
-  const dayIn = (name: string, plusMs: number): Date | undefined => {
-    const day = query.get(name) ?? '';
-    const atMs = /^[12]\d{3}-\d{2}-\d{2}$/.test(day) ? Date.parse(day) : Number.NaN;
-    return Number.isNaN(atMs) ? undefined : new Date(atMs + plusMs);
-  };
-  return { from: dayIn('from', 0), to: dayIn('to', DAY_MS) };
-}
-
 function deliveriesOf({ accountId, id }: Task, { database }: ApiServices): Promise<readonly Delivery[]> {
   return listDeliveries(database, { accountId, taskId: id, limit: PAGE_SIZE });
 }
@@ -146,39 +131,27 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
         </div>
       </Card>
       <Card title={words.request}>
-        <dl>
-          <dt>{common.status}</dt>
-          <dd>
-            <TaskStatus task={task} texts={texts} />
-            {task.failure === null ? null : (
-              <p>
-                {task.failure.message} {words.refunded(usd(task.price))}.
-              </p>
-            )}
-          </dd>
-          <dt>{words.prompt}</dt>
-          <dd>{task.request.prompt}</dd>
-          <dt>{common.model}</dt>
-          <dd>{task.model}</dd>
-          <dt>{common.price}</dt>
-          <dd>
-            <Money amount={task.price} />
-          </dd>
-          <dt>{common.created}</dt>
-          <dd>
-            <Time at={task.createdAt} />
-          </dd>
-          {task.completedAt === null ? null : (
-            <>
-              <dt>{words.took}</dt>
-              <dd>{words.seconds(Math.round((task.completedAt.getTime() - task.createdAt.getTime()) / 1000))}</dd>
-            </>
-          )}
-          <dt>{words.id}</dt>
-          <dd>
-            <Copyable text={task.id} texts={texts} label={words.id} />
-          </dd>
-        </dl>
+        <Facts
+          facts={[
+            [
+              common.status,
+              <>
+                <TaskStatus task={task} texts={texts} />
+                {task.failure === null ? null : (
+                  <p>
+                    {task.failure.message} {words.refunded(usd(task.price))}.
+                  </p>
+                )}
+              </>,
+            ],
+            [words.prompt, task.request.prompt],
+            [common.model, task.model],
+            [common.price, <Money amount={task.price} />],
+            [common.created, <Time at={task.createdAt} />],
+            isFinal(task.status) ? [words.took, durationOf(task, texts)] : null,
+            [words.id, <Copyable text={task.id} texts={texts} label={words.id} />],
+          ]}
+        />
       </Card>
     </div>
   );

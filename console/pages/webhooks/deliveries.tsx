@@ -1,6 +1,8 @@
 /** What was sent to an endpoint, with each attempt. Asks for itself again while something is pending. */
 import { DELIVERY_STATUSES, type Delivery, type DeliveryAttempt } from '../../../db/queries/deliveries.ts';
-import { Badge, Card, Choice, Empty, Form, Pages, Table, Time, type Tone } from '../../html/components.tsx';
+import { Badge, Card, Choice, FormButton, Noted, Pages, Time, type Tone } from '../../html/components.tsx';
+import { DataTable } from '../../html/data-table.tsx';
+import { Filters, optionsOf } from '../../html/filters.tsx';
 import { DEVELOPERS, type MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 
@@ -26,25 +28,15 @@ export function Deliveries({ deliveries, next, path, visit }: Props) {
   return (
     <div id="deliveries" {...live}>
       <Card title={words.deliveries}>
-        <form method="get" class="filters">
+        <Filters texts={texts}>
           <Choice
             name="status"
             label={texts.common.status}
             value={query.get('status') ?? ''}
-            options={[
-              ['', words.allStatuses],
-              ...DELIVERY_STATUSES.map((status) => [status, words.status[status]] as const),
-            ]}
+            options={optionsOf(words.allStatuses, DELIVERY_STATUSES, words.status)}
           />
-          <button type="submit" class="quiet">
-            {texts.common.filter}
-          </button>
-        </form>
-        {deliveries.length === 0 ? (
-          <Empty>{query.size === 0 ? words.noDeliveries : words.noneMatch}</Empty>
-        ) : (
-          <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
-        )}
+        </Filters>
+        <DeliveryTable deliveries={deliveries} path={path} visit={visit} />
         <Pages path={path} query={query} next={next} texts={texts} />
       </Card>
     </div>
@@ -63,76 +55,83 @@ export function SentEvents({
   const { webhooks: words, common } = texts;
   return (
     <Card title={words.ofTask}>
-      <Table label={words.ofTask} columns={[words.event, common.status, words.attempts, words.details]}>
-        {deliveries.map(({ eventType, status, attempts, endpointId }) => (
-          <tr>
-            <th scope="row">{eventType}</th>
-            <td>
-              <Badge tone={TONES[status]}>{words.status[status]}</Badge>
-            </td>
-            <td>
-              <Attempts attempts={attempts} texts={texts} />
-            </td>
-            <td>
-              {DEVELOPERS.includes(account.role) ? (
+      <DataTable
+        label={words.ofTask}
+        rows={deliveries}
+        columns={[
+          [words.event, ({ eventType }) => eventType, 'name'],
+          [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.status[status]}</Badge>],
+          [words.attempts, ({ attempts }) => <Attempts attempts={attempts} texts={texts} />],
+          [
+            words.details,
+            ({ endpointId }) =>
+              DEVELOPERS.includes(account.role) ? (
                 <a href={`/console/accounts/${account.accountId}/webhooks/${endpointId}`}>
                   <code>{endpointId}</code>
                 </a>
               ) : (
                 <code>{endpointId}</code>
-              )}
-            </td>
-          </tr>
-        ))}
-      </Table>
+              ),
+          ],
+        ]}
+      />
     </Card>
   );
 }
 
 function DeliveryTable({ deliveries, path, visit }: Omit<Props, 'next'>) {
-  const { texts, account, session } = visit;
+  const { texts, account, session, query } = visit;
   const { webhooks: words, common } = texts;
   return (
-    <Table
+    <DataTable
       label={words.deliveries}
-      columns={[words.event, common.status, words.attempts, common.created, words.redeliver]}
-    >
-      {deliveries.map(({ id, eventType, taskId, status, attempts, nextAttemptAt, createdAt }) => (
-        <tr>
-          <th scope="row">
-            {eventType}
-            {taskId === null ? null : (
-              <div class="soft">
-                <a href={`/console/accounts/${account.accountId}/tasks/${taskId}`}>
-                  <code>{taskId}</code>
-                </a>
-              </div>
-            )}
-          </th>
-          <td>
-            <Badge tone={TONES[status]}>{words.status[status]}</Badge>
-          </td>
-          <td>
-            <Attempts attempts={attempts} texts={texts} />
-            {nextAttemptAt === null || attempts.length === 0 ? null : (
-              <div class="soft">
-                {words.next}: <Time at={nextAttemptAt} />
-              </div>
-            )}
-          </td>
-          <td>
-            <Time at={createdAt} />
-          </td>
-          <td>
-            <Form token={session.formToken} action={`${path}/deliveries/${id}/redeliver`}>
-              <button type="submit" class="quiet">
-                {words.redeliver}
-              </button>
-            </Form>
-          </td>
-        </tr>
-      ))}
-    </Table>
+      rows={deliveries}
+      none={query.size === 0 ? words.noDeliveries : words.noneMatch}
+      columns={[
+        [
+          words.event,
+          ({ eventType, taskId }) => (
+            <Noted
+              note={
+                taskId && (
+                  <a href={`/console/accounts/${account.accountId}/tasks/${taskId}`}>
+                    <code>{taskId}</code>
+                  </a>
+                )
+              }
+            >
+              {eventType}
+            </Noted>
+          ),
+          'name',
+        ],
+        [common.status, ({ status }) => <Badge tone={TONES[status]}>{words.status[status]}</Badge>],
+        [
+          words.attempts,
+          ({ attempts, nextAttemptAt }) => (
+            <>
+              <Attempts attempts={attempts} texts={texts} />
+              {nextAttemptAt === null || attempts.length === 0 ? null : (
+                <div class="soft">
+                  {words.next}: <Time at={nextAttemptAt} />
+                </div>
+              )}
+            </>
+          ),
+        ],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [
+          words.redeliver,
+          ({ id }) => (
+            <FormButton
+              token={session.formToken}
+              action={`${path}/deliveries/${id}/redeliver`}
+              label={words.redeliver}
+            />
+          ),
+        ],
+      ]}
+    />
   );
 }
 

@@ -1,7 +1,8 @@
 /** What the pages of webhooks look like. */
 import type { Delivery } from '../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
-import { Badge, Card, ConfirmDeletion, Copyable, Empty, Form, Problem, Table, Time } from '../../html/components.tsx';
+import { Badge, Card, ConfirmDeletion, Copyable, FormButton, Noted, Problem, Time } from '../../html/components.tsx';
+import { DataTable, Facts } from '../../html/data-table.tsx';
 import type { Answer, MemberVisit } from '../../page.ts';
 import type { Texts } from '../../texts/texts.ts';
 import { Deliveries } from './deliveries.tsx';
@@ -18,27 +19,25 @@ export function endpointList(
     content: (
       <>
         <Card>
-          {endpoints.length === 0 ? (
-            <Empty>{words.none}</Empty>
-          ) : (
-            <Table label={words.title} columns={[words.address, words.events, common.status, common.created]}>
-              {endpoints.map((endpoint) => (
-                <tr>
-                  <th scope="row">
-                    <a href={`${path}/${endpoint.id}`}>{endpoint.url}</a>
-                    <div class="soft">{endpoint.description}</div>
-                  </th>
-                  <td>{endpoint.events.map((event) => words.eventNames[event]).join(', ')}</td>
-                  <td>
-                    <EndpointState endpoint={endpoint} texts={visit.texts} />
-                  </td>
-                  <td>
-                    <Time at={endpoint.createdAt} />
-                  </td>
-                </tr>
-              ))}
-            </Table>
-          )}
+          <DataTable
+            label={words.title}
+            rows={endpoints}
+            none={words.none}
+            columns={[
+              [
+                words.address,
+                ({ id, url, description }) => (
+                  <Noted note={description}>
+                    <a href={`${path}/${id}`}>{url}</a>
+                  </Noted>
+                ),
+                'name',
+              ],
+              [words.events, ({ events }) => events.map((event) => words.eventNames[event]).join(', ')],
+              [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={visit.texts} />],
+              [common.created, ({ createdAt }) => <Time at={createdAt} />],
+            ]}
+          />
         </Card>
         <Card title={words.create}>
           <Problem message={problem} />
@@ -66,7 +65,7 @@ export function endpointPage(visit: MemberVisit, { endpoint, deliveries, next, p
         <Problem message={problem} />
         <div class="grid">
           <Card title={endpoint.url}>
-            <Facts endpoint={endpoint} texts={visit.texts} />
+            <Details endpoint={endpoint} texts={visit.texts} />
             <Actions endpoint={endpoint} path={path} visit={visit} />
           </Card>
           <Card title={words.edit}>
@@ -130,32 +129,18 @@ interface EndpointProps {
   readonly texts: Texts;
 }
 
-function Facts({ endpoint, texts }: EndpointProps) {
+function Details({ endpoint, texts }: EndpointProps) {
   const { webhooks: words, common } = texts;
   const { id, failingSince, createdAt } = endpoint;
   return (
-    <dl>
-      <dt>{common.status}</dt>
-      <dd>
-        <EndpointState endpoint={endpoint} texts={texts} />
-      </dd>
-      {failingSince === null ? null : (
-        <>
-          <dt>{words.failingSince}</dt>
-          <dd>
-            <Time at={failingSince} />
-          </dd>
-        </>
-      )}
-      <dt>{common.created}</dt>
-      <dd>
-        <Time at={createdAt} />
-      </dd>
-      <dt>{words.id}</dt>
-      <dd>
-        <code>{id}</code>
-      </dd>
-    </dl>
+    <Facts
+      facts={[
+        [common.status, <EndpointState endpoint={endpoint} texts={texts} />],
+        failingSince && [words.failingSince, <Time at={failingSince} />],
+        [common.created, <Time at={createdAt} />],
+        [words.id, <code>{id}</code>],
+      ]}
+    />
   );
 }
 
@@ -183,11 +168,12 @@ function Actions({
   return (
     <div class="row actions">
       {actions.map(([name, label]) => (
-        <Form token={session.formToken} action={`${path}/${name}`}>
-          <button type="submit" class={name === 'test' || name === 'enable' ? '' : 'quiet'}>
-            {label}
-          </button>
-        </Form>
+        <FormButton
+          token={session.formToken}
+          action={`${path}/${name}`}
+          label={label}
+          look={name === 'test' || name === 'enable' ? '' : 'quiet'}
+        />
       ))}
       <a href={`${path}/delete`}>{texts.common.delete}</a>
     </div>

@@ -9,16 +9,17 @@ import {
   Badge,
   Card,
   Copyable,
-  Empty,
   Field,
   Form,
+  FormButton,
   Money,
   Problem,
-  Table,
   Time,
   usd,
 } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { FINANCE, OPERATORS, type UserVisit } from '../../../page.ts';
+import { KeyName, KeyUse } from '../../keys/pages.tsx';
 import { may } from '../may.ts';
 import { TaskTable } from '../tasks/list.tsx';
 import { AccountState } from './search.tsx';
@@ -65,22 +66,37 @@ export function AccountContent(props: Props) {
         <Keys {...props} mayChange={may(visit, OPERATORS)} />
       </Card>
       <Card title={words.latestTasks}>
-        {tasks.length === 0 ? (
-          <Empty>{words.noTasks}</Empty>
-        ) : (
-          <>
-            <TaskTable tasks={tasks} texts={texts} hasAccounts={false} />
-            <p>
-              <a href={`/console/staff/tasks?account=${account.id}`}>{words.allTasks}</a>
-            </p>
-          </>
+        <TaskTable tasks={tasks} none={words.noTasks} texts={texts} hasAccounts={false} />
+        {tasks.length === 0 ? null : (
+          <p>
+            <a href={`/console/staff/tasks?account=${account.id}`}>{words.allTasks}</a>
+          </p>
         )}
       </Card>
       <Card title={words.members}>
-        <Members members={members} texts={texts} />
+        <DataTable
+          label={words.members}
+          rows={members}
+          none={words.noMembers}
+          columns={[
+            [texts.common.name, ({ name }) => name, 'name'],
+            [words.email, ({ email }) => email],
+            [words.role, ({ role }) => words.roles[role]],
+          ]}
+        />
       </Card>
       <Card title={words.actions}>
-        <Actions actions={actions} texts={texts} />
+        <DataTable
+          label={words.actions}
+          rows={actions}
+          none={words.noActions}
+          columns={[
+            [texts.staff.when, ({ createdAt }) => <Time at={createdAt} />],
+            [texts.staff.action, ({ kind }) => words.kindsOfAction[kind]],
+            [texts.staff.author, ({ author }) => author],
+            [texts.staff.reason, ({ reason }) => reason],
+          ]}
+        />
       </Card>
     </>
   );
@@ -91,29 +107,23 @@ type Texts = UserVisit['texts'];
 function Details({ account, texts }: { readonly account: Account; readonly texts: Texts }) {
   const { staffAccounts: words, common } = texts;
   return (
-    <dl>
-      <dt>{common.status}</dt>
-      <dd>
-        <AccountState account={account} texts={texts} />{' '}
-        {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
-      </dd>
-      <dt>{words.email}</dt>
-      <dd>{account.email ?? words.notGiven}</dd>
-      <dt>{words.externalId}</dt>
-      <dd>{account.externalId ?? words.notGiven}</dd>
-      <dt>{words.concurrentTasks}</dt>
-      <dd>{account.maxConcurrentTasks ?? words.asAll}</dd>
-      <dt>{words.toppedUp}</dt>
-      <dd>{account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />}</dd>
-      <dt>{common.created}</dt>
-      <dd>
-        <Time at={account.createdAt} />
-      </dd>
-      <dt>{words.id}</dt>
-      <dd>
-        <Copyable text={account.id} texts={texts} label={words.id} />
-      </dd>
-    </dl>
+    <Facts
+      facts={[
+        [
+          common.status,
+          <>
+            <AccountState account={account} texts={texts} />{' '}
+            {account.suspendedAt === null ? null : <Time at={account.suspendedAt} />}
+          </>,
+        ],
+        [words.email, account.email ?? words.notGiven],
+        [words.externalId, account.externalId ?? words.notGiven],
+        [words.concurrentTasks, account.maxConcurrentTasks ?? words.asAll],
+        [words.toppedUp, account.toppedUpAt === null ? words.never : <Time at={account.toppedUpAt} />],
+        [common.created, <Time at={account.createdAt} />],
+        [words.id, <Copyable text={account.id} texts={texts} label={words.id} />],
+      ]}
+    />
   );
 }
 
@@ -166,81 +176,36 @@ function AdjustmentForm({ account, form, visit }: Props) {
 
 function Keys({ account, keys, visit: { texts, session }, mayChange }: Props & { readonly mayChange: boolean }) {
   const { staffAccounts: words, keys: keyWords, common } = texts;
-  if (keys.length === 0) return <Empty>{words.noKeys}</Empty>;
   return (
-    <Table
+    <DataTable
       label={keyWords.title}
-      columns={[common.name, { number: keyWords.used }, common.status, common.created, words.change]}
-    >
-      {keys.map((key) => (
-        <tr>
-          <th scope="row">
-            {key.name || keyWords.unnamed}
-            <br />
-            <code>{key.hint}</code>
-          </th>
-          <td class="right">
-            <Money amount={key.used} /> {key.usageLimit === null ? '' : keyWords.ofLimit(usd(key.usageLimit))}
-          </td>
-          <td>
-            {key.disabledAt === null ? (
+      rows={keys}
+      none={words.noKeys}
+      columns={[
+        [common.name, (key) => <KeyName apiKey={key} texts={texts} />, 'name'],
+        [keyWords.used, (key) => <KeyUse apiKey={key} texts={texts} />, 'money'],
+        [
+          common.status,
+          ({ disabledAt }) =>
+            disabledAt === null ? (
               <Badge tone="good">{keyWords.active}</Badge>
             ) : (
               <Badge tone="calm">{keyWords.disabled}</Badge>
-            )}
-          </td>
-          <td>
-            <Time at={key.createdAt} />
-          </td>
-          <td>
-            {mayChange ? (
-              <Form
+            ),
+        ],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [
+          words.change,
+          ({ id, disabledAt }) =>
+            mayChange ? (
+              <FormButton
                 token={session.formToken}
-                action={`/console/staff/accounts/${account.id}/keys/${key.id}/${key.disabledAt ? 'enable' : 'disable'}`}
-              >
-                <button type="submit" class="quiet">
-                  {key.disabledAt ? keyWords.enable : keyWords.disable}
-                </button>
-              </Form>
-            ) : null}
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function Members({ members, texts }: { readonly members: readonly Member[]; readonly texts: Texts }) {
-  const { staffAccounts: words, common } = texts;
-  if (members.length === 0) return <Empty>{words.noMembers}</Empty>;
-  return (
-    <Table label={words.members} columns={[common.name, words.email, words.role]}>
-      {members.map(({ name, email, role }) => (
-        <tr>
-          <th scope="row">{name}</th>
-          <td>{email}</td>
-          <td>{words.roles[role]}</td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
-
-function Actions({ actions, texts }: { readonly actions: readonly AccountAction[]; readonly texts: Texts }) {
-  const { staffAccounts: words, staff } = texts;
-  if (actions.length === 0) return <Empty>{words.noActions}</Empty>;
-  return (
-    <Table label={words.actions} columns={[staff.when, staff.action, staff.author, staff.reason]}>
-      {actions.map(({ createdAt, kind, author, reason }) => (
-        <tr>
-          <td>
-            <Time at={createdAt} />
-          </td>
-          <td>{words.kindsOfAction[kind]}</td>
-          <td>{author}</td>
-          <td>{reason}</td>
-        </tr>
-      ))}
-    </Table>
+                action={`/console/staff/accounts/${account.id}/keys/${id}/${disabledAt ? 'enable' : 'disable'}`}
+                label={disabledAt ? keyWords.enable : keyWords.disable}
+              />
+            ) : null,
+        ],
+      ]}
+    />
   );
 }

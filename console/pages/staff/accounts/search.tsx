@@ -1,46 +1,29 @@
 /** What a search finds: accounts, and the story of whatever has an id. */
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
-import { Badge, Card, Empty, Money, Table, Time } from '../../../html/components.tsx';
+import { Badge, Card, Money, Time } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 
 export function AccountTable({ accounts, texts }: { readonly accounts: readonly Account[]; readonly texts: Texts }) {
   const { staffAccounts: words, common } = texts;
-  if (accounts.length === 0) return <Empty>{words.none}</Empty>;
   return (
     <Card>
-      <Table
+      <DataTable
         label={words.title}
+        rows={accounts}
+        none={words.none}
         columns={[
-          common.name,
-          words.email,
-          words.externalId,
-          { number: words.available },
-          common.status,
-          common.created,
+          [common.name, ({ id, name }) => <a href={`/console/staff/accounts/${id}`}>{name || id}</a>, 'name'],
+          [words.email, ({ email }) => email],
+          [words.externalId, ({ externalId }) => externalId],
+          [words.available, (account) => <Money amount={account.fundedAvailable + account.signupAvailable} />, 'money'],
+          [common.status, (account) => <AccountState account={account} texts={texts} />],
+          [common.created, ({ createdAt }) => <Time at={createdAt} />],
         ]}
-      >
-        {accounts.map((account) => (
-          <tr>
-            <th scope="row">
-              <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>
-            </th>
-            <td>{account.email}</td>
-            <td>{account.externalId}</td>
-            <td class="right">
-              <Money amount={account.fundedAvailable + account.signupAvailable} />
-            </td>
-            <td>
-              <AccountState account={account} texts={texts} />
-            </td>
-            <td>
-              <Time at={account.createdAt} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      />
     </Card>
   );
 }

@@ -2,6 +2,7 @@
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { type Backlog, readBacklog } from '../../../../db/queries/backlog.ts';
 import { Badge, Card, type Tone } from '../../../html/components.tsx';
+import { Facts } from '../../../html/data-table.tsx';
 import { ALL_STAFF, staffPage, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 
@@ -48,24 +49,18 @@ async function readState({ database, checkHealth }: ApiServices): Promise<State>
 /** Asks for itself again while it is looked at. */
 function Live({ state: { backlog, readiness }, texts }: { readonly state: State; readonly texts: Texts }) {
   const words = texts.staffLive;
+  const { status, database, temporal } = readiness;
   return (
     <div hx-get="/console/staff/live/state" hx-trigger="every 3s" hx-swap="outerHTML">
       <div class="grid">
         <Card title={words.ready}>
-          <dl>
-            <dt>{words.gateway}</dt>
-            <dd>
-              <Badge tone={TONES[readiness.status]}>{words.statuses[readiness.status]}</Badge>
-            </dd>
-            <dt>{words.database}</dt>
-            <dd>
-              <Badge tone={readiness.database === 'ok' ? 'good' : 'bad'}>{words.databases[readiness.database]}</Badge>
-            </dd>
-            <dt>{words.temporal}</dt>
-            <dd>
-              <Badge tone={readiness.temporal === 'ok' ? 'good' : 'bad'}>{words.temporals[readiness.temporal]}</Badge>
-            </dd>
-          </dl>
+          <Facts
+            facts={[
+              [words.gateway, <Badge tone={TONES[status]}>{words.statuses[status]}</Badge>],
+              [words.database, <Badge tone={database === 'ok' ? 'good' : 'bad'}>{words.databases[database]}</Badge>],
+              [words.temporal, <Badge tone={temporal === 'ok' ? 'good' : 'bad'}>{words.temporals[temporal]}</Badge>],
+            ]}
+          />
         </Card>
         {backlog === null ? null : (
           <>
@@ -85,14 +80,12 @@ function Tasks({ backlog, texts: { staffLive: words } }: { readonly backlog: Bac
     <Card title={words.tasks}>
       <p class="big number">{backlog.running}</p>
       <p class="soft">{words.held(backlog.reservedUsd)}</p>
-      <dl>
-        <dt>{words.overdue}</dt>
-        <dd>
-          <Count count={backlog.overdue} isBad={backlog.overdue > 0} />
-        </dd>
-        <dt>{words.drained}</dt>
-        <dd>{isDrained ? words.nothingLeft : words.workLeft}</dd>
-      </dl>
+      <Facts
+        facts={[
+          [words.overdue, <Count count={backlog.overdue} isBad={backlog.overdue > 0} />],
+          [words.drained, isDrained ? words.nothingLeft : words.workLeft],
+        ]}
+      />
     </Card>
   );
 }
@@ -102,19 +95,34 @@ function Relay({ backlog, texts: { staffLive: words } }: { readonly backlog: Bac
   return (
     <Card title={words.relay}>
       <p class="soft">{words.relayHint}</p>
-      <dl>
-        <dt>{words.tasksToStart}</dt>
-        <dd>
-          <Count count={unstarted} isBad={oldestUnstartedSeconds > LATE_SECONDS} />
-          {unstarted === 0 ? null : ` ${words.oldest(Math.round(oldestUnstartedSeconds))}`}
-        </dd>
-        <dt>{words.deliveriesToStart}</dt>
-        <dd>
-          <Count count={unstartedDeliveries} isBad={oldestUnstartedDeliverySeconds > LATE_SECONDS} />
-          {unstartedDeliveries === 0 ? null : ` ${words.oldest(Math.round(oldestUnstartedDeliverySeconds))}`}
-        </dd>
-      </dl>
+      <Facts
+        facts={[
+          [words.tasksToStart, <Waiting count={unstarted} seconds={oldestUnstartedSeconds} words={words} />],
+          [
+            words.deliveriesToStart,
+            <Waiting count={unstartedDeliveries} seconds={oldestUnstartedDeliverySeconds} words={words} />,
+          ],
+        ]}
+      />
     </Card>
+  );
+}
+
+/** @param seconds for which the oldest has waited */
+function Waiting({
+  count,
+  seconds,
+  words,
+}: {
+  readonly count: number;
+  readonly seconds: number;
+  readonly words: Texts['staffLive'];
+}) {
+  return (
+    <>
+      <Count count={count} isBad={seconds > LATE_SECONDS} />
+      {count === 0 ? null : ` ${words.oldest(Math.round(seconds))}`}
+    </>
   );
 }
 

@@ -1,7 +1,8 @@
 /** The operator's files: what is in force, what lies there, and what processes took up. */
 import type { ConfigurationPreview, ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import type { ConfigurationRecord } from '../../../../db/queries/configurations.ts';
-import { Badge, Card, Empty, Form, Problem, Table, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, FormButton, Noted, Problem, Time } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { may } from '../may.ts';
@@ -25,16 +26,13 @@ export function ConfigurationContent({
     <>
       <Problem message={problem} />
       <Card title={words.now}>
-        <dl>
-          <dt>{words.version}</dt>
-          <dd>{state.catalogueVersion}</dd>
-          <dt>{words.since}</dt>
-          <dd>
-            <Time at={state.since} />
-          </dd>
-          <dt>{words.process}</dt>
-          <dd>{state.process}</dd>
-        </dl>
+        <Facts
+          facts={[
+            [words.version, state.catalogueVersion],
+            [words.since, <Time at={state.since} />],
+            [words.process, state.process],
+          ]}
+        />
         {state.refusal === null ? null : (
           <>
             <p class="problem">{words.refused}</p>
@@ -45,9 +43,12 @@ export function ConfigurationContent({
       <Card title={words.wouldChange}>
         <Changes preview={preview} state={state} texts={texts} />
         {may(visit, OPERATORS) && (preview !== null || state.refusal !== null) ? (
-          <Form token={session.formToken} action="/console/staff/models/configuration">
-            <button type="submit">{words.apply}</button>
-          </Form>
+          <FormButton
+            token={session.formToken}
+            action="/console/staff/models/configuration"
+            label={words.apply}
+            look=""
+          />
         ) : null}
       </Card>
       <Card title={words.history}>
@@ -72,46 +73,49 @@ function Changes({
   return (
     <>
       <p>{words.fromTo(state.catalogueVersion, preview.catalogueVersion)}</p>
-      <Table label={words.wouldChange} columns={[common.model, staff.action, words.before, words.after]}>
-        {preview.changes.map(({ model, what, before, after, amount }) => (
-          <tr>
-            <th scope="row">{model}</th>
-            <td>
-              {what.replaceAll('_', ' ')} {amount === 'price' ? <Badge tone="busy">{common.price}</Badge> : null}
-            </td>
-            <td>{before}</td>
-            <td>{after}</td>
-          </tr>
-        ))}
-      </Table>
+      <DataTable
+        label={words.wouldChange}
+        rows={preview.changes}
+        columns={[
+          [common.model, ({ model }) => model, 'name'],
+          [
+            staff.action,
+            ({ what, amount }) => (
+              <>
+                {what.replaceAll('_', ' ')} {amount === 'price' ? <Badge tone="busy">{common.price}</Badge> : null}
+              </>
+            ),
+          ],
+          [words.before, ({ before }) => before],
+          [words.after, ({ after }) => after],
+        ]}
+      />
     </>
   );
 }
 
 function History({ records, texts }: { readonly records: readonly ConfigurationRecord[]; readonly texts: Texts }) {
   const { staffModels: words, staff, common } = texts;
-  if (records.length === 0) return <Empty>{words.noHistory}</Empty>;
   return (
-    <Table label={words.history} columns={[staff.when, words.process, words.version, common.status]}>
-      {records.map(({ createdAt, process, catalogueVersion, refusal }) => (
-        <tr>
-          <td>
-            <Time at={createdAt} />
-          </td>
-          <td>{process}</td>
-          <td>{catalogueVersion}</td>
-          <td>
-            {refusal === null ? (
-              <Badge tone="good">{words.tookUp}</Badge>
-            ) : (
-              <>
-                <Badge tone="bad">{words.refusedOne}</Badge>
-                <div class="soft">{refusal}</div>
-              </>
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <DataTable
+      label={words.history}
+      rows={records}
+      none={words.noHistory}
+      columns={[
+        [staff.when, ({ createdAt }) => <Time at={createdAt} />],
+        [words.process, ({ process }) => process],
+        [words.version, ({ catalogueVersion }) => catalogueVersion],
+        [
+          common.status,
+          ({ refusal }) => (
+            <Noted note={refusal}>
+              <Badge tone={refusal === null ? 'good' : 'bad'}>
+                {refusal === null ? words.tookUp : words.refusedOne}
+              </Badge>
+            </Noted>
+          ),
+        ],
+      ]}
+    />
   );
 }

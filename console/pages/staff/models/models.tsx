@@ -1,7 +1,8 @@
 /** The models of the catalogue in force. */
 import type { ConfigurationState } from '../../../../api/services/configuration-control.ts';
 import type { SoldModel } from '../../../../api/services/sold-models.ts';
-import { Badge, Card, Field, Form, Problem, Table, Time } from '../../../html/components.tsx';
+import { Badge, Card, Field, Form, Problem, Time } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { may } from '../may.ts';
@@ -23,28 +24,27 @@ export function ModelTable({
       </p>
       {refusal === null ? null : <Problem message={words.refused} />}
       <Card>
-        <Table label={words.title} columns={[common.model, words.kind, common.status, words.prices]}>
-          {models.map((model) => (
-            <tr>
-              <th scope="row">
-                <a href={`/console/staff/models/${encodeURIComponent(model.id)}`}>{model.id}</a>
-              </th>
-              <td>{words.kinds[model.kind]}</td>
-              <td>
-                <ModelState model={model} texts={texts} />
-              </td>
-              <td>
+        <DataTable
+          label={words.title}
+          rows={models}
+          columns={[
+            [common.model, ({ id }) => <a href={`/console/staff/models/${encodeURIComponent(id)}`}>{id}</a>, 'name'],
+            [words.kind, ({ kind }) => words.kinds[kind]],
+            [common.status, (model) => <ModelState model={model} texts={texts} />],
+            [
+              words.prices,
+              ({ prices }) => (
                 <ul class="inline">
-                  {Object.entries(model.prices).map(([name, price]) => (
+                  {Object.entries(prices).map(([name, price]) => (
                     <li>
                       <span class="soft">{name.replaceAll('_', ' ')}</span> <span class="money">{price}</span>
                     </li>
                   ))}
                 </ul>
-              </td>
-            </tr>
-          ))}
-        </Table>
+              ),
+            ],
+          ]}
+        />
       </Card>
     </>
   );
@@ -75,19 +75,22 @@ export function ModelContent({
     <>
       <Problem message={problem} />
       <Card title={words.details}>
-        <dl>
-          <dt>{common.status}</dt>
-          <dd>
-            <ModelState model={model} texts={texts} />{' '}
-            {disabledBy === null ? null : (
+        <Facts
+          facts={[
+            [
+              common.status,
               <>
-                <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
-              </>
-            )}
-          </dd>
-          <dt>{words.kind}</dt>
-          <dd>{words.kinds[model.kind]}</dd>
-        </dl>
+                <ModelState model={model} texts={texts} />{' '}
+                {disabledBy === null ? null : (
+                  <>
+                    <Time at={disabledBy.createdAt} /> {words.by(disabledBy.author, disabledBy.reason)}
+                  </>
+                )}
+              </>,
+            ],
+            [words.kind, words.kinds[model.kind]],
+          ]}
+        />
       </Card>
       <Card title={words.prices}>
         <p class="soft">{model.kind === 'text' ? words.perMillion : words.inUsd}</p>
@@ -113,14 +116,5 @@ export function ModelContent({
 
 /** By what each is called in the catalogue file. */
 function Terms({ terms }: { readonly terms: SoldModel['terms'] }) {
-  return (
-    <dl>
-      {Object.entries(terms).map(([name, value]) => (
-        <>
-          <dt>{name.replaceAll('_', ' ')}</dt>
-          <dd>{value}</dd>
-        </>
-      ))}
-    </dl>
-  );
+  return <Facts facts={Object.entries(terms).map(([name, value]) => [name.replaceAll('_', ' '), value])} />;
 }

@@ -2,9 +2,9 @@
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
 import type { Books } from '../../../../db/queries/closed-months.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { Card, Empty, ExactMoney, Form, Problem, Table } from '../../../html/components.tsx';
+import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import type { UserVisit } from '../../../page.ts';
-import { nameOfLine } from './statements.tsx';
 
 export function ClosingContent({
   month,
@@ -20,6 +20,7 @@ export function ClosingContent({
 }) {
   const { months: words, common, reconciliation } = texts;
   const path = `/console/staff/months/${month.name}`;
+  const names: Readonly<Record<string, string>> = words.lines;
   return (
     <>
       <Problem message={refusal} />
@@ -31,11 +32,7 @@ export function ClosingContent({
         </ul>
         <div class="row actions">
           {refusal === null ? (
-            <Form token={session.formToken} action={`${path}/close`}>
-              <button type="submit" class="danger">
-                {words.close}
-              </button>
-            </Form>
+            <FormButton token={session.formToken} action={`${path}/close`} label={words.close} look="danger" />
           ) : (
             <a class="button quiet" href="/console/staff/reconciliations">
               {reconciliation.title}
@@ -47,20 +44,15 @@ export function ClosingContent({
         </div>
       </Card>
       <Card title={words.books}>
-        {books.transfers === 0 ? (
-          <Empty>{words.nothingBooked}</Empty>
-        ) : (
-          <Table label={words.books} columns={[words.line, { number: words.amount }]}>
-            {[...books.amounts].map(([kind, amount]) => (
-              <tr>
-                <th scope="row">{nameOfLine(kind, words)}</th>
-                <td class="right">
-                  <ExactMoney amount={amount} />
-                </td>
-              </tr>
-            ))}
-          </Table>
-        )}
+        <DataTable
+          label={words.books}
+          rows={[...books.amounts]}
+          none={words.nothingBooked}
+          columns={[
+            [words.line, ([kind]) => names[kind] ?? kind, 'name'],
+            [words.amount, ([, amount]) => <ExactMoney amount={amount} />, 'money'],
+          ]}
+        />
         <p class="hint">{words.booksAre(books.transfers.toLocaleString(texts.language))}</p>
         <p>
           {words.revenue}: <ExactMoney amount={revenueOfBooks(books)} />

@@ -1,4 +1,5 @@
-import { Badge, Card, ExactMoney, Pages, Table, Time, type Tone } from '../../../html/components.tsx';
+import { Badge, Card, ExactMoney, Pages, Time, type Tone } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { monthName } from '../../../html/months.ts';
 import type { UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
@@ -32,45 +33,34 @@ export function MonthList({
   const { months: words } = texts;
   return (
     <Card>
-      <Table
+      <DataTable
         label={words.title}
+        rows={months}
         columns={[
-          words.month,
-          words.state,
-          { number: words.revenue },
-          { number: words.cost },
-          { number: words.margin },
-          { number: words.uncosted },
+          [
+            words.month,
+            ({ month }) => <a href={`/console/staff/months/${month.name}`}>{monthName(month.name, texts.language)}</a>,
+            'name',
+          ],
+          [
+            words.state,
+            ({ state, closed }) => (
+              <>
+                <MonthBadge state={state} texts={texts} />{' '}
+                {closed === null ? null : (
+                  <span class="soft">
+                    {closed.author}, <Time at={closed.closedAt} />
+                  </span>
+                )}
+              </>
+            ),
+          ],
+          [words.revenue, ({ revenue }) => <ExactMoney amount={revenue} />, 'money'],
+          [words.cost, ({ sums }) => <MoneyOrNothing amount={sums?.total.cost} />, 'money'],
+          [words.margin, ({ sums }) => <MoneyOrNothing amount={sums?.total.margin} />, 'money'],
+          [words.uncosted, ({ sums }) => <MoneyOrNothing amount={sums?.total.uncosted} />, 'money'],
         ]}
-      >
-        {months.map(({ month, state, closed, revenue, sums }) => (
-          <tr>
-            <th scope="row">
-              <a href={`/console/staff/months/${month.name}`}>{monthName(month.name, texts.language)}</a>
-            </th>
-            <td>
-              <MonthBadge state={state} texts={texts} />{' '}
-              {closed === null ? null : (
-                <span class="soft">
-                  {closed.author}, <Time at={closed.closedAt} />
-                </span>
-              )}
-            </td>
-            <td class="right">
-              <ExactMoney amount={revenue} />
-            </td>
-            <td class="right">
-              <MoneyOrNothing amount={sums?.total.cost} />
-            </td>
-            <td class="right">
-              <MoneyOrNothing amount={sums?.total.margin} />
-            </td>
-            <td class="right">
-              <MoneyOrNothing amount={sums?.total.uncosted} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      />
       <p class="hint">{words.explained}</p>
       <Pages path={path} query={query} next={next} texts={texts} />
     </Card>

@@ -3,10 +3,12 @@ import type { Child } from 'hono/jsx';
 import { closableFrom } from '../../../../api/services/finance/close-month.ts';
 import type { Earnings, MonthSums } from '../../../../db/queries/month-sums.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { EXPORT_FORMATS } from '../../../export.ts';
 import { BarChart } from '../../../html/chart.tsx';
-import { Card, Empty, ExactMoney, Money, Table, Time } from '../../../html/components.tsx';
+import { Card, Empty, ExactMoney, Money, Time } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
+import { Downloads } from '../../../html/filters.tsx';
 import { FINANCE, type UserVisit } from '../../../page.ts';
+import { may } from '../may.ts';
 import { daysOf } from '../../usage/period.ts';
 import { MoneyOrNothing, MonthBadge } from './list.tsx';
 import type { MonthOverview } from './months.ts';
@@ -49,10 +51,9 @@ export function MonthContent(props: Props) {
 }
 
 function Actions({ overview: { month, state, closed }, visit }: Props) {
-  const { texts, user } = visit;
-  const { months: words, common } = texts;
+  const { texts } = visit;
+  const { months: words } = texts;
   const path = `/console/staff/months/${month.name}`;
-  const mayClose = user.staffRole !== null && FINANCE.includes(user.staffRole);
   return (
     <>
       <p>
@@ -68,16 +69,12 @@ function Actions({ overview: { month, state, closed }, visit }: Props) {
         )}
       </p>
       <div class="row actions">
-        {state === 'to close' && mayClose ? (
+        {state === 'to close' && may(visit, FINANCE) ? (
           <a class="button" href={`${path}/close`}>
             {words.close}
           </a>
         ) : null}
-        {EXPORT_FORMATS.map((format) => (
-          <a class="button quiet" href={`${path}/export?format=${format}`} download>
-            {common.download[format]}
-          </a>
-        ))}
+        <Downloads path={path} texts={visit.texts} />
         <a class="button quiet" href={`${path}/statements`}>
           {words.statements}
         </a>
@@ -171,57 +168,24 @@ function EarningTable({
   readonly total: Earnings;
   readonly visit: UserVisit;
 }) {
-  const { months: words, common } = texts;
+  const { months: words, common, language } = texts;
   return (
     <Card title={title}>
-      {rows.length === 0 ? (
-        <Empty>{words.nothingBooked}</Empty>
-      ) : (
-        <Table
-          label={title}
-          columns={[
-            head,
-            ...[words.revenue, words.cost, words.margin, words.uncosted, words.charges, words.refunds].map(
-              (number) => ({ number }),
-            ),
-          ]}
-          total={<EarningRow name={common.total} earned={total} language={texts.language} />}
-        >
-          {rows.map(([name, earned]) => (
-            <EarningRow name={name} earned={earned} language={texts.language} />
-          ))}
-        </Table>
-      )}
+      <DataTable
+        label={title}
+        rows={rows}
+        none={words.nothingBooked}
+        total={[common.total, total]}
+        columns={[
+          [head, ([name]) => name, 'name'],
+          [words.revenue, ([, { revenue }]) => <ExactMoney amount={revenue} />, 'money'],
+          [words.cost, ([, { cost }]) => <ExactMoney amount={cost} />, 'money'],
+          [words.margin, ([, { margin }]) => <MoneyOrNothing amount={margin} />, 'money'],
+          [words.uncosted, ([, { uncosted }]) => <ExactMoney amount={uncosted} />, 'money'],
+          [words.charges, ([, { charges }]) => charges.toLocaleString(language), 'number'],
+          [words.refunds, ([, { refunds }]) => refunds.toLocaleString(language), 'number'],
+        ]}
+      />
     </Card>
-  );
-}
-
-function EarningRow({
-  name,
-  earned,
-  language,
-}: {
-  readonly name: Child;
-  readonly earned: Earnings;
-  readonly language: string;
-}) {
-  return (
-    <tr>
-      <th scope="row">{name}</th>
-      <td class="right">
-        <ExactMoney amount={earned.revenue} />
-      </td>
-      <td class="right">
-        <ExactMoney amount={earned.cost} />
-      </td>
-      <td class="right">
-        <MoneyOrNothing amount={earned.margin} />
-      </td>
-      <td class="right">
-        <ExactMoney amount={earned.uncosted} />
-      </td>
-      <td class="right number">{earned.charges.toLocaleString(language)}</td>
-      <td class="right number">{earned.refunds.toLocaleString(language)}</td>
-    </tr>
   );
 }

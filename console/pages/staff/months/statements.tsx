@@ -3,10 +3,11 @@ import { linesOf } from '../../../../api/routes/admin/present-finance.ts';
 import type { Account } from '../../../../db/queries/accounts.ts';
 import type { Statement } from '../../../../db/queries/statements.ts';
 import type { Month } from '../../../../domain/month.ts';
-import { EXPORT_FORMATS } from '../../../export.ts';
-import { Card, Empty, ExactMoney, Field, Pages, Table } from '../../../html/components.tsx';
+import { Card, Field, Pages } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
+import { Downloads, Filters } from '../../../html/filters.tsx';
+import { StatementTable } from '../../../html/statement-table.tsx';
 import type { UserVisit } from '../../../page.ts';
-import type { Texts } from '../../../texts/texts.ts';
 
 export function CustomerList({
   month,
@@ -22,29 +23,23 @@ export function CustomerList({
   const { months: words, staff } = texts;
   return (
     <>
-      <form method="get" class="filters" role="search">
+      <Filters texts={texts}>
         <Field name="search" label={words.searchCustomer} type="search" value={query.get('search') ?? ''} />
-        <button type="submit" class="quiet">
-          {texts.common.filter}
-        </button>
-      </form>
+      </Filters>
       <Card>
-        {accounts.length === 0 ? (
-          <Empty>{words.noCustomers}</Empty>
-        ) : (
-          <Table label={words.statements} columns={[words.customer, staff.account]}>
-            {accounts.map(({ id, name }) => (
-              <tr>
-                <th scope="row">
-                  <a href={`/console/staff/months/${month.name}/statements/${id}`}>{name}</a>
-                </th>
-                <td>
-                  <code>{id}</code>
-                </td>
-              </tr>
-            ))}
-          </Table>
-        )}
+        <DataTable
+          label={words.statements}
+          rows={accounts}
+          none={words.noCustomers}
+          columns={[
+            [
+              words.customer,
+              ({ id, name }) => <a href={`/console/staff/months/${month.name}/statements/${id}`}>{name}</a>,
+              'name',
+            ],
+            [staff.account, ({ id }) => <code>{id}</code>],
+          ]}
+        />
         <Pages path={path} query={query} next={next} texts={texts} />
       </Card>
     </>
@@ -62,15 +57,11 @@ export function StatementContent({
   readonly statement: Statement;
   readonly visit: UserVisit;
 }) {
-  const { months: words, common, staff } = texts;
+  const { months: words, staff } = texts;
   return (
     <>
       <div class="row actions">
-        {EXPORT_FORMATS.map((format) => (
-          <a class="button quiet" href={`${path}/export?format=${format}`} download>
-            {common.download[format]}
-          </a>
-        ))}
+        <Downloads path={path} texts={texts} />
         <a class="button quiet" href={`/console/staff/accounts/${account.id}`}>
           {staff.account}
         </a>
@@ -79,38 +70,8 @@ export function StatementContent({
         </a>
       </div>
       <Card>
-        <Table
-          label={words.statements}
-          columns={[
-            words.line,
-            { number: words.transfers },
-            { number: words.available },
-            { number: words.reserved },
-            { number: common.total },
-          ]}
-        >
-          {linesOf(statement).map(({ line, transfers, available, reserved }) => (
-            <tr>
-              <th scope="row">{nameOfLine(line, words)}</th>
-              <td class="right number">{transfers?.toLocaleString(texts.language) ?? ''}</td>
-              <td class="right">
-                <ExactMoney amount={available} />
-              </td>
-              <td class="right">
-                <ExactMoney amount={reserved} />
-              </td>
-              <td class="right">
-                <ExactMoney amount={available + reserved} />
-              </td>
-            </tr>
-          ))}
-        </Table>
+        <StatementTable lines={linesOf(statement)} label={words.statements} names={words.lines} texts={texts} />
       </Card>
     </>
   );
-}
-
-/** The line in words; a kind of transfer that has none is shown by its name. */
-export function nameOfLine(line: string, words: Texts['months']): string {
-  return new Map(Object.entries(words.lines)).get(line) ?? line;
 }

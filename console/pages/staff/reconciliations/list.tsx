@@ -1,7 +1,9 @@
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
-import { Badge, Card, Empty, Form, Pages, Table, Time } from '../../../html/components.tsx';
+import { Badge, Card, FormButton, Pages, Time } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { FINANCE, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
+import { may } from '../may.ts';
 
 /** How many rows disagree; null while it runs. */
 export function findingsOf({ report }: Reconciliation): number | null {
@@ -27,44 +29,42 @@ export function ReconciliationBadge({
 export function ReconciliationList({
   reconciliations,
   next,
-  visit: { texts, session, user, path, query },
+  visit,
 }: {
   readonly reconciliations: readonly Reconciliation[];
   readonly next: string | null;
   readonly visit: UserVisit;
 }) {
+  const { texts, session, path, query } = visit;
   const { reconciliation: words } = texts;
   return (
     <>
       <p class="soft">{words.explained}</p>
-      {user.staffRole !== null && FINANCE.includes(user.staffRole) ? (
+      {may(visit, FINANCE) ? (
         <div class="row actions">
-          <Form token={session.formToken} action={path}>
-            <button type="submit">{words.runNow}</button>
-          </Form>
+          <FormButton token={session.formToken} action={path} label={words.runNow} look="" />
         </div>
       ) : null}
       <Card>
-        {reconciliations.length === 0 ? (
-          <Empty>{words.none}</Empty>
-        ) : (
-          <Table label={words.title} columns={[words.begun, words.result, words.ended, words.requestedBy]}>
-            {reconciliations.map((reconciliation) => (
-              <tr>
-                <th scope="row">
-                  <a href={`/console/staff/reconciliations/${reconciliation.id}`}>
-                    <Time at={reconciliation.createdAt} />
-                  </a>
-                </th>
-                <td>
-                  <ReconciliationBadge reconciliation={reconciliation} texts={texts} />
-                </td>
-                <td>{reconciliation.finishedAt === null ? '–' : <Time at={reconciliation.finishedAt} />}</td>
-                <td>{words.requesters[reconciliation.requestedBy]}</td>
-              </tr>
-            ))}
-          </Table>
-        )}
+        <DataTable
+          label={words.title}
+          rows={reconciliations}
+          none={words.none}
+          columns={[
+            [
+              words.begun,
+              ({ id, createdAt }) => (
+                <a href={`/console/staff/reconciliations/${id}`}>
+                  <Time at={createdAt} />
+                </a>
+              ),
+              'name',
+            ],
+            [words.result, (found) => <ReconciliationBadge reconciliation={found} texts={texts} />],
+            [words.ended, ({ finishedAt }) => (finishedAt === null ? '–' : <Time at={finishedAt} />)],
+            [words.requestedBy, ({ requestedBy }) => words.requesters[requestedBy]],
+          ]}
+        />
         <Pages path={path} query={query} next={next} texts={texts} />
       </Card>
     </>

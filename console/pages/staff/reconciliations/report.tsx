@@ -1,7 +1,8 @@
 /** What a reconciliation found, and what to do about it. Asks for itself again while it runs. */
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
-import { EXPORT_FORMATS } from '../../../export.ts';
-import { Badge, Card, Empty, Table, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Time } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
+import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
 import { findingsOf, ReconciliationBadge } from './list.tsx';
@@ -13,7 +14,7 @@ interface Props {
 
 export function Report(props: Props) {
   const { reconciliation, texts } = props;
-  const { reconciliation: words, common } = texts;
+  const { reconciliation: words } = texts;
   const path = `/console/staff/reconciliations/${reconciliation.id}`;
   const live =
     reconciliation.report === null
@@ -29,11 +30,7 @@ export function Report(props: Props) {
       {(findingsOf(reconciliation) ?? 0) === 0 ? null : (
         <>
           <div class="row actions">
-            {EXPORT_FORMATS.map((format) => (
-              <a class="button quiet" href={`${path}/export?format=${format}`} download>
-                {common.download[format]}
-              </a>
-            ))}
+            <Downloads path={path} texts={texts} />
           </div>
           <Findings {...props} />
         </>
@@ -46,22 +43,24 @@ export function Report(props: Props) {
 function Findings({ reconciliation: { report }, texts: { reconciliation: words } }: Props) {
   return (
     <Card title={words.toDo}>
-      <Table label={words.toDo} columns={[words.row, words.wrong, words.remedy]}>
-        {report?.findings.map(({ check, subject, detail, remedy }) => (
-          <tr>
-            <th scope="row">
-              <LinkedIds text={subject} />
-              <p class="hint">{check}</p>
-            </th>
-            <td>
-              <LinkedIds text={detail} />
-            </td>
-            <td>
-              <LinkedIds text={remedy} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      <DataTable
+        label={words.toDo}
+        rows={report?.findings ?? []}
+        columns={[
+          [
+            words.row,
+            ({ check, subject }) => (
+              <>
+                <LinkedIds text={subject} />
+                <p class="hint">{check}</p>
+              </>
+            ),
+            'name',
+          ],
+          [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
+          [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
+        ]}
+      />
       <p class="hint">{words.units}</p>
     </Card>
   );
@@ -71,24 +70,32 @@ function Checks({ reconciliation: { report }, texts: { reconciliation: words, la
   if (report === null) return null;
   return (
     <Card title={words.checks}>
-      <Table label={words.checks} columns={[words.question, words.result, { number: words.took }]}>
-        {report.checks.map(({ check, question, findings, durationMs }) => (
-          <tr>
-            <th scope="row">
-              {question}
-              <p class="hint">{check}</p>
-            </th>
-            <td>
-              {findings === 0 ? (
+      <DataTable
+        label={words.checks}
+        rows={report.checks}
+        columns={[
+          [
+            words.question,
+            ({ check, question }) => (
+              <>
+                {question}
+                <p class="hint">{check}</p>
+              </>
+            ),
+            'name',
+          ],
+          [
+            words.result,
+            ({ findings }) =>
+              findings === 0 ? (
                 <Badge tone="good">{words.agrees}</Badge>
               ) : (
                 <Badge tone="bad">{words.findings(findings)}</Badge>
-              )}
-            </td>
-            <td class="right number">{`${durationMs.toLocaleString(language)} ms`}</td>
-          </tr>
-        ))}
-      </Table>
+              ),
+          ],
+          [words.took, ({ durationMs }) => `${durationMs.toLocaleString(language)} ms`, 'number'],
+        ]}
+      />
     </Card>
   );
 }

@@ -5,7 +5,7 @@ import { listRefunds, type RefundFilter, streamRefunds, sumRefunds } from '../..
 import { exportFile } from '../../../export.ts';
 import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
-import { periodOf } from '../period.ts';
+import { periodOf } from '../../../period.ts';
 import { RefundContent } from './content.tsx';
 
 const REFUND_LIST = { kind: 'transfer', size: 50 } as const;

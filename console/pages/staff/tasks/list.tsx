@@ -1,10 +1,12 @@
 /** Tasks in rows, without what customers wrote. */
-import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
-import { Card, Choice, Empty, Field, Money, Pages, Table, Time } from '../../../html/components.tsx';
+import { type Task, TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
+import { Card, Choice, Field, Money, Noted, Pages, Time } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
+import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
-import { TaskStatus } from '../../tasks/gallery.tsx';
+import { durationOf, TaskStatus } from '../../tasks/gallery.tsx';
 
 export function TaskList({
   page: { entries: tasks, next },
@@ -17,101 +19,77 @@ export function TaskList({
   readonly path: string;
   readonly texts: Texts;
 }) {
-  return (
-    <>
-      <Filters query={query} texts={texts} />
-      {tasks.length === 0 ? (
-        <Empty>{texts.staffTasks.none}</Empty>
-      ) : (
-        <Card>
-          <TaskTable tasks={tasks} texts={texts} />
-        </Card>
-      )}
-      <Pages path={path} query={query} next={next} texts={texts} />
-    </>
-  );
-}
-
-function Filters({ query, texts }: { readonly query: URLSearchParams; readonly texts: Texts }) {
   const { staffTasks: words, staff, tasks: taskWords, common } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
-    <form method="get" class="filters" role="search">
-      <Field name="account" label={staff.accountId} value={given('account')} />
-      <Field name="model" label={common.model} value={given('model')} />
-      <Choice
-        name="status"
-        label={common.status}
-        value={given('status')}
-        options={[
-          ['', taskWords.allStatuses],
-          ...TASK_STATUSES.map((known) => [known, taskWords.status[known]] as const),
-        ]}
-      />
-      <Choice
-        name="kind"
-        label={words.kind}
-        value={given('kind')}
-        options={[['', taskWords.allKinds], ...TASK_KINDS.map((known) => [known, taskWords.kinds[known]] as const)]}
-      />
-      <Field name="from" label={staff.from} type="date" value={given('from')} />
-      <Field name="to" label={staff.to} type="date" value={given('to')} />
-      <button type="submit">{common.filter}</button>
-    </form>
+    <>
+      <Filters texts={texts}>
+        <Field name="account" label={staff.accountId} value={given('account')} />
+        <Field name="model" label={common.model} value={given('model')} />
+        <Choice
+          name="status"
+          label={common.status}
+          value={given('status')}
+          options={optionsOf(taskWords.allStatuses, TASK_STATUSES, taskWords.status)}
+        />
+        <Choice
+          name="kind"
+          label={words.kind}
+          value={given('kind')}
+          options={optionsOf(taskWords.allKinds, TASK_KINDS, taskWords.kinds)}
+        />
+        <Field name="from" label={staff.from} type="date" value={given('from')} />
+        <Field name="to" label={staff.to} type="date" value={given('to')} />
+      </Filters>
+      <Card>
+        <TaskTable tasks={tasks} none={words.none} texts={texts} />
+      </Card>
+      <Pages path={path} query={query} next={next} texts={texts} />
+    </>
   );
 }
 
 /** @param tasks of which accounts are only named where there may be several */
 export function TaskTable({
   tasks,
+  none,
   texts,
   hasAccounts = true,
 }: {
   readonly tasks: readonly Task[];
+  readonly none: string;
   readonly texts: Texts;
   readonly hasAccounts?: boolean;
 }) {
   const { staffTasks: words, common, tasks: taskWords } = texts;
   return (
-    <Table
+    <DataTable
       label={words.title}
+      rows={tasks}
+      none={none}
       columns={[
-        words.task,
-        common.model,
-        common.status,
-        { number: common.price },
-        common.created,
-        { number: taskWords.took },
+        [
+          words.task,
+          ({ id, accountId }) => (
+            <Noted note={hasAccounts ? <AnyId id={accountId} /> : null}>
+              <AnyId id={id} />
+            </Noted>
+          ),
+          'name',
+        ],
+        [common.model, ({ model }) => model],
+        [
+          common.status,
+          (task) => (
+            <Noted note={task.failure?.code}>
+              <TaskStatus task={task} texts={texts} />
+            </Noted>
+          ),
+        ],
+        [common.price, ({ price }) => <Money amount={price} />, 'money'],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
+        [taskWords.took, (task) => durationOf(task, texts), 'number'],
       ]}
-    >
-      {tasks.map((task) => (
-        <tr>
-          <th scope="row">
-            <AnyId id={task.id} />
-            {hasAccounts ? (
-              <div class="soft">
-                <AnyId id={task.accountId} />
-              </div>
-            ) : null}
-          </th>
-          <td>{task.model}</td>
-          <td>
-            <TaskStatus task={task} texts={texts} />
-            {task.failure ? <div class="soft">{task.failure.code}</div> : null}
-          </td>
-          <td class="right">
-            <Money amount={task.price} />
-          </td>
-          <td>
-            <Time at={task.createdAt} />
-          </td>
-          <td class="right number">{isFinal(task.status) ? taskWords.seconds(secondsOf(task)) : ''}</td>
-        </tr>
-      ))}
-    </Table>
+    />
   );
-}
-
-function secondsOf({ completedAt, createdAt }: Task): number {
-  return completedAt === null ? 0 : Math.round((completedAt.getTime() - createdAt.getTime()) / 1000);
 }

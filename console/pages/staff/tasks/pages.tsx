@@ -11,7 +11,7 @@ import { TASK_KINDS, TASK_STATUSES } from '../../../../domain/task.ts';
 import { problemOf } from '../../../form-problem.ts';
 import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, OPERATORS, staffPage, type UserVisit } from '../../../page.ts';
-import { periodOf } from '../period.ts';
+import { periodOf } from '../../../period.ts';
 import { authorshipOf } from '../reason.ts';
 import { TaskList } from './list.tsx';
 import { TaskContent, TaskStory } from './task.tsx';

@@ -7,15 +7,15 @@ import {
   Badge,
   Card,
   Copyable,
-  Empty,
   Field,
   Form,
   Money,
+  Noted,
   Problem,
-  Table,
   Time,
   type Tone,
 } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
@@ -63,11 +63,7 @@ export function TaskContent({ explanation, temporal, problem, isPromptShown, vis
         <Renders submissions={submissions} texts={texts} />
       </Card>
       <Card title={words.deliveries}>
-        {deliveries.length === 0 ? (
-          <Empty>{words.noDeliveries}</Empty>
-        ) : (
-          <Deliveries deliveries={deliveries} temporal={temporal} texts={texts} />
-        )}
+        <Deliveries deliveries={deliveries} none={words.noDeliveries} temporal={temporal} texts={texts} />
       </Card>
       {mayAct ? <Actions explanation={explanation} visit={visit} isPromptShown={isPromptShown} /> : null}
     </>
@@ -99,46 +95,28 @@ function Details({
 }: Pick<Props, 'explanation' | 'temporal'> & { readonly texts: Texts }) {
   const { staffTasks: words, staff, common, tasks: taskWords } = texts;
   return (
-    <dl>
-      <dt>{taskWords.id}</dt>
-      <dd>
-        <Copyable text={task.id} texts={texts} label={taskWords.id} />
-      </dd>
-      <dt>{staff.account}</dt>
-      <dd>
-        <a href={`/console/staff/accounts/${task.accountId}`}>
-          <code>{task.accountId}</code>
-        </a>
-      </dd>
-      <dt>{words.key}</dt>
-      <dd>
-        <AnyId id={task.apiKeyId} />
-      </dd>
-      <dt>{common.model}</dt>
-      <dd>{task.model}</dd>
-      <dt>{words.upstream}</dt>
-      <dd>{task.provider}</dd>
-      <dt>{common.price}</dt>
-      <dd>
-        <Money amount={task.price} />
-      </dd>
-      <dt>{common.created}</dt>
-      <dd>
-        <Time at={task.createdAt} />
-      </dd>
-      <dt>{words.deadline}</dt>
-      <dd>
-        <Time at={task.deadlineAt} />
-      </dd>
-      <dt>{words.workflow}</dt>
-      <dd>
-        <a href={historyUrl(temporal, task.id)} rel="noreferrer">
-          {words.openTemporal}
-        </a>{' '}
-        {workflow === undefined ? words.noTemporal : null}
-        {workflow === null ? words.noWorkflow : null}
-      </dd>
-    </dl>
+    <Facts
+      facts={[
+        [taskWords.id, <Copyable text={task.id} texts={texts} label={taskWords.id} />],
+        [staff.account, <AnyId id={task.accountId} />],
+        [words.key, <AnyId id={task.apiKeyId} />],
+        [common.model, task.model],
+        [words.upstream, task.provider],
+        [common.price, <Money amount={task.price} />],
+        [common.created, <Time at={task.createdAt} />],
+        [words.deadline, <Time at={task.deadlineAt} />],
+        [
+          words.workflow,
+          <>
+            <a href={historyUrl(temporal, task.id)} rel="noreferrer">
+              {words.openTemporal}
+            </a>{' '}
+            {workflow === undefined ? words.noTemporal : null}
+            {workflow === null ? words.noWorkflow : null}
+          </>,
+        ],
+      ]}
+    />
   );
 }
 
@@ -151,49 +129,44 @@ const OUTCOME_TONES: Readonly<Record<NonNullable<KeptSubmission['outcome']>, Ton
 
 function Renders({ submissions, texts }: { readonly submissions: readonly KeptSubmission[]; readonly texts: Texts }) {
   const { staffTasks: words } = texts;
-  if (submissions.length === 0) return <Empty>{words.noRenders}</Empty>;
   return (
-    <Table
+    <DataTable
       label={words.renders}
+      rows={submissions}
+      none={words.noRenders}
       columns={[
-        { number: words.attempt },
-        words.upstream,
-        words.submitted,
-        words.outcome,
-        words.job,
-        { number: words.cost },
-        { number: words.possibleLoss },
-      ]}
-    >
-      {submissions.map(
-        ({ attempt, provider, model, submittedAt, outcome, detail, jobId, cost, vendorCost, possibleLoss }) => (
-          <tr>
-            <td class="right number">{attempt}</td>
-            <th scope="row">
-              {provider}
-              <div class="soft">{model}</div>
-            </th>
-            <td>
-              <Time at={submittedAt} />
-            </td>
-            <td>
+        [words.attempt, ({ attempt }) => attempt, 'number'],
+        [words.upstream, ({ provider, model }) => <Noted note={model}>{provider}</Noted>, 'name'],
+        [words.submitted, ({ submittedAt }) => <Time at={submittedAt} />],
+        [
+          words.outcome,
+          ({ outcome, detail }) => (
+            <Noted note={detail}>
               {outcome === null ? (
                 <Badge tone="busy">{words.open}</Badge>
               ) : (
                 <Badge tone={OUTCOME_TONES[outcome]}>{words.outcomes[outcome]}</Badge>
               )}
-              {detail === null ? null : <div class="soft">{detail}</div>}
-            </td>
-            <td>{jobId === null ? null : <code>{jobId}</code>}</td>
-            <td class="right">
+            </Noted>
+          ),
+        ],
+        [words.job, ({ jobId }) => (jobId === null ? null : <code>{jobId}</code>)],
+        [
+          words.cost,
+          ({ cost, vendorCost }) => (
+            <Noted note={vendorCost && `${vendorCost.amount} ${vendorCost.unit}`}>
               {cost === null ? words.notKnown : <Money amount={cost} />}
-              {vendorCost === null ? null : <div class="soft">{`${vendorCost.amount} ${vendorCost.unit}`}</div>}
-            </td>
-            <td class="right">{possibleLoss === null ? null : <Money amount={possibleLoss} />}</td>
-          </tr>
-        ),
-      )}
-    </Table>
+            </Noted>
+          ),
+          'money',
+        ],
+        [
+          words.possibleLoss,
+          ({ possibleLoss }) => (possibleLoss === null ? null : <Money amount={possibleLoss} />),
+          'money',
+        ],
+      ]}
+    />
   );
 }
 

@@ -6,7 +6,7 @@ import { ServiceError } from '../../../../domain/errors.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, staffPage, type UserVisit } from '../../../page.ts';
-import { periodOf } from '../period.ts';
+import { periodOf } from '../../../period.ts';
 import { RequestContent, RequestList } from './requests.tsx';
 
 const REQUEST_LIST = { kind: 'textRequest', size: 50 } as const;

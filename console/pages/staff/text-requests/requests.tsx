@@ -1,4 +1,5 @@
 /** Text requests in rows, and one with its route, its tokens and what it cost. */
+import type { Child } from 'hono/jsx';
 import type { Found } from '../../../../api/services/find-by-id.ts';
 import { TEXT_OUTCOMES, type TextOutcome, type TextUsage } from '../../../../db/queries/usage.ts';
 import {
@@ -6,14 +7,15 @@ import {
   Card,
   Choice,
   Copyable,
-  Empty,
   Field,
   Money,
+  Noted,
   Pages,
-  Table,
   Time,
   type Tone,
 } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { Timeline } from '../../../html/timeline.tsx';
@@ -37,94 +39,65 @@ export function RequestList({
   readonly path: string;
   readonly texts: Texts;
 }) {
-  return (
-    <>
-      <Filters query={query} texts={texts} />
-      {requests.length === 0 ? (
-        <Empty>{texts.staffTextRequests.none}</Empty>
-      ) : (
-        <Card>
-          <RequestTable requests={requests} texts={texts} />
-        </Card>
-      )}
-      <Pages path={path} query={query} next={next} texts={texts} />
-    </>
-  );
-}
-
-function Filters({ query, texts }: { readonly query: URLSearchParams; readonly texts: Texts }) {
   const { staffTextRequests: words, staff, common, tasks } = texts;
   const given = (name: string): string => query.get(name) ?? '';
   return (
-    <form method="get" class="filters" role="search">
-      <Field name="id" label={words.anyId} value={given('id')} />
-      <Field name="account" label={staff.accountId} value={given('account')} />
-      <Field name="model" label={common.model} value={given('model')} />
-      <Choice
-        name="status"
-        label={common.status}
-        value={given('status')}
-        options={[['', tasks.allStatuses], ...TEXT_OUTCOMES.map((known) => [known, words.outcomes[known]] as const)]}
-      />
-      <Field name="from" label={staff.from} type="date" value={given('from')} />
-      <Field name="to" label={staff.to} type="date" value={given('to')} />
-      <button type="submit">{common.filter}</button>
-    </form>
+    <>
+      <Filters texts={texts}>
+        <Field name="id" label={words.anyId} value={given('id')} />
+        <Field name="account" label={staff.accountId} value={given('account')} />
+        <Field name="model" label={common.model} value={given('model')} />
+        <Choice
+          name="status"
+          label={common.status}
+          value={given('status')}
+          options={optionsOf(tasks.allStatuses, TEXT_OUTCOMES, words.outcomes)}
+        />
+        <Field name="from" label={staff.from} type="date" value={given('from')} />
+        <Field name="to" label={staff.to} type="date" value={given('to')} />
+      </Filters>
+      <Card>
+        <RequestTable requests={requests} texts={texts} />
+      </Card>
+      <Pages path={path} query={query} next={next} texts={texts} />
+    </>
   );
 }
 
 function RequestTable({ requests, texts }: { readonly requests: readonly TextUsage[]; readonly texts: Texts }) {
   const { staffTextRequests: words, common } = texts;
   return (
-    <Table
+    <DataTable
       label={words.title}
+      rows={requests}
+      none={words.none}
       columns={[
-        words.request,
-        common.model,
-        common.status,
-        words.route,
-        { number: words.input },
-        { number: words.output },
-        { number: words.charged },
-        common.created,
+        [
+          words.request,
+          ({ id, accountId }) => (
+            <Noted note={<AnyId id={accountId} />}>
+              <AnyId id={id} />
+            </Noted>
+          ),
+          'name',
+        ],
+        [common.model, ({ model }) => model],
+        [common.status, (usage) => <Outcome usage={usage} texts={texts} />],
+        [words.route, ({ upstream, upstreamModel }) => <Noted note={upstreamModel}>{upstream ?? words.nowhere}</Noted>],
+        [words.input, ({ inputTokens }) => words.tokens(inputTokens), 'number'],
+        [words.output, ({ outputTokens }) => words.tokens(outputTokens), 'number'],
+        [words.charged, ({ charged }) => <Money amount={charged} />, 'money'],
+        [common.created, ({ createdAt }) => <Time at={createdAt} />],
       ]}
-    >
-      {requests.map((request) => (
-        <tr>
-          <th scope="row">
-            <AnyId id={request.id} />
-            <div class="soft">
-              <AnyId id={request.accountId} />
-            </div>
-          </th>
-          <td>{request.model}</td>
-          <td>
-            <Outcome usage={request} texts={texts} />
-          </td>
-          <td>
-            {request.upstream ?? words.nowhere}
-            <div class="soft">{request.upstreamModel}</div>
-          </td>
-          <td class="right number">{words.tokens(request.inputTokens)}</td>
-          <td class="right number">{words.tokens(request.outputTokens)}</td>
-          <td class="right">
-            <Money amount={request.charged} />
-          </td>
-          <td>
-            <Time at={request.createdAt} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
 
 function Outcome({ usage: { outcome, errorCode }, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
   return (
-    <>
+    <Noted note={errorCode}>
       <Badge tone={TONES[outcome]}>{texts.staffTextRequests.outcomes[outcome]}</Badge>
-      {errorCode === null ? null : <div class="soft">{errorCode}</div>}
-    </>
+    </Noted>
   );
 }
 
@@ -146,17 +119,13 @@ export function RequestContent({
         <Timeline events={events} texts={texts} />
       </Card>
       <Card title={staffTasks.details}>
-        <dl>
-          <dt>{words.id}</dt>
-          <dd>
-            <Copyable text={id} texts={texts} label={words.id} />
-          </dd>
-          <dt>{staff.account}</dt>
-          <dd>
-            <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>
-          </dd>
-          {usage === null ? null : <Route usage={usage} texts={texts} />}
-        </dl>
+        <Facts
+          facts={[
+            [words.id, <Copyable text={id} texts={texts} label={words.id} />],
+            [staff.account, <a href={`/console/staff/accounts/${account.id}`}>{account.name || account.id}</a>],
+            ...(usage === null ? [] : routeOf(usage, texts)),
+          ]}
+        />
       </Card>
       {usage === null ? null : (
         <div class="grid">
@@ -172,79 +141,49 @@ export function RequestContent({
   );
 }
 
-function Route({ usage, texts }: { readonly usage: TextUsage; readonly texts: Texts }) {
+function routeOf(usage: TextUsage, texts: Texts): readonly (readonly [name: string, fact: Child])[] {
   const { staffTextRequests: words, staffTasks, common } = texts;
   const { upstream, upstreamFormat, upstreamModel, latencyMs, firstByteMs } = usage;
-  return (
-    <>
-      <dt>{common.status}</dt>
-      <dd>
-        <Outcome usage={usage} texts={texts} />
-      </dd>
-      <dt>{common.model}</dt>
-      <dd>{usage.model}</dd>
-      <dt>{words.format}</dt>
-      <dd>{words.asked(usage.format, usage.streamed)}</dd>
-      <dt>{words.route}</dt>
-      <dd>{[upstream ?? words.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', ')}</dd>
-      <dt>{words.firstByte}</dt>
-      <dd>{firstByteMs === null ? staffTasks.notKnown : words.milliseconds(firstByteMs)}</dd>
-      <dt>{words.whole}</dt>
-      <dd>{latencyMs === null ? staffTasks.notKnown : words.milliseconds(latencyMs)}</dd>
-      <dt>{staffTasks.key}</dt>
-      <dd>
-        <AnyId id={usage.apiKeyId} />
-      </dd>
-    </>
-  );
+  const timeOf = (ms: number | null) => (ms === null ? staffTasks.notKnown : words.milliseconds(ms));
+  return [
+    [common.status, <Outcome usage={usage} texts={texts} />],
+    [common.model, usage.model],
+    [words.format, words.asked(usage.format, usage.streamed)],
+    [
+      words.route,
+      [upstream ?? words.nowhere, upstreamFormat, upstreamModel].filter((part) => part !== null).join(', '),
+    ],
+    [words.firstByte, timeOf(firstByteMs)],
+    [words.whole, timeOf(latencyMs)],
+    [staffTasks.key, <AnyId id={usage.apiKeyId} />],
+  ];
 }
 
 function Tokens({ usage, texts: { staffTextRequests: words } }: { readonly usage: TextUsage; readonly texts: Texts }) {
   return (
-    <dl>
-      <dt>{words.input}</dt>
-      <dd>{words.tokens(usage.inputTokens)}</dd>
-      <dt>{words.cacheRead}</dt>
-      <dd>{words.tokens(usage.cacheReadTokens)}</dd>
-      <dt>{words.cacheWrite}</dt>
-      <dd>{words.tokens(usage.cacheWriteTokens)}</dd>
-      <dt>{words.output}</dt>
-      <dd>{words.tokens(usage.outputTokens)}</dd>
-      {usage.reasoningTokens === null ? null : (
-        <>
-          <dt>{words.reasoning}</dt>
-          <dd>{words.tokens(usage.reasoningTokens)}</dd>
-        </>
-      )}
-      <dt>{words.counted}</dt>
-      <dd>{usage.estimated ? words.estimated : words.reported}</dd>
-    </dl>
+    <Facts
+      facts={[
+        [words.input, words.tokens(usage.inputTokens)],
+        [words.cacheRead, words.tokens(usage.cacheReadTokens)],
+        [words.cacheWrite, words.tokens(usage.cacheWriteTokens)],
+        [words.output, words.tokens(usage.outputTokens)],
+        usage.reasoningTokens === null ? null : [words.reasoning, words.tokens(usage.reasoningTokens)],
+        [words.counted, usage.estimated ? words.estimated : words.reported],
+      ]}
+    />
   );
 }
 
 function Charges({ usage, texts: { staffTextRequests: words } }: { readonly usage: TextUsage; readonly texts: Texts }) {
   return (
-    <dl>
-      <dt>{words.held}</dt>
-      <dd>
-        <Money amount={usage.held} />
-      </dd>
-      <dt>{words.charged}</dt>
-      <dd>
-        <Money amount={usage.charged} />
-      </dd>
-      <dt>{words.absorbed}</dt>
-      <dd>
-        <Money amount={usage.absorbed} />
-      </dd>
-      <dt>{words.version}</dt>
-      <dd>{usage.catalogueVersion}</dd>
-      {usage.modifiers.map(({ kind, factor }) => (
-        <>
-          <dt>{kind.replaceAll('_', ' ')}</dt>
-          <dd>{`× ${factor}`}</dd>
-        </>
-      ))}
-    </dl>
+    <Facts
+      facts={[
+        [words.held, <Money amount={usage.held} />],
+        [words.charged, <Money amount={usage.charged} />],
+        [words.absorbed, <Money amount={usage.absorbed} />],
+        [words.version, usage.catalogueVersion],
+        ...usage.modifiers.map(({ kind, factor }) => [kind.replaceAll('_', ' '), `× ${factor}`] as const),
+      ]}
+    />
   );
 }

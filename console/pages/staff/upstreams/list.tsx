@@ -1,6 +1,7 @@
 /** The ways to models: upstream, model and key, with the health of each. */
 import type { ApiServices } from '../../../../api/services/services.ts';
-import { Badge, Card, Choice, Empty, Field, Form, Problem, Table, Time, type Tone } from '../../../html/components.tsx';
+import { Badge, Card, Choice, Empty, Field, Form, Noted, Problem, Time, type Tone } from '../../../html/components.tsx';
+import { DataTable } from '../../../html/data-table.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { may } from '../may.ts';
@@ -39,41 +40,34 @@ export function UpstreamTable({ ways, texts }: { readonly ways: Ways; readonly t
   return (
     <div hx-get="/console/staff/upstreams/health" hx-trigger="every 5s" hx-swap="outerHTML">
       <Card>
-        <Table
+        <DataTable
           label={words.title}
+          rows={ways}
           columns={[
-            words.upstream,
-            common.model,
-            words.key,
-            common.status,
-            words.until,
-            { number: words.requests },
-            { number: words.failures },
+            [
+              words.upstream,
+              (way) => (
+                <Noted note={'format' in way ? way.format : (way.protocol ?? words.notConfigured)}>{way.name}</Noted>
+              ),
+              'name',
+            ],
+            [common.model, ({ model }) => model],
+            [words.key, ({ key }) => (key === null ? null : <code>{`…${key}`}</code>)],
+            [
+              common.status,
+              ({ state, cause, sinceMs }) => (
+                <Noted note={sinceMs === null ? null : <Time at={new Date(sinceMs)} />}>
+                  <Noted note={cause && words.causes[cause]}>
+                    <Badge tone={TONES[state]}>{words.states[state]}</Badge>
+                  </Noted>
+                </Noted>
+              ),
+            ],
+            [words.until, ({ untilMs }) => (untilMs === null ? null : <Time at={new Date(untilMs)} />)],
+            [words.requests, ({ requests }) => requests, 'number'],
+            [words.failures, ({ failures }) => failures, 'number'],
           ]}
-        >
-          {ways.map(({ name, model, key, state, cause, sinceMs, untilMs, requests, failures, ...way }) => (
-            <tr>
-              <th scope="row">
-                {name}
-                <div class="soft">{'format' in way ? way.format : (way.protocol ?? words.notConfigured)}</div>
-              </th>
-              <td>{model}</td>
-              <td>{key === null ? null : <code>{`…${key}`}</code>}</td>
-              <td>
-                <Badge tone={TONES[state]}>{words.states[state]}</Badge>
-                {cause === null ? null : <div class="soft">{words.causes[cause]}</div>}
-                {sinceMs === null ? null : (
-                  <div class="soft">
-                    <Time at={new Date(sinceMs)} />
-                  </div>
-                )}
-              </td>
-              <td>{untilMs === null ? null : <Time at={new Date(untilMs)} />}</td>
-              <td class="right number">{requests}</td>
-              <td class="right number">{failures}</td>
-            </tr>
-          ))}
-        </Table>
+        />
       </Card>
     </div>
   );

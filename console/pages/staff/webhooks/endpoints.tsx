@@ -3,19 +3,9 @@ import type { HistoryLinks } from '../../../../api/history-link.ts';
 import type { Delivery } from '../../../../db/queries/deliveries.ts';
 import { DELIVERY_STATUSES } from '../../../../db/queries/deliveries.ts';
 import type { WebhookEndpoint } from '../../../../db/queries/webhook-endpoints.ts';
-import {
-  Badge,
-  Card,
-  Choice,
-  Copyable,
-  Empty,
-  Field,
-  Form,
-  Pages,
-  Problem,
-  Table,
-  Time,
-} from '../../../html/components.tsx';
+import { Badge, Card, Choice, Copyable, Form, Pages, Problem, Field, Noted, Time } from '../../../html/components.tsx';
+import { DataTable, Facts } from '../../../html/data-table.tsx';
+import { Filters, optionsOf } from '../../../html/filters.tsx';
 import type { ListPage } from '../../../list-page.ts';
 import { AnyId } from '../../../html/linked-ids.tsx';
 import { OPERATORS, type UserVisit } from '../../../page.ts';
@@ -37,7 +27,7 @@ export function EndpointList({
   const { staffWebhooks: words, staff, common } = texts;
   return (
     <>
-      <form method="get" class="filters" role="search">
+      <Filters texts={texts}>
         <Field name="account" label={staff.accountId} value={query.get('account') ?? ''} />
         <Choice
           name="show"
@@ -48,30 +38,20 @@ export function EndpointList({
             ['all', words.all],
           ]}
         />
-        <button type="submit">{common.filter}</button>
-      </form>
-      {endpoints.length === 0 ? (
-        <Empty>{words.none}</Empty>
-      ) : (
-        <Card>
-          <Table label={words.title} columns={[words.address, staff.account, common.status, words.failingSince]}>
-            {endpoints.map((endpoint) => (
-              <tr>
-                <th scope="row">
-                  <a href={`/console/staff/webhooks/${endpoint.id}`}>{endpoint.url}</a>
-                </th>
-                <td>
-                  <AnyId id={endpoint.accountId} />
-                </td>
-                <td>
-                  <EndpointState endpoint={endpoint} texts={texts} />
-                </td>
-                <td>{endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}</td>
-              </tr>
-            ))}
-          </Table>
-        </Card>
-      )}
+      </Filters>
+      <Card>
+        <DataTable
+          label={words.title}
+          rows={endpoints}
+          none={words.none}
+          columns={[
+            [words.address, ({ id, url }) => <a href={`/console/staff/webhooks/${id}`}>{url}</a>, 'name'],
+            [staff.account, ({ accountId }) => <AnyId id={accountId} />],
+            [common.status, (endpoint) => <EndpointState endpoint={endpoint} texts={texts} />],
+            [words.failingSince, ({ failingSince }) => (failingSince === null ? null : <Time at={failingSince} />)],
+          ]}
+        />
+      </Card>
       <Pages path={path} query={query} next={next} texts={texts} />
     </>
   );
@@ -86,10 +66,9 @@ function EndpointState({
 }) {
   if (disabledAt !== null) {
     return (
-      <>
+      <Noted note={disabledReason}>
         <Badge tone="calm">{words.disabled}</Badge>
-        <div class="soft">{disabledReason}</div>
-      </>
+      </Noted>
     );
   }
   return failingSince === null ? <Badge tone="good">{words.works}</Badge> : <Badge tone="bad">{words.fails}</Badge>;
@@ -116,25 +95,21 @@ export function EndpointContent({
     <>
       <Problem message={problem} />
       <Card title={words.details}>
-        <dl>
-          <dt>{words.address}</dt>
-          <dd>{endpoint.url}</dd>
-          <dt>{staff.account}</dt>
-          <dd>
-            <AnyId id={endpoint.accountId} />
-          </dd>
-          <dt>{common.status}</dt>
-          <dd>
-            <EndpointState endpoint={endpoint} texts={texts} />{' '}
-            {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
-          </dd>
-          <dt>{words.events}</dt>
-          <dd>{endpoint.events.join(', ')}</dd>
-          <dt>{words.id}</dt>
-          <dd>
-            <Copyable text={endpoint.id} texts={texts} label={words.id} />
-          </dd>
-        </dl>
+        <Facts
+          facts={[
+            [words.address, endpoint.url],
+            [staff.account, <AnyId id={endpoint.accountId} />],
+            [
+              common.status,
+              <>
+                <EndpointState endpoint={endpoint} texts={texts} />{' '}
+                {endpoint.failingSince === null ? null : <Time at={endpoint.failingSince} />}
+              </>,
+            ],
+            [words.events, endpoint.events.join(', ')],
+            [words.id, <Copyable text={endpoint.id} texts={texts} label={words.id} />],
+          ]}
+        />
         {mayAct ? (
           <Form token={session.formToken} action={`${path}/redeliver`} class="after">
             <button type="submit" class="quiet">
@@ -143,27 +118,20 @@ export function EndpointContent({
           </Form>
         ) : null}
       </Card>
-      <form method="get" class="filters" role="search">
+      <Filters texts={texts}>
         <Choice
           name="status"
           label={common.status}
           value={query.get('status') ?? ''}
-          options={[
-            ['', texts.tasks.allStatuses],
-            ...DELIVERY_STATUSES.map((known) => [known, texts.staffTasks.deliveryStatus[known]] as const),
-          ]}
+          options={optionsOf(texts.tasks.allStatuses, DELIVERY_STATUSES, texts.staffTasks.deliveryStatus)}
         />
-        <button type="submit">{common.filter}</button>
-      </form>
+      </Filters>
       <Card title={texts.staffTasks.deliveries}>
-        {deliveries.length === 0 ? (
-          <Empty>{words.noDeliveries}</Empty>
-        ) : (
-          <Deliveries
-            {...{ deliveries, temporal, texts }}
-            redeliver={mayAct ? { path, token: session.formToken } : null}
-          />
-        )}
+        <Deliveries
+          {...{ deliveries, temporal, texts }}
+          none={words.noDeliveries}
+          redeliver={mayAct ? { path, token: session.formToken } : null}
+        />
       </Card>
       <Pages path={path} query={query} next={next} texts={texts} />
     </>

@@ -1,7 +1,7 @@
 /** Days that people choose in filters, in UTC. */
-import type { Period } from '../../../db/period.ts';
+import type { Period } from '../db/period.ts';
 
-const DAY = /^\d{4}-\d{2}-\d{2}$/;
+const DAY = /^[12]\d{3}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
 /** From the start of `from` to the end of `to`; what is no day bounds nothing. */
