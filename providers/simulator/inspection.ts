@@ -2,7 +2,7 @@
 import { summariseJob } from './jobs/job.ts';
 import type { JobStore } from './jobs/store.ts';
 import type { RequestLog } from './request-log.ts';
-import { Refusal, sendJson, type Route, type SimulatorRequest } from './router.ts';
+import { Refusal, type Route, route, sendJson, type SimulatorRequest } from './router.ts';
 
 export const INSPECTION_PREFIX = '/_sim/';
 
@@ -11,26 +11,16 @@ const MAX_LIMIT = 2000;
 
 export function inspectionRoutes(store: JobStore, log: RequestLog): readonly Route[] {
   return [
-    {
-      method: 'GET',
-      path: `${INSPECTION_PREFIX}health`,
-      handle: (_request, response) => sendJson(response, 200, { status: 'ok' }),
-    },
-    {
-      method: 'GET',
-      path: `${INSPECTION_PREFIX}requests`,
-      handle: (request, response) => sendJson(response, 200, { data: log.latest(limitOf(request)) }),
-    },
-    {
-      method: 'GET',
-      path: `${INSPECTION_PREFIX}jobs`,
-      handle(request, response) {
-        const key = request.url.searchParams.get('key');
-        const jobs =
-          key === null ? store.latest(limitOf(request)) : [store.byKey(key)].filter((job) => job !== undefined);
-        sendJson(response, 200, { data: jobs.map((job) => summariseJob(job, Date.now())) });
-      },
-    },
+    route('GET', `${INSPECTION_PREFIX}health`, (_request, response) => sendJson(response, 200, { status: 'ok' })),
+    route('GET', `${INSPECTION_PREFIX}requests`, (request, response) =>
+      sendJson(response, 200, { data: log.latest(limitOf(request)) }),
+    ),
+    route('GET', `${INSPECTION_PREFIX}jobs`, (request, response) => {
+      const key = request.url.searchParams.get('key');
+      const jobs =
+        key === null ? store.latest(limitOf(request)) : [store.byKey(key)].filter((job) => job !== undefined);
+      sendJson(response, 200, { data: jobs.map((job) => summariseJob(job, Date.now())) });
+    }),
   ];
 }
 

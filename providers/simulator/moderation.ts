@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../domain/json.ts';
 import { parseDirectives } from './directives.ts';
-import { parseJson, Refusal, sendJson, type Route } from './router.ts';
+import { parseJson, Refusal, type Route, route, sendJson } from './router.ts';
 
 const CATEGORIES = [
   'harassment',
@@ -23,19 +23,15 @@ const FLAGGED_CATEGORY = 'violence';
 
 /** Flags a text that holds the directive `[sim:moderate]` or the words "flag me". */
 export const moderationRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: '/v1/moderations',
-    handle(request, response) {
-      const body = parseJson(request);
-      const { input, model } = isObject(body) ? body : {};
-      sendJson(response, 200, {
-        id: `modr-${randomUUID()}`,
-        model: typeof model === 'string' ? model : 'moderation-simulated',
-        results: textsOf(input).map((text) => verdict(shouldFlag(text))),
-      });
-    },
-  },
+  route('POST', '/v1/moderations', (request, response) => {
+    const body = parseJson(request);
+    const { input, model } = isObject(body) ? body : {};
+    sendJson(response, 200, {
+      id: `modr-${randomUUID()}`,
+      model: typeof model === 'string' ? model : 'moderation-simulated',
+      results: textsOf(input).map((text) => verdict(shouldFlag(text))),
+    });
+  }),
 ];
 
 /** One text for each verdict: a list of strings gets one each, a list of parts is one message. */

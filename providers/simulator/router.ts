@@ -24,6 +24,10 @@ export interface Route {
   readonly handle: Handler;
 }
 
+export function route(method: string, path: string, handle: Handler): Route {
+  return { method, path, handle };
+}
+
 /** Answers the request with that status and `{error: {code, message}}`. */
 export class Refusal extends Error {
   override readonly name = 'Refusal';

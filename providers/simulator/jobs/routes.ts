@@ -1,6 +1,6 @@
 /** The upstream's side of the HTTP job protocol (docs/provider-protocol.md). */
 import type { IncomingHttpHeaders } from 'node:http';
-import { dropConnection, parseJson, Refusal, sendJson, type Route, type SimulatorRequest } from '../router.ts';
+import { dropConnection, parseJson, Refusal, type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import type { CallbackSender } from './callback.ts';
 import { cancelJob, createJob, hasResult, presentJob, statusOf, type Job } from './job.ts';
 import type { ResultSender } from './results.ts';
@@ -37,90 +37,70 @@ function submitRoute({ store, callbacks, renderMs }: JobRoutesOptions): Route {
     return job;
   };
 
-  return {
-    method: 'POST',
-    path: '/v1/jobs',
-    handle(request, response) {
-      const key = idempotencyKey(request.headers);
-      const known = store.byKey(key);
-      if (known) {
-        known.submissions += 1;
-        return sendJson(response, 200, presentJob(known, Date.now()));
-      }
-      const job = accept(key, request);
-      if (job.submission.directives.dropSubmit) return dropConnection(response);
-      if (job.submission.directives.submitError) {
-        throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
-      }
-      sendJson(response, 201, presentJob(job, Date.now()));
-    },
-  };
+  return route('POST', '/v1/jobs', (request, response) => {
+    const key = idempotencyKey(request.headers);
+    const known = store.byKey(key);
+    if (known) {
+      known.submissions += 1;
+      return sendJson(response, 200, presentJob(known, Date.now()));
+    }
+    const job = accept(key, request);
+    if (job.submission.directives.dropSubmit) return dropConnection(response);
+    if (job.submission.directives.submitError) {
+      throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
+    }
+    sendJson(response, 201, presentJob(job, Date.now()));
+  });
 }
 
 function readRoutes({ store }: JobRoutesOptions): readonly Route[] {
   return [
-    {
-      method: 'GET',
-      path: '/v1/jobs',
-      handle(request, response) {
-        const job = store.byKey(request.url.searchParams.get('key') ?? '');
-        sendJson(response, 200, { data: job ? [presentJob(job, Date.now())] : [] });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/jobs/{id}',
-      handle(request, response) {
-        const job = jobOf(store, request);
-        if (job.pollErrorsLeft > 0) {
-          job.pollErrorsLeft -= 1;
-          throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
-        }
-        if (job.forgetsLeft > 0) {
-          job.forgetsLeft -= 1;
-          throw new Refusal(404, 'not_found', 'no such job');
-        }
-        sendJson(response, 200, presentJob(job, Date.now()));
-        if (statusOf(job, Date.now()) === 'succeeded') job.successesTold += 1;
-      },
-    },
+    route('GET', '/v1/jobs', (request, response) => {
+      const job = store.byKey(request.url.searchParams.get('key') ?? '');
+      sendJson(response, 200, { data: job ? [presentJob(job, Date.now())] : [] });
+    }),
+    route('GET', '/v1/jobs/{id}', (request, response) => {
+      const job = jobOf(store, request);
+      if (job.pollErrorsLeft > 0) {
+        job.pollErrorsLeft -= 1;
+        throw new Refusal(500, 'internal_error', 'The prompt asked for this error.');
+      }
+      if (job.forgetsLeft > 0) {
+        job.forgetsLeft -= 1;
+        throw new Refusal(404, 'not_found', 'no such job');
+      }
+      sendJson(response, 200, presentJob(job, Date.now()));
+      if (statusOf(job, Date.now()) === 'succeeded') job.successesTold += 1;
+    }),
   ];
 }
 
 function cancelRoute({ store, callbacks }: JobRoutesOptions): Route {
-  return {
-    method: 'POST',
-    path: '/v1/jobs/{id}/cancel',
-    handle(request, response) {
-      const job = jobOf(store, request);
-      const before = job.cancelledAtMs;
-      cancelJob(job, Date.now());
-      if (job.cancelledAtMs !== before) announce(callbacks, job, 0);
-      sendJson(response, 200, presentJob(job, Date.now()));
-    },
-  };
+  return route('POST', '/v1/jobs/{id}/cancel', (request, response) => {
+    const job = jobOf(store, request);
+    const before = job.cancelledAtMs;
+    cancelJob(job, Date.now());
+    if (job.cancelledAtMs !== before) announce(callbacks, job, 0);
+    sendJson(response, 200, presentJob(job, Date.now()));
+  });
 }
 
 function resultRoute({ store, results }: JobRoutesOptions): Route {
-  return {
-    method: 'GET',
-    path: '/v1/jobs/{id}/results/{index}',
-    async handle(request, response) {
-      const job = jobOf(store, request);
-      if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
-        throw new Refusal(404, 'not_found', 'the job has no such file');
-      }
-      if (job.deadLinksLeft > 0) {
-        job.deadLinksLeft -= 1;
-        throw new Refusal(403, 'forbidden', 'the link has expired');
-      }
-      if (Number(request.parameters['index']) === job.submission.directives.missingFile) {
-        throw new Refusal(404, 'not_found', 'the file is gone');
-      }
-      job.downloads += 1;
-      await results.send(job, response);
-    },
-  };
+  return route('GET', '/v1/jobs/{id}/results/{index}', async (request, response) => {
+    const job = jobOf(store, request);
+    if (!hasResult(job, request.parameters['index'] ?? '', Date.now())) {
+      throw new Refusal(404, 'not_found', 'the job has no such file');
+    }
+    if (job.deadLinksLeft > 0) {
+      job.deadLinksLeft -= 1;
+      throw new Refusal(403, 'forbidden', 'the link has expired');
+    }
+    if (Number(request.parameters['index']) === job.submission.directives.missingFile) {
+      throw new Refusal(404, 'not_found', 'the file is gone');
+    }
+    job.downloads += 1;
+    await results.send(job, response);
+  });
 }
 
 function jobOf(store: JobStore, request: SimulatorRequest): Job {

@@ -1,6 +1,6 @@
-/** The `content` of requests for videos, as Ark and MiniMax take it. */
+/** What Ark and MiniMax have in common: the `content` of requests for videos, and lists of tasks. */
 import { isObject, type JsonObject } from '../../../domain/json.ts';
-import { invalid } from './play.ts';
+import { invalid, type Render } from './play.ts';
 
 /** The roles of each type of content; frames and references exclude each other. */
 const ROLES: Readonly<Record<string, readonly string[]>> = {
@@ -9,6 +9,30 @@ const ROLES: Readonly<Record<string, readonly string[]>> = {
   audio_url: ['reference_audio'],
 };
 const FRAMES: readonly string[] = ['first_frame', 'last_frame'];
+
+/** The states of tasks, as both name them. */
+export const TASK_STATES = {
+  queued: 'queued',
+  running: 'running',
+  succeeded: 'succeeded',
+  failed: 'failed',
+  cancelled: 'cancelled',
+  odd: 'reheating',
+} as const;
+
+/** A page of the tasks of one model, or of all. */
+export function listTasks(
+  all: readonly Render[],
+  { searchParams }: URL,
+  { size, maxSize }: { readonly size: number; readonly maxSize: number },
+  present: (render: Render) => JsonObject,
+): JsonObject {
+  const model = searchParams.get('filter.model');
+  const pageSize = Math.min(Number(searchParams.get('page_size') ?? size), maxSize);
+  const start = (Number(searchParams.get('page_num') ?? 1) - 1) * pageSize;
+  const tasks = all.filter(({ order }) => model === null || order.model === model);
+  return { items: tasks.slice(start, start + pageSize).map(present), total: tasks.length };
+}
 
 /** The prompt in the content. @throws VendorFault for invalid content */
 export function promptIn({ content }: JsonObject): string {

@@ -6,13 +6,13 @@ import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson, type Route, sendJson, type SimulatorRequest } from '../router.ts';
+import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
 import {
+  bodyOf,
   type Fault,
   hasCredential,
   invalid,
   isListed,
-  onlyFields,
   type Play,
   type Render,
   type Vendor,
@@ -61,18 +61,14 @@ export const fal: Vendor = {
   routes: (play) => [
     ...Object.entries(MODELS).map(([name, model]) => submissionRoute(name, model, play)),
     ...APPS.flatMap((app) => requestRoutes(app, play)),
-    {
-      method: 'GET',
-      path: '/v1/models/requests/by-endpoint',
-      handle: (request, response) => sendJson(response, 200, listed(request, play)),
-    },
+    route('GET', '/v1/models/requests/by-endpoint', (request, response) =>
+      sendJson(response, 200, listed(request, play)),
+    ),
   ],
   publicRoutes: () => [
-    {
-      method: 'GET',
-      path: '/jwks.json',
-      handle: (_request, response) => sendJson(response, 200, { keys: [KEYS.publicKey.export({ format: 'jwk' })] }),
-    },
+    route('GET', '/jwks.json', (_request, response) =>
+      sendJson(response, 200, { keys: [KEYS.publicKey.export({ format: 'jwk' })] }),
+    ),
   ],
 
   announcement(render, state) {
@@ -100,37 +96,31 @@ export const fal: Vendor = {
 };
 
 function submissionRoute(name: string, model: Model, play: Play): Route {
-  return {
-    method: 'POST',
-    path: `/${name}`,
-    handle(request, response) {
-      const body = parseJson(request);
-      if (!isObject(body)) throw invalid('body', 'Input should be a valid dictionary');
-      onlyFields(body, model.fields);
-      const missing = model.required.find((field) => body[field] === undefined);
-      if (missing !== undefined) throw invalid(missing, 'Field required');
-      const { prompt } = body;
-      if (typeof prompt !== 'string' || prompt === '') throw invalid('prompt', 'Input should be a valid string');
-      const callbackUrl = request.url.searchParams.get('fal_webhook');
-      const render = play.take({
-        prompt,
-        model: name,
-        rendering: renderingOf(body, model),
-        sent: body,
-        ...(callbackUrl !== null && { callbackUrl }),
-      });
-      const address = `${new URL(`http://${request.headers.host}`).origin}/vendors/fal/${model.app}/requests/${render.id}`;
-      const answer = {
-        status: 'IN_QUEUE',
-        request_id: render.id,
-        response_url: address,
-        status_url: `${address}/status`,
-        cancel_url: `${address}/cancel`,
-        queue_position: 0,
-      };
-      play.acknowledge(render, response, { status: 200, body: answer });
-    },
-  };
+  return route('POST', `/${name}`, (request, response) => {
+    const body = bodyOf(request, model.fields);
+    const missing = model.required.find((field) => body[field] === undefined);
+    if (missing !== undefined) throw invalid(missing, 'Field required');
+    const { prompt } = body;
+    if (typeof prompt !== 'string' || prompt === '') throw invalid('prompt', 'Input should be a valid string');
+    const callbackUrl = request.url.searchParams.get('fal_webhook');
+    const render = play.take({
+      prompt,
+      model: name,
+      rendering: renderingOf(body, model),
+      sent: body,
+      ...(callbackUrl !== null && { callbackUrl }),
+    });
+    const address = `${new URL(`http://${request.headers.host}`).origin}/vendors/fal/${model.app}/requests/${render.id}`;
+    const answer = {
+      status: 'IN_QUEUE',
+      request_id: render.id,
+      response_url: address,
+      status_url: `${address}/status`,
+      cancel_url: `${address}/cancel`,
+      queue_position: 0,
+    };
+    play.acknowledge(render, response, { status: 200, body: answer });
+  });
 }
 
 function requestRoutes(app: string, play: Play): readonly Route[] {
@@ -141,32 +131,20 @@ function requestRoutes(app: string, play: Play): readonly Route[] {
     return render;
   };
   return [
-    {
-      method: 'GET',
-      path: `${path}/status`,
-      handle(request, response) {
-        const status = STATES[play.stateOf(asked(request))];
-        sendJson(response, status === 'COMPLETED' ? 200 : 202, { status, request_id: request.parameters['id'] });
-      },
-    },
-    {
-      method: 'GET',
-      path,
-      handle(request, response) {
-        const { status, body } = responseOf(play, asked(request), request);
-        sendJson(response, status, body);
-      },
-    },
-    {
-      method: 'PUT',
-      path: `${path}/cancel`,
-      handle(request, response) {
-        const render = asked(request);
-        const hasEnded = STATES[play.stateOf(render)] === 'COMPLETED';
-        play.cancel(render);
-        sendJson(response, hasEnded ? 400 : 202, { status: hasEnded ? 'ALREADY_COMPLETED' : 'CANCELLATION_REQUESTED' });
-      },
-    },
+    route('GET', `${path}/status`, (request, response) => {
+      const status = STATES[play.stateOf(asked(request))];
+      sendJson(response, status === 'COMPLETED' ? 200 : 202, { status, request_id: request.parameters['id'] });
+    }),
+    route('GET', path, (request, response) => {
+      const { status, body } = responseOf(play, asked(request), request);
+      sendJson(response, status, body);
+    }),
+    route('PUT', `${path}/cancel`, (request, response) => {
+      const render = asked(request);
+      const hasEnded = STATES[play.stateOf(render)] === 'COMPLETED';
+      play.cancel(render);
+      sendJson(response, hasEnded ? 400 : 202, { status: hasEnded ? 'ALREADY_COMPLETED' : 'CANCELLATION_REQUESTED' });
+    }),
   ];
 }
 

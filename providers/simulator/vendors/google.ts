@@ -3,8 +3,9 @@ import { generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:cry
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson, sendJson, type SimulatorRequest } from '../router.ts';
+import { route, sendJson } from '../router.ts';
 import {
+  bodyOf,
   type Fault,
   invalid,
   onlyFields,
@@ -13,6 +14,8 @@ import {
   throwIfFailed,
   type Vendor,
   type VendorAnswer,
+  wordFor,
+  type Words,
 } from './play.ts';
 
 const VEO_FIELDS = ['instances', 'parameters', 'webhookConfig'];
@@ -55,84 +58,60 @@ export const google: Vendor = {
   words: googleWords,
 
   routes: (play) => [
-    {
-      method: 'GET',
-      path: '/v1beta/models',
-      handle: (_request, response) => sendJson(response, 200, { models: [] }),
-    },
-    {
-      method: 'POST',
-      path: '/v1beta/models/{model}:predictLongRunning',
-      handle(request, response) {
-        const body = bodyOf(request, VEO_FIELDS);
-        const { model = '' } = request.parameters;
-        const [instance] = Array.isArray(body['instances']) ? body['instances'].filter(isObject) : [];
-        if (!instance) throw invalid('instances', 'One instance is required.');
-        onlyFields(instance, INSTANCE_FIELDS);
-        const prompt = textIn(instance['prompt']);
-        assertImages(instance);
-        const [callbackUrl] = urisIn(body['webhookConfig']);
-        const render = play.take({
-          prompt,
-          model,
-          rendering: videoOf(body['parameters']),
-          sent: { model, ...(isObject(body['parameters']) && body['parameters']), ...framesIn(instance) },
-          ...(callbackUrl !== undefined && { callbackUrl }),
-        });
-        play.acknowledge(render, response, { status: 200, body: { name: nameOf(render) } });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1beta/models/{model}/operations/{id}',
-      handle({ parameters, headers }, response) {
-        sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''), headers.host ?? ''));
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1beta/files/{id}:download',
-      handle(request, response) {
-        const [link = ''] = play.linksOf(play.ask(request.parameters['id'] ?? ''), request);
-        response.writeHead(302, { location: link }).end();
-      },
-    },
-    {
-      method: 'POST',
-      path: '/v1beta/models/{model}:generateContent',
-      async handle(request, response) {
-        const body = bodyOf(request, IMAGE_FIELDS);
-        const { model = '' } = request.parameters;
-        const parts = partsOf(body);
-        const prompt = textIn(parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join(' '));
-        const images = parts.filter(({ inlineData }) => isObject(inlineData)).length;
-        const config = imageConfigOf(body);
-        const render = play.take({ prompt, model, rendering: pictureOf(config), sent: { model, images, ...config } });
-        const files = await play.filesOf(render);
-        if (play.failureOf(render) === 'content_policy_violation' && play.stateOf(render) === 'failed') {
-          return sendJson(response, 200, { candidates: [{ finishReason: 'IMAGE_SAFETY', index: 0 }] });
-        }
-        throwIfFailed(play, render);
-        const inline = files.map((file) => ({ inlineData: { mimeType: 'image/png', data: file.toString('base64') } }));
-        const answer = {
-          candidates: [{ content: { role: 'model', parts: inline }, finishReason: 'STOP', index: 0 }],
-          usageMetadata: { promptTokenCount: 10, candidatesTokenCount: TOKENS, totalTokenCount: TOKENS + 10 },
-          modelVersion: model,
-        };
-        play.acknowledge(render, response, { status: 200, body: answer });
-      },
-    },
+    route('GET', '/v1beta/models', (_request, response) => sendJson(response, 200, { models: [] })),
+    route('POST', '/v1beta/models/{model}:predictLongRunning', (request, response) => {
+      const body = bodyOf(request, VEO_FIELDS);
+      const { model = '' } = request.parameters;
+      const [instance] = Array.isArray(body['instances']) ? body['instances'].filter(isObject) : [];
+      if (!instance) throw invalid('instances', 'One instance is required.');
+      onlyFields(instance, INSTANCE_FIELDS);
+      const prompt = textIn(instance['prompt']);
+      assertImages(instance);
+      const [callbackUrl] = urisIn(body['webhookConfig']);
+      const render = play.take({
+        prompt,
+        model,
+        rendering: videoOf(body['parameters']),
+        sent: { model, ...(isObject(body['parameters']) && body['parameters']), ...framesIn(instance) },
+        ...(callbackUrl !== undefined && { callbackUrl }),
+      });
+      play.acknowledge(render, response, { status: 200, body: { name: nameOf(render) } });
+    }),
+    route('GET', '/v1beta/models/{model}/operations/{id}', ({ parameters, headers }, response) => {
+      sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''), headers.host ?? ''));
+    }),
+    route('GET', '/v1beta/files/{id}:download', (request, response) => {
+      const [link = ''] = play.linksOf(play.ask(request.parameters['id'] ?? ''), request);
+      response.writeHead(302, { location: link }).end();
+    }),
+    route('POST', '/v1beta/models/{model}:generateContent', async (request, response) => {
+      const body = bodyOf(request, IMAGE_FIELDS);
+      const { model = '' } = request.parameters;
+      const parts = partsOf(body);
+      const prompt = textIn(parts.flatMap(({ text }) => (typeof text === 'string' ? [text] : [])).join(' '));
+      const images = parts.filter(({ inlineData }) => isObject(inlineData)).length;
+      const config = imageConfigOf(body);
+      const render = play.take({ prompt, model, rendering: pictureOf(config), sent: { model, images, ...config } });
+      const files = await play.filesOf(render);
+      if (play.failureOf(render) === 'content_policy_violation' && play.stateOf(render) === 'failed') {
+        return sendJson(response, 200, { candidates: [{ finishReason: 'IMAGE_SAFETY', index: 0 }] });
+      }
+      throwIfFailed(play, render);
+      const inline = files.map((file) => ({ inlineData: { mimeType: 'image/png', data: file.toString('base64') } }));
+      const answer = {
+        candidates: [{ content: { role: 'model', parts: inline }, finishReason: 'STOP', index: 0 }],
+        usageMetadata: { promptTokenCount: 10, candidatesTokenCount: TOKENS, totalTokenCount: TOKENS + 10 },
+        modelVersion: model,
+      };
+      play.acknowledge(render, response, { status: 200, body: answer });
+    }),
   ],
 
   publicRoutes: () => [
-    {
-      method: 'GET',
-      path: '/jwks.json',
-      handle(_request, response) {
-        const key = keyPair().publicKey.export({ format: 'jwk' });
-        sendJson(response, 200, { keys: [{ ...key, kid: KEY_ID, alg: 'RS256', use: 'sig' }] });
-      },
-    },
+    route('GET', '/jwks.json', (_request, response) => {
+      const key = keyPair().publicKey.export({ format: 'jwk' });
+      sendJson(response, 200, { keys: [{ ...key, kid: KEY_ID, alg: 'RS256', use: 'sig' }] });
+    }),
   ],
 
   announcement(render) {
@@ -165,13 +144,6 @@ function tokenOf(claims: JsonObject): string {
 
 function nameOf({ id, order }: Render): string {
   return `models/${order.model}/operations/${id}`;
-}
-
-function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObject {
-  const body = parseJson(request);
-  if (!isObject(body)) throw invalid('body', 'The request body must be an object.');
-  onlyFields(body, fields);
-  return body;
 }
 
 /** @throws VendorFault */
@@ -255,31 +227,23 @@ function present(play: Play, render: Render, host: string): JsonObject {
   return { name, done: true, response: { generateVideoResponse: filtered } };
 }
 
-const FAULTS: Readonly<
-  Record<Exclude<Fault['kind'], 'invalid' | 'refused' | 'limited'>, readonly [number, string, string]>
-> = {
+const WORDS: Words<readonly [code: number, status: string, message: string]> = {
   unauthorized: [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
   broke: [400, 'FAILED_PRECONDITION', 'Billing is not enabled for this project.'],
   missing: [404, 'NOT_FOUND', 'Requested entity was not found.'],
   error: [500, 'INTERNAL', 'An internal error has occurred.'],
+  invalid: [400, 'INVALID_ARGUMENT', 'A field is not valid.'],
+  limited: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'],
+  moderated: [400, 'INVALID_ARGUMENT', 'The prompt could not be submitted: it violates our usage guidelines.'],
+  bad_request: [400, 'INVALID_ARGUMENT', 'Refused as asked.'],
+  unavailable: [503, 'UNAVAILABLE', 'The model is overloaded.'],
 };
 
 function googleWords(fault: Fault): VendorAnswer {
-  const [code, status, message] = wordsOf(fault);
+  const [code, status, usual] = wordFor(fault, WORDS);
+  const message = fault.kind === 'invalid' ? `${fault.field}: ${fault.message}` : usual;
   const details = detailsOf(fault);
   return { status: code, body: { error: { code, message, status, ...(details && { details: [details] }) } } };
-}
-
-function wordsOf(fault: Fault): readonly [number, string, string] {
-  if (fault.kind === 'invalid') return [400, 'INVALID_ARGUMENT', `${fault.field}: ${fault.message}`];
-  if (fault.kind === 'limited') return [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota.'];
-  if (fault.kind !== 'refused') return FAULTS[fault.kind];
-  if (fault.code === 'content_policy_violation') {
-    return [400, 'INVALID_ARGUMENT', 'The prompt could not be submitted: it violates our usage guidelines.'];
-  }
-  return fault.code === 'bad_request'
-    ? [400, 'INVALID_ARGUMENT', 'Refused as asked.']
-    : [503, 'UNAVAILABLE', 'The model is overloaded.'];
 }
 
 function detailsOf(fault: Fault): JsonObject | null {

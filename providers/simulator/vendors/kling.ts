@@ -4,8 +4,8 @@ import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson, type Route, sendJson, type SimulatorRequest } from '../router.ts';
-import { type Fault, hasCredential, invalid, onlyFields, type Play, type Render, type Vendor } from './play.ts';
+import { type Route, route, sendJson, type SimulatorRequest } from '../router.ts';
+import { bodyOf, hasCredential, invalid, type Play, type Render, type Vendor, wordFor, type Words } from './play.ts';
 
 const COMMON = ['model_name', 'prompt', 'negative_prompt', 'external_task_id', 'callback_url'];
 const VIDEO = [...COMMON, 'duration', 'mode', 'sound', 'cfg_scale'];
@@ -40,7 +40,8 @@ export const kling: Vendor = {
   name: 'kling',
   isAuthorized: (request, apiKey) => hasCredential(request, apiKey) || hasToken(request, apiKey),
   words: (fault) => {
-    const [status, code, message] = wordsOf(fault);
+    const [status, code, usual] = wordFor(fault, WORDS);
+    const message = fault.kind === 'invalid' ? fault.message : usual;
     return { status, body: { code, message, request_id: 'simulated' } };
   },
   routes: (play) => ENDPOINTS.flatMap((endpoint) => routesOf(endpoint, play)),
@@ -58,45 +59,35 @@ export const kling: Vendor = {
 function routesOf(endpoint: Endpoint, play: Play): readonly Route[] {
   const isHere = ({ order }: Render): boolean => isObject(order.sent) && order.sent['path'] === endpoint.path;
   return [
-    {
-      method: 'POST',
-      path: endpoint.path,
-      handle(request, response) {
-        const body = bodyOf(request, endpoint);
-        const clientId = textIn(body, 'external_task_id');
-        if (clientId !== undefined && play.all().some((render) => render.order.clientId === clientId)) {
-          throw invalid('external_task_id', `external_task_id ${clientId} already exists.`);
-        }
-        const render = play.take({
-          prompt: textIn(body, 'prompt') ?? '',
-          model: textIn(body, 'model_name') ?? 'kling-v1',
-          rendering: renderingOf(body, endpoint),
-          sent: { path: endpoint.path, ...body },
-          ...(clientId !== undefined && { clientId }),
-          ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') ?? '' }),
-        });
-        play.acknowledge(render, response, { status: 200, body: envelope(present(play, render, request)) });
-      },
-    },
-    {
-      method: 'GET',
-      path: `${endpoint.path}/{id}`,
-      handle(request, response) {
-        const { id = '' } = request.parameters;
-        const known = play
-          .all()
-          .filter(isHere)
-          .find((render) => render.id === id || render.order.clientId === id);
-        send(response, present(play, play.ask(known?.id ?? ''), request));
-      },
-    },
+    route('POST', endpoint.path, (request, response) => {
+      const body = orderOf(request, endpoint);
+      const clientId = textIn(body, 'external_task_id');
+      if (clientId !== undefined && play.all().some((render) => render.order.clientId === clientId)) {
+        throw invalid('external_task_id', `external_task_id ${clientId} already exists.`);
+      }
+      const render = play.take({
+        prompt: textIn(body, 'prompt') ?? '',
+        model: textIn(body, 'model_name') ?? 'kling-v1',
+        rendering: renderingOf(body, endpoint),
+        sent: { path: endpoint.path, ...body },
+        ...(clientId !== undefined && { clientId }),
+        ...(body['callback_url'] !== undefined && { callbackUrl: textIn(body, 'callback_url') ?? '' }),
+      });
+      play.acknowledge(render, response, { status: 200, body: envelope(present(play, render, request)) });
+    }),
+    route('GET', `${endpoint.path}/{id}`, (request, response) => {
+      const { id = '' } = request.parameters;
+      const known = play
+        .all()
+        .filter(isHere)
+        .find((render) => render.id === id || render.order.clientId === id);
+      send(response, present(play, play.ask(known?.id ?? ''), request));
+    }),
   ];
 }
 
-function bodyOf(request: SimulatorRequest, { fields, required }: Endpoint): JsonObject {
-  const document = parseJson(request);
-  if (!isObject(document)) throw invalid('body', 'The body must be an object.');
-  onlyFields(document, fields);
+function orderOf(request: SimulatorRequest, { fields, required }: Endpoint): JsonObject {
+  const document = bodyOf(request, fields);
   const missing = required.find((field) => document[field] === undefined);
   if (missing !== undefined) throw invalid(missing, `${missing} is required.`);
   if ((textIn(document, 'prompt') ?? '').length > MAX_PROMPT_CHARACTERS) throw invalid('prompt', 'prompt is too long.');
@@ -165,25 +156,17 @@ function send(response: ServerResponse, data: JsonObject): void {
   sendJson(response, 200, envelope(data));
 }
 
-type Words = readonly [status: number, code: number, message: string];
-
-const WORDS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused'>, Words>> = {
+const WORDS: Words<readonly [status: number, code: number, message: string]> = {
   unauthorized: [401, 1002, 'Authorization is not valid'],
   limited: [429, 1302, 'Your request is too fast'],
   broke: [429, 1102, 'Account balance not enough'],
   missing: [404, 1203, 'Task not found'],
   error: [500, 5000, 'Internal server error'],
+  invalid: [400, 1201, 'A field is not valid'],
+  moderated: [400, 1301, 'The prompt contains sensitive words'],
+  bad_request: [400, 1201, 'The prompt asked for this refusal'],
+  unavailable: [503, 5001, 'Server busy'],
 };
-
-function wordsOf(fault: Fault): Words {
-  if (fault.kind === 'invalid') return [400, 1201, fault.message];
-  return fault.kind === 'refused' ? refusalOf(fault.code) : WORDS[fault.kind];
-}
-
-function refusalOf(code: string): Words {
-  if (code === 'content_policy_violation') return [400, 1301, 'The prompt contains sensitive words'];
-  return code === 'bad_request' ? [400, 1201, 'The prompt asked for this refusal'] : [503, 5001, 'Server busy'];
-}
 
 /** Whether there is a token signed with the secret key. The played account's API key is also its secret key. */
 function hasToken({ headers }: SimulatorRequest, secretKey: string | undefined): boolean {

@@ -1,18 +1,20 @@
 /** MiniMax's second video API (docs/vendors/minimax.md): tasks, and an error envelope of its own. */
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson, sendJson, type SimulatorRequest } from '../router.ts';
-import { isFramed, promptIn, textIn } from './content-items.ts';
+import { route, sendJson, type SimulatorRequest } from '../router.ts';
+import { isFramed, listTasks, promptIn, TASK_STATES, textIn } from './content-items.ts';
 import {
+  bodyOf,
   type Fault,
   hasCredential,
   invalid,
-  onlyFields,
   type Play,
   type Render,
   type Vendor,
   type VendorAnswer,
+  wordFor,
+  type Words,
 } from './play.ts';
 
 const SUBMISSIONS = '/v2/video_generation';
@@ -22,8 +24,7 @@ const SHORT_EDGES: Readonly<Record<string, string>> = { '480P': '480p', '768P': 
 const RATIOS: readonly unknown[] = ['21:9', '16:9', '4:3', '1:1', '3:4', '9:16'];
 /** Stands for the shape of the first frame, which is not fetched. */
 const ADAPTED = '16:9';
-const DEFAULT_PAGE = 20;
-const MAX_PAGE = 50;
+const PAGE = { size: 20, maxSize: 50 };
 
 export const minimax: Vendor = {
   name: 'minimax',
@@ -31,55 +32,31 @@ export const minimax: Vendor = {
   words: minimaxWords,
 
   routes: (play) => [
-    {
-      method: 'POST',
-      path: SUBMISSIONS,
-      handle(request, response) {
-        const body = bodyOf(request);
-        const prompt = promptIn(body);
-        if (prompt === '') throw invalid('content', 'content needs exactly one text item.');
-        const render = play.take({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
-        play.acknowledge(render, response, { status: 200, body: { task_id: render.id } });
-      },
-    },
-    {
-      method: 'GET',
-      path: TASKS,
-      handle({ url: { searchParams } }, response) {
-        const model = searchParams.get('filter.model');
-        const size = Math.min(Number(searchParams.get('page_size') ?? DEFAULT_PAGE), MAX_PAGE);
-        const start = (Number(searchParams.get('page_num') ?? 1) - 1) * size;
-        const tasks = play.all().filter(({ order }) => model === null || order.model === model);
-        const items = tasks.slice(start, start + size).map((render) => present(play, render, null));
-        sendJson(response, 200, { items, total: tasks.length });
-      },
-    },
-    {
-      method: 'GET',
-      path: `${TASKS}/{id}`,
-      handle(request, response) {
-        sendJson(response, 200, { task: present(play, play.ask(request.parameters['id'] ?? ''), request) });
-      },
-    },
-    {
-      method: 'DELETE',
-      path: `${SUBMISSIONS}/{id}`,
-      handle({ parameters }, response) {
-        const render = play.ask(parameters['id'] ?? '');
-        if (play.stateOf(render) === 'running') throw invalid('task_id', 'the task is running');
-        play.cancel(render);
-        sendJson(response, 200, { action: 'cancelled' });
-      },
-    },
+    route('POST', SUBMISSIONS, (request, response) => {
+      const body = bodyOf(request, FIELDS);
+      const prompt = promptIn(body);
+      if (prompt === '') throw invalid('content', 'content needs exactly one text item.');
+      const render = play.take({ prompt, model: textIn(body, 'model'), rendering: videoOf(body), sent: body });
+      play.acknowledge(render, response, { status: 200, body: { task_id: render.id } });
+    }),
+    route('GET', TASKS, ({ url }, response) =>
+      sendJson(
+        response,
+        200,
+        listTasks(play.all(), url, PAGE, (render) => present(play, render, null)),
+      ),
+    ),
+    route('GET', `${TASKS}/{id}`, (request, response) => {
+      sendJson(response, 200, { task: present(play, play.ask(request.parameters['id'] ?? ''), request) });
+    }),
+    route('DELETE', `${SUBMISSIONS}/{id}`, ({ parameters }, response) => {
+      const render = play.ask(parameters['id'] ?? '');
+      if (play.stateOf(render) === 'running') throw invalid('task_id', 'the task is running');
+      play.cancel(render);
+      sendJson(response, 200, { action: 'cancelled' });
+    }),
   ],
 };
-
-function bodyOf(request: SimulatorRequest): JsonObject {
-  const body = parseJson(request);
-  if (!isObject(body)) throw invalid('body', 'the request body must be an object');
-  onlyFields(body, FIELDS);
-  return body;
-}
 
 function videoOf(body: JsonObject): Rendering {
   const { resolution, duration, ratio } = body;
@@ -94,15 +71,6 @@ function videoOf(body: JsonObject): Rendering {
   return { kind: 'video', ...videoSizeFor(edge, shape), durationSeconds: duration };
 }
 
-const STATES = {
-  queued: 'queued',
-  running: 'running',
-  succeeded: 'succeeded',
-  failed: 'failed',
-  cancelled: 'cancelled',
-  odd: 'reheating',
-} as const;
-
 function present(play: Play, render: Render, request: SimulatorRequest | null): JsonObject {
   const state = play.stateOf(render);
   const { rendering, model } = render.order;
@@ -112,7 +80,7 @@ function present(play: Play, render: Render, request: SimulatorRequest | null): 
   return {
     id: render.id,
     model,
-    status: STATES[state],
+    status: TASK_STATES[state],
     task_type: 'generation',
     modality: 'video',
     created_at: Math.floor(render.job.createdAtMs / 1000),
@@ -129,30 +97,22 @@ function present(play: Play, render: Render, request: SimulatorRequest | null): 
   };
 }
 
-type Words = readonly [status: number, type: string, message: string];
-
-const FAULTS: Readonly<Record<Exclude<Fault['kind'], 'invalid' | 'refused'>, Words>> = {
+const WORDS: Words<readonly [status: number, type: string, message: string]> = {
   unauthorized: [401, 'authorized_error', 'login fail: the API key is not valid'],
   limited: [429, 'rate_limit_error', 'rate limit exceeded'],
   broke: [402, 'insufficient_balance_error', 'insufficient balance'],
   missing: [400, 'bad_request_error', 'invalid task_id'],
   error: [500, 'server_error', 'unknown error'],
+  invalid: [400, 'bad_request_error', 'invalid params'],
+  moderated: [422, 'unprocessable_entity_error', 'The prompt involves sensitive content.'],
+  bad_request: [400, 'bad_request_error', 'invalid params, as the prompt asked'],
+  unavailable: [503, 'server_error', 'The prompt asked for it.'],
 };
 
 function minimaxWords(fault: Fault): VendorAnswer {
-  const [status, type, message] = wordsOf(fault);
+  const [status, type, usual] = wordFor(fault, WORDS);
+  const message = fault.kind === 'invalid' ? `${usual}, ${fault.message}` : usual;
   const headers = fault.kind === 'limited' ? { 'retry-after': String(fault.retryAfterSeconds) } : {};
   const error = { type, message, http_code: String(status) };
   return { status, body: { type: 'error', error, request_id: 'simulated' }, headers };
-}
-
-function wordsOf(fault: Fault): Words {
-  if (fault.kind === 'invalid') return [400, 'bad_request_error', `invalid params, ${fault.message}`];
-  if (fault.kind !== 'refused') return FAULTS[fault.kind];
-  if (fault.code === 'content_policy_violation') {
-    return [422, 'unprocessable_entity_error', 'The prompt involves sensitive content.'];
-  }
-  return fault.code === 'bad_request'
-    ? [400, 'bad_request_error', 'invalid params, as the prompt asked']
-    : [503, 'server_error', 'The prompt asked for it.'];
 }

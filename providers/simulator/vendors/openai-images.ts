@@ -1,12 +1,12 @@
 /** OpenAI's images, after the types of `openai` 6 (`resources/images`), with the sizes of `gpt-image-2.x`. */
 import type { ServerResponse } from 'node:http';
 import { parseImageSize } from '../../../domain/image-size.ts';
-import { isObject, type JsonObject } from '../../../domain/json.ts';
+import type { JsonObject } from '../../../domain/json.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson } from '../router.ts';
+import { route } from '../router.ts';
 import { type Form, type FormFile, readForm } from './form.ts';
 import { openaiWords } from './openai-words.ts';
-import { hasCredential, invalid, onlyFields, type Play, throwIfFailed, type Vendor } from './play.ts';
+import { bodyOf, hasCredential, invalid, onlyFields, type Play, throwIfFailed, type Vendor } from './play.ts';
 
 const FIELDS = ['model', 'prompt', 'n', 'size', 'quality', 'background', 'output_format', 'output_compression', 'user'];
 const GENERATION_FIELDS = [...FIELDS, 'moderation'];
@@ -26,26 +26,16 @@ export const openaiImages: Vendor = {
   words: openaiWords,
 
   routes: (play) => [
-    {
-      method: 'POST',
-      path: '/v1/images/generations',
-      async handle(request, response) {
-        const body = parseJson(request);
-        if (!isObject(body)) throw invalid('body', 'The body must be an object.');
-        onlyFields(body, GENERATION_FIELDS);
-        await render(play, body, response);
-      },
-    },
-    {
-      method: 'POST',
-      path: '/v1/images/edits',
-      async handle(request, response) {
-        const { fields, files } = await readForm(request);
-        onlyFields(fields, EDIT_FIELDS);
-        onlyFields(files, [...INPUTS, 'mask']);
-        await render(play, { ...fields, images: inputsOf(files).length }, response);
-      },
-    },
+    route('POST', '/v1/images/generations', async (request, response) => {
+      const body = bodyOf(request, GENERATION_FIELDS);
+      await render(play, body, response);
+    }),
+    route('POST', '/v1/images/edits', async (request, response) => {
+      const { fields, files } = await readForm(request);
+      onlyFields(fields, EDIT_FIELDS);
+      onlyFields(files, [...INPUTS, 'mask']);
+      await render(play, { ...fields, images: inputsOf(files).length }, response);
+    }),
   ],
 };
 

@@ -2,7 +2,7 @@
  * OpenAI's former wire format for videos, which other gateways speak, after the types of `openai` 6 (`resources/videos`).
  * Like those gateways it accepts any whole number of seconds.
  */
-import { sendJson } from '../router.ts';
+import { route, sendJson } from '../router.ts';
 import { readForm } from './form.ts';
 import { openaiCodeOf, openaiWords } from './openai-words.ts';
 import { hasCredential, invalid, onlyFields, pixelsOf, type Play, type Render, type Vendor } from './play.ts';
@@ -18,62 +18,46 @@ export const openaiVideos: Vendor = {
   words: openaiWords,
 
   routes: (play) => [
-    {
-      method: 'POST',
-      path: '/v1/videos',
-      async handle(request, response) {
-        const { fields, files } = await readForm(request);
-        onlyFields(fields, FIELDS);
-        onlyFields(files, FILES);
-        const { prompt = '', model = '', seconds = '4', size = '720x1280' } = fields;
-        if (prompt === '') throw invalid('prompt', "Missing required parameter: 'prompt'.");
-        if (!/^\d{1,2}$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > MAX_SECONDS) {
-          throw invalid('seconds', "Invalid value for 'seconds'.");
-        }
-        const rendering = { kind: 'video', ...pixelsOf('size', size), durationSeconds: Number(seconds) } as const;
-        const sent = { model, prompt, seconds, size };
-        const render = play.take({ prompt, model, rendering, sent });
-        play.acknowledge(render, response, { status: 200, body: present(play, render) });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/videos',
-      handle(request, response) {
-        const { searchParams } = request.url;
-        const limit = Math.min(Number(searchParams.get('limit') ?? 20), MAX_PAGE);
-        const all = searchParams.get('order') === 'asc' ? play.all().toReversed() : play.all();
-        const after = searchParams.get('after');
-        const start = after === null ? 0 : all.findIndex((render) => nameOf(render) === after) + 1;
-        const page = all.slice(start, start + limit);
-        sendJson(response, 200, {
-          object: 'list',
-          data: page.map((render) => present(play, render)),
-          first_id: page[0] ? nameOf(page[0]) : null,
-          last_id: page.at(-1) ? nameOf(page[page.length - 1]) : null,
-          has_more: start + limit < all.length,
-        });
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/videos/video_{id}',
-      handle: ({ parameters }, response) => sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''))),
-    },
-    {
-      method: 'GET',
-      path: '/v1/videos/video_{id}/content',
-      handle: ({ parameters }, response) => play.sendFile(play.ask(parameters['id'] ?? ''), 0, response),
-    },
-    {
-      method: 'DELETE',
-      path: '/v1/videos/video_{id}',
-      handle({ parameters }, response) {
-        const render = play.ask(parameters['id'] ?? '');
-        play.cancel(render);
-        sendJson(response, 200, { id: nameOf(render), object: 'video.deleted', deleted: true });
-      },
-    },
+    route('POST', '/v1/videos', async (request, response) => {
+      const { fields, files } = await readForm(request);
+      onlyFields(fields, FIELDS);
+      onlyFields(files, FILES);
+      const { prompt = '', model = '', seconds = '4', size = '720x1280' } = fields;
+      if (prompt === '') throw invalid('prompt', "Missing required parameter: 'prompt'.");
+      if (!/^\d{1,2}$/.test(seconds) || Number(seconds) < 1 || Number(seconds) > MAX_SECONDS) {
+        throw invalid('seconds', "Invalid value for 'seconds'.");
+      }
+      const rendering = { kind: 'video', ...pixelsOf('size', size), durationSeconds: Number(seconds) } as const;
+      const sent = { model, prompt, seconds, size };
+      const render = play.take({ prompt, model, rendering, sent });
+      play.acknowledge(render, response, { status: 200, body: present(play, render) });
+    }),
+    route('GET', '/v1/videos', (request, response) => {
+      const { searchParams } = request.url;
+      const limit = Math.min(Number(searchParams.get('limit') ?? 20), MAX_PAGE);
+      const all = searchParams.get('order') === 'asc' ? play.all().toReversed() : play.all();
+      const after = searchParams.get('after');
+      const start = after === null ? 0 : all.findIndex((render) => nameOf(render) === after) + 1;
+      const page = all.slice(start, start + limit);
+      sendJson(response, 200, {
+        object: 'list',
+        data: page.map((render) => present(play, render)),
+        first_id: page[0] ? nameOf(page[0]) : null,
+        last_id: page.at(-1) ? nameOf(page[page.length - 1]) : null,
+        has_more: start + limit < all.length,
+      });
+    }),
+    route('GET', '/v1/videos/video_{id}', ({ parameters }, response) =>
+      sendJson(response, 200, present(play, play.ask(parameters['id'] ?? ''))),
+    ),
+    route('GET', '/v1/videos/video_{id}/content', ({ parameters }, response) =>
+      play.sendFile(play.ask(parameters['id'] ?? ''), 0, response),
+    ),
+    route('DELETE', '/v1/videos/video_{id}', ({ parameters }, response) => {
+      const render = play.ask(parameters['id'] ?? '');
+      play.cancel(render);
+      sendJson(response, 200, { id: nameOf(render), object: 'video.deleted', deleted: true });
+    }),
   ],
 };
 

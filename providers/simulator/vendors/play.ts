@@ -5,11 +5,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { BadDirectiveError, type Directives, parseDirectives, wholeNumber } from '../directives.ts';
 import { cancelJob, createJob, hasEnded, hasResult, type Job, statusOf } from '../jobs/job.ts';
 import type { ResultSender } from '../jobs/results.ts';
 import { parseMediaDirectives, type Rendering } from '../jobs/submission.ts';
-import { dropConnection, Refusal, type Route, sendJson, type SimulatorRequest } from '../router.ts';
+import { dropConnection, parseJson, Refusal, type Route, sendJson, type SimulatorRequest } from '../router.ts';
 
 /** Everything that can go wrong; each vendor has its own words for it. */
 export type Fault =
@@ -24,6 +25,17 @@ export type Fault =
   /** The job does not exist. */
   | { readonly kind: 'missing' }
   | { readonly kind: 'error' };
+
+/** A vendor's words for all faults: those of refusals by what the prompt asked for. */
+export type Words<Word> = Readonly<
+  Record<Exclude<Fault['kind'], 'refused'> | 'moderated' | 'bad_request' | 'unavailable', Word>
+>;
+
+export function wordFor<Word>(fault: Fault, words: Words<Word>): Word {
+  if (fault.kind !== 'refused') return words[fault.kind];
+  if (fault.code === 'content_policy_violation') return words.moderated;
+  return fault.code === 'bad_request' ? words.bad_request : words.unavailable;
+}
 
 export interface VendorAnswer {
   readonly status: number;
@@ -316,6 +328,14 @@ export function isListed({ order }: Render): boolean {
 export function hasCredential(request: SimulatorRequest, apiKey: string | undefined, scheme = 'Bearer'): boolean {
   const [given, key, ...others] = (request.headers.authorization ?? '').split(' ');
   return given === scheme && key !== undefined && others.length === 0 && (apiKey === undefined || key === apiKey);
+}
+
+/** The body, an object of these fields. @throws VendorFault */
+export function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObject {
+  const body = parseJson(request);
+  if (!isObject(body)) throw invalid('body', 'The request body must be an object.');
+  onlyFields(body, fields);
+  return body;
 }
 
 /** @throws VendorFault for fields that the vendor does not know */

@@ -7,8 +7,9 @@ import type { ServerResponse } from 'node:http';
 import { isObject, type JsonObject } from '../../../domain/json.ts';
 import { videoSizeFor } from '../../../domain/video-size.ts';
 import type { Rendering } from '../jobs/submission.ts';
-import { parseJson, sendJson, type SimulatorRequest } from '../router.ts';
+import { route, sendJson, type SimulatorRequest } from '../router.ts';
 import {
+  bodyOf,
   type Fault,
   hasCredential,
   invalid,
@@ -76,47 +77,27 @@ export const replicate: Vendor = {
   words: wordsOf,
 
   routes: (play) => [
-    {
-      method: 'POST',
-      path: '/v1/models/{owner}/{name}/predictions',
-      handle(request, response) {
-        const { owner, name } = request.parameters;
-        const model = MODELS[`${owner}/${name}`];
-        if (!model || model.version !== undefined) throw new VendorFault({ kind: 'missing' });
-        predict(play, request, response, `${owner}/${name}`);
-      },
-    },
-    {
-      method: 'POST',
-      path: '/v1/predictions',
-      handle(request, response) {
-        const version = bodyOf(request, [...ENVELOPE, 'version'])['version'];
-        const [name] = Object.entries(MODELS).find(([, model]) => model.version === version) ?? [];
-        if (version === undefined || name === undefined) return sendJson(response, 422, NO_SUCH_VERSION);
-        predict(play, request, response, name);
-      },
-    },
-    {
-      method: 'GET',
-      path: '/v1/predictions',
-      handle: (request, response) => sendJson(response, 200, listed(request, play)),
-    },
-    {
-      method: 'GET',
-      path: '/v1/predictions/{id}',
-      handle(request, response) {
-        sendJson(response, 200, present(play, play.ask(request.parameters['id'] ?? ''), request));
-      },
-    },
-    {
-      method: 'POST',
-      path: '/v1/predictions/{id}/cancel',
-      handle(request, response) {
-        const render = play.ask(request.parameters['id'] ?? '');
-        play.cancel(render);
-        sendJson(response, 200, present(play, render, request));
-      },
-    },
+    route('POST', '/v1/models/{owner}/{name}/predictions', (request, response) => {
+      const { owner, name } = request.parameters;
+      const model = MODELS[`${owner}/${name}`];
+      if (!model || model.version !== undefined) throw new VendorFault({ kind: 'missing' });
+      predict(play, request, response, `${owner}/${name}`);
+    }),
+    route('POST', '/v1/predictions', (request, response) => {
+      const version = bodyOf(request, [...ENVELOPE, 'version'])['version'];
+      const [name] = Object.entries(MODELS).find(([, model]) => model.version === version) ?? [];
+      if (version === undefined || name === undefined) return sendJson(response, 422, NO_SUCH_VERSION);
+      predict(play, request, response, name);
+    }),
+    route('GET', '/v1/predictions', (request, response) => sendJson(response, 200, listed(request, play))),
+    route('GET', '/v1/predictions/{id}', (request, response) => {
+      sendJson(response, 200, present(play, play.ask(request.parameters['id'] ?? ''), request));
+    }),
+    route('POST', '/v1/predictions/{id}/cancel', (request, response) => {
+      const render = play.ask(request.parameters['id'] ?? '');
+      play.cancel(render);
+      sendJson(response, 200, present(play, render, request));
+    }),
   ],
 
   announcement(render, state, secret) {
@@ -166,13 +147,6 @@ function predict(play: Play, request: SimulatorRequest, response: ServerResponse
     ...(webhook !== undefined && { callbackUrl: webhook }),
   });
   play.acknowledge(render, response, { status: 201, body: present(play, render, request) });
-}
-
-function bodyOf(request: SimulatorRequest, fields: readonly string[]): JsonObject {
-  const body = parseJson(request);
-  if (!isObject(body)) throw invalid('body', 'must be an object');
-  onlyFields(body, fields);
-  return body;
 }
 
 /** @throws VendorFault for invalid fields */
