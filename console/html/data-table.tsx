@@ -14,7 +14,7 @@ export function DataTable<Row>({
   rows,
   none,
   total,
-  classOf,
+  isSum,
 }: {
   readonly label: string;
   /** Null for one that is not shown to everybody. */
@@ -22,12 +22,12 @@ export function DataTable<Row>({
   readonly rows: readonly Row[];
   readonly none?: string;
   readonly total?: Row;
-  readonly classOf?: (row: Row) => string;
+  readonly isSum?: (row: Row) => boolean;
 }) {
   if (rows.length === 0 && none !== undefined) return <Empty>{none}</Empty>;
   const shown = columns.filter((column) => column !== null);
   const line = (row: Row): Child => (
-    <tr {...(classOf && { class: classOf(row) })}>{shown.map(([, show, look]) => cell(show(row), look))}</tr>
+    <tr {...(isSum?.(row) && { class: 'sum' })}>{shown.map(([, show, look]) => cell(show(row), look))}</tr>
   );
   return (
     <Table

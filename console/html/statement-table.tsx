@@ -20,7 +20,7 @@ export function StatementTable({
     <DataTable
       label={label}
       rows={lines}
-      classOf={({ transfers }) => (transfers === null ? 'sum' : '')}
+      isSum={({ transfers }) => transfers === null}
       columns={[
         [words.what, ({ line }) => names[line] ?? line, 'name'],
         [words.transfers, ({ transfers }) => transfers?.toLocaleString(language), 'number'],

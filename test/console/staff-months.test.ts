@@ -20,7 +20,7 @@ function monthBefore(months: number): { readonly name: string; readonly moment: 
 /** The rows of a table of a page, as the texts of their cells. */
 function rowsOf(html: string, label: string): readonly (readonly string[])[] {
   const [, table = ''] = new RegExp(`aria-label="${label}".*?<table>(.*?)</table>`, 's').exec(html) ?? [];
-  return [...table.matchAll(/<tr>(.*?)<\/tr>/gs)]
+  return [...table.matchAll(/<tr[^>]*>(.*?)<\/tr>/gs)]
     .slice(1)
     .map(([, row = '']) =>
       [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => cell.replaceAll(/<[^>]+>/g, '')),
