@@ -25,7 +25,7 @@ import { openStores, possibleKinds } from './stores.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { describeDeeds, describeWaits } from './report.ts';
 import { watchSlowness } from './slowness.ts';
-import { type Settings, type Stack, startStack } from '../stack/stack.ts';
+import { type Built, type Settings, type Stack, startStack } from '../stack/stack.ts';
 
 const CHECKS = [
   ...MEDIA_CHECKS,
@@ -66,7 +66,7 @@ interface Load {
  */
 export async function runDrill(
   options: DrillOptions,
-  { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
+  { home, built, print }: { home: string; built?: Built; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
   const random = createRandom(options.seed);
   const stores = await openStores(home, options.kinds, print);
@@ -83,7 +83,7 @@ export async function runDrill(
       postgres: { fsync: 'off' },
       settings: settingsFor(taskDeadlineMs),
       settingsOf: (name) => stores.settingsOf(name),
-      ...(workflowBundle !== undefined && { workflowBundle }),
+      ...(built && { built }),
       report: print,
     });
     try {

@@ -1,5 +1,5 @@
 /** Programs of this repository, run by Node as children of this process. */
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { type RunningProcess, startProcess } from '../../bin/stack/child-process.ts';
 import { logTail } from '../../bin/stack/log-tail.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
@@ -16,7 +16,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const TSX = import.meta.resolve('tsx');
 const READY_TIMEOUT_MS = 90_000;
 
-/** Starts a file, which is named from the root of the project. */
+/** Starts a file, which is named from the root of the project unless its path is absolute. */
 export async function startNode(
   file: string,
   args: readonly string[],
@@ -25,7 +25,7 @@ export async function startNode(
   const loaders = file.endsWith('.ts') ? [TSX] : [];
   return startProcess({
     command: process.execPath,
-    args: [...[...loaders, ...preload].flatMap((module) => ['--import', module]), join(ROOT, file), ...args],
+    args: [...[...loaders, ...preload].flatMap((module) => ['--import', module]), resolve(ROOT, file), ...args],
     env,
     output: logFile,
   });

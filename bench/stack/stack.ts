@@ -32,10 +32,18 @@ export interface StackOptions {
   readonly isTemporalKept?: boolean;
   /** Whether connections of the processes lead over TCP proxies: the links of its members. */
   readonly isDisturbable?: boolean;
-  /** File with the bundled workflows; bundled again if absent. */
-  readonly workflowBundle?: string;
+  /** If absent, the workflows are bundled and the sources are run. */
+  readonly built?: Built;
   /** Gets a line when something ends unexpectedly, or takes long. */
   readonly report?: (line: string) => void;
+}
+
+/** What was built before, which spares each process a second of loading. */
+export interface Built {
+  /** The folder with the programs. */
+  readonly programs: string;
+  /** The file with the bundled workflows. */
+  readonly workflowBundle: string;
 }
 
 export interface Stack {
@@ -164,7 +172,10 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
     ...options.settings,
   });
   const run: Stack['run'] = (file, args) =>
-    runNode(file, args, { env: { ...environment, ...options.settingsOf?.(file) }, logFile: join(home, 'scripts.log') });
+    runNode(programOf(file, options), args, {
+      env: { ...environment, ...options.settingsOf?.(file) },
+      logFile: join(home, 'scripts.log'),
+    });
   await run('bin/migrate.ts', []);
   for (const role of ['worker', 'text', 'api'] as const) {
     const starts = ports[role].map((port, index) =>
@@ -192,6 +203,11 @@ async function startProcesses(ground: Ground): Promise<Omit<Stack, 'stop'>> {
   };
 }
 
+/** What is run for a source, which is named from the root of the project. */
+function programOf(source: string, { built }: StackOptions): string {
+  return built ? join(built.programs, source.replace(/\.ts$/, '.js')) : source;
+}
+
 async function writeUpstreams({ options, home, simulatorUrl }: Ground): Promise<Settings> {
   if (!options.upstreams) return {};
   const file = join(home, 'upstreams.yaml');
@@ -202,7 +218,7 @@ async function writeUpstreams({ options, home, simulatorUrl }: Ground): Promise<
 /** Spares each worker the bundling. */
 async function bundleWorkflows({ options, home }: Ground): Promise<Settings> {
   if (options.processes.worker === 0) return {};
-  if (options.workflowBundle !== undefined) return { GENWAY_WORKFLOW_BUNDLE: options.workflowBundle };
+  if (options.built) return { GENWAY_WORKFLOW_BUNDLE: options.built.workflowBundle };
   const file = join(home, 'workflow-bundle.js');
   const logFile = join(home, 'scripts.log');
   await runNode('bin/tools/build-workflow-bundle.ts', [file], { env: childEnvironment({}), logFile });
@@ -251,7 +267,7 @@ interface NewProcess {
 async function startRole(
   { options, home, report, databaseUrl, temporalAddress }: Ground,
   environment: NodeJS.ProcessEnv,
-  { role, name, port, file = `bin/${role}.ts` }: NewProcess,
+  { role, name, port, file = programOf(`bin/${role}.ts`, options) }: NewProcess,
 ): Promise<Member> {
   const postgres = options.isDisturbable === true ? await startTcpProxy(databaseUrl) : undefined;
   // Text needs no workflows.

@@ -1,6 +1,6 @@
 /** Everything that `npm start` runs, started and stopped in order. */
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import { childEnvironment, loadConfig, type Config, type StackConfig } from '../../config.ts';
 import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { startProcess } from './child-process.ts';
@@ -47,6 +47,9 @@ const STOP_ORDER: readonly (readonly string[])[] = [
   ['temporal'],
   ['postgres'],
 ];
+
+const EXTENSION = extname(import.meta.url);
+const LOADER = EXTENSION === '.ts' ? ['--import', import.meta.resolve('tsx')] : [];
 
 /** More than the processes' own margin, so that none is killed during an orderly shutdown. */
 const STOP_MARGIN_MS = 15_000;
@@ -164,11 +167,11 @@ interface NodeProcessOptions {
   readonly write: (line: string) => void;
 }
 
-/** Starts `bin/<name>.ts`. */
+/** Starts a program of `bin`, which is compiled if this file is. */
 async function startNodeProcess(name: string, { environment, config, write }: NodeProcessOptions): Promise<Running> {
   const child = await startProcess({
     command: process.execPath,
-    args: ['--import', import.meta.resolve('tsx'), join(import.meta.dirname, '..', `${name}.ts`)],
+    args: [...LOADER, join(import.meta.dirname, '..', `${name}${EXTENSION}`)],
     env: environment,
     output: (line) => write(formatLogLine(name, line)),
   });

@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { childEnvironment } from '../../config.ts';
 import { startTestApp, type TestApp } from '../support/app.ts';
+import { runProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-
-const run = promisify(execFile);
 
 describe('the genway command', function () {
   this.timeout(60_000);
@@ -15,23 +12,20 @@ describe('the genway command', function () {
   });
   after(() => app.stop());
 
-  /** @returns what it prints */
-  async function genway(...words: string[]): Promise<string> {
-    const environment = childEnvironment({ GENWAY_PUBLIC_URL: app.baseUrl, GENWAY_ADMIN_TOKEN: app.adminToken });
-    const { stdout } = await run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', ...words], {
-      env: environment,
-    });
-    return stdout;
+  function genway(...words: string[]): ReturnType<typeof runProgram> {
+    const environment = { GENWAY_PUBLIC_URL: app.baseUrl, GENWAY_ADMIN_TOKEN: app.adminToken };
+    return runProgram('genway', words, childEnvironment(environment));
   }
 
   it('replays a saved history', async () => {
-    const output = await genway('replay', 'test/histories/task-succeeded.json');
-    expect(output).to.match(/^mediaTask task_\w+ replays: 31 events\n$/);
+    const { stdout } = await genway('replay', 'test/histories/task-succeeded.json');
+    expect(stdout).to.match(/^mediaTask task_\w+ replays: 31 events\n$/);
   });
 
   it('writes an export to its output, to the last line', async () => {
     const { accountId } = await app.createAccount({ fundedUsd: 3 });
-    const lines = (await genway('accounts', 'ledger', accountId, '--csv')).split('\r\n');
+    const { stdout } = await genway('accounts', 'ledger', accountId, '--csv');
+    const lines = stdout.split('\r\n');
     expect(lines).to.have.length(3);
     expect(lines[1]).to.include(',topup,payments,available,3,');
   });
@@ -91,20 +85,22 @@ describe('the genway command', function () {
           ...env,
           ...(env['GENWAY_PUBLIC_URL'] === 'STRANGER' && { GENWAY_PUBLIC_URL: stranger.url }),
         };
-        const failure = await run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', ...words], {
-          env: childEnvironment({ GENWAY_ADMIN_TOKEN: app.adminToken, ...environment }),
-        }).catch((error: { code: number; stderr: string }) => error);
-        expect(failure).to.include({ code: 1 });
-        expect(failure.stderr).to.match(says);
+        const ended = await runProgram(
+          'genway',
+          words,
+          childEnvironment({ GENWAY_ADMIN_TOKEN: app.adminToken, ...environment }),
+        );
+        expect(ended).to.include({ code: 1 });
+        expect(ended.stderr).to.match(says);
       });
     }
   });
 
   it('prints a refusal in one line and exits with code 1', async () => {
-    const failure = await genway('accounts', 'show', 'acc_unknown').catch(
-      (error: { code: number; stderr: string }) => error,
-    );
-    expect(failure).to.include({ code: 1 });
-    expect(failure).to.have.property('stderr', 'There is no such account. Check the id. (not_found)\n');
+    const { code, stderr } = await genway('accounts', 'show', 'acc_unknown');
+    expect({ code, stderr }).to.deep.equal({
+      code: 1,
+      stderr: 'There is no such account. Check the id. (not_found)\n',
+    });
   });
 });

@@ -2,10 +2,8 @@
  * PostgreSQL is put back to an older moment, or Temporal is empty, on a real stack; then everything must come right
  * again.
  */
-import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Client } from '@temporalio/client';
 import { expect } from 'chai';
 import { recover, type RecoveryOptions, withRecovery } from '../../bin/recover.ts';
@@ -13,12 +11,11 @@ import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { loadRecoveryConfig } from '../../config.ts';
 import { copyDatabase } from '../support/database.ts';
 import { finishAsFailed } from '../support/factories.ts';
+import { runProgram } from '../support/program.ts';
 import { claimTestNamespace } from '../support/services.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 import { createWebhookClient, type RecordingReceiver, startRecordingReceiver } from '../support/webhooks.ts';
-
-const run = promisify(execFile);
 
 interface Customer {
   readonly accountId: string;
@@ -251,11 +248,8 @@ describe('recovery', function () {
 
   it('is a command that says in one sentence what is missing', async () => {
     const genway = (env: Readonly<Record<string, string>>) =>
-      run(process.execPath, ['--import', 'tsx', 'bin/genway.ts', 'recover', '--dry-run', '--no-files'], {
-        env: { ...stack.environment, ...env },
-      }).catch((error: { code: number; stderr: string }) => error);
-    const report = await genway({});
-    expect('stdout' in report && report.stdout).to.match(/^unfinished tasks: \d+$/m);
+      runProgram('genway', ['recover', '--dry-run', '--no-files'], { ...stack.environment, ...env });
+    expect((await genway({})).stdout).to.match(/^unfinished tasks: \d+$/m);
     expect(await genway({ TEMPORAL_NAMESPACE: 'nowhere' }))
       .to.have.property('stderr')
       .that.matches(/^Temporal at \S+ cannot describe the namespace nowhere .*\n$/);

@@ -1,9 +1,7 @@
 /** A process that could not serve does not start, and says in sentences what to put right. */
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { findFreePort } from '../../bin/stack/ports.ts';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
@@ -13,9 +11,8 @@ import { noteSecrets } from '../../db/queries/secrets.ts';
 import { createSealer } from '../../db/sealing.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { runProgram } from '../support/program.ts';
 import { call, startTestStack } from '../support/stack.ts';
-
-const run = promisify(execFile);
 
 const SIMULATOR = {
   media: [{ name: 'simulator', protocol: 'http-jobs', base_url: 'http://127.0.0.1:9', api_key: 'simulator' }],
@@ -49,14 +46,8 @@ describe('a process', function () {
 
   /** @returns what it says when it ends by itself */
   async function refusal(program: string, env: Readonly<Record<string, string>>): Promise<string> {
-    return run(process.execPath, ['--import', 'tsx', `bin/${program}.ts`], {
-      env: childEnvironment({ ...settings, ...env }),
-      timeout: 60_000,
-    }).then(
-      () => 'it ended as if all were well',
-      ({ code, stderr }: { code: number; stderr: string }) =>
-        code === 1 ? stderr : `it ended with ${code}: ${stderr}`,
-    );
+    const { code, stderr } = await runProgram(program, [], childEnvironment({ ...settings, ...env }));
+    return code === 1 ? stderr : `it ended with ${code}: ${stderr}`;
   }
 
   async function file(name: string, document: unknown): Promise<string> {

@@ -2,21 +2,17 @@
  * A day of somebody who runs Genway alone: from files with mistakes to the end of the month, by the `genway` command only. What
  * it prints is a chapter of docs/operations.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
  */
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
 import { copyDatabase } from '../support/database.ts';
 import { field } from '../support/genway.ts';
-import { testPrograms } from '../support/services.ts';
+import { runProgram } from '../support/program.ts';
 import { call, startTestStack, type TestStack } from '../support/stack.ts';
 import { createTask, taskWhen, taskWhenFinal } from '../support/tasks.ts';
 import { chapterIn, chapterOf, shapeOf, type Step, withChapter } from './transcript.ts';
-
-const run = promisify(execFile);
 
 const DOCUMENT = 'docs/operations.md';
 const FOLDER = '/etc/genway';
@@ -75,8 +71,7 @@ describe('a day of an operator', function () {
 
   /** Runs the command as an operator does, and keeps what it prints. */
   async function genway(...words: string[]): Promise<string> {
-    const program = join(await testPrograms(), 'bin', 'genway.js');
-    const { stdout, stderr } = await run(process.execPath, [program, ...words], { env: environment }).catch(printedBy);
+    const { stdout, stderr } = await runProgram('genway', words, environment);
     const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
     const hidden = printed.replace(/\b(sk|ga)-[^\s…]+/g, '$1-…');
@@ -234,9 +229,3 @@ describe('a day of an operator', function () {
     await genway('recover', '--dry-run');
   }
 });
-
-/** What a command printed before it ended with an error. */
-function printedBy(error: unknown): { readonly stdout: string; readonly stderr: string } {
-  const { stdout, stderr } = Object.assign({ stdout: '', stderr: '' }, error);
-  return { stdout, stderr };
-}

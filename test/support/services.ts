@@ -2,6 +2,7 @@
  * The servers, the built programs and the bundle of workflows that tests use: those of the whole run when `npm test` started them, otherwise
  * ones that are started when a test first asks, and stopped after the last test.
  */
+import type { Built } from '../../bench/stack/stack.ts';
 import { createServices, MAX_TEST_PROCESSES, testNamespaces } from './servers.ts';
 
 const services = createServices();
@@ -26,6 +27,12 @@ export async function testWorkflowBundle(): Promise<string> {
 /** The folder with Genway's programs, built once for all the processes of a run. */
 export async function testPrograms(): Promise<string> {
   return process.env['GENWAY_TEST_PROGRAMS'] ?? (await services.programs());
+}
+
+/** Both, for stacks of the benchmarks. */
+export async function testBuild(): Promise<Built> {
+  const [programs, workflowBundle] = await Promise.all([testPrograms(), testWorkflowBundle()]);
+  return { programs, workflowBundle };
 }
 
 /** A Temporal namespace that no other suite uses, so that no other suite's worker takes its tasks. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createDatabase, type Database } from '../../../db/database.ts';
 import { openAccount } from '../../stack/accounts.ts';
-import { type Stack, startStack } from '../../stack/stack.ts';
+import { type Built, type Stack, startStack } from '../../stack/stack.ts';
 import type { CheckResult } from '../checks/check.ts';
 import { MONEY_CHECKS } from '../checks/money.ts';
 import { createRandom } from '../random.ts';
@@ -28,7 +28,7 @@ const WAITS_PER_LINE = 40;
  */
 export async function runVendorDrill(
   options: VendorDrillOptions,
-  { home, workflowBundle, print }: { home: string; workflowBundle?: string; print: (line: string) => void },
+  { home, built, print }: { home: string; built?: Built; print: (line: string) => void },
 ): Promise<readonly CheckResult[]> {
   const stack = await startStack({
     home,
@@ -42,7 +42,7 @@ export async function runVendorDrill(
       GENWAY_TASK_DEADLINE_S: String(options.taskDeadlineMs / 1000),
       GENWAY_LOG_LEVEL: 'warn',
     },
-    ...(workflowBundle !== undefined && { workflowBundle }),
+    ...(built && { built }),
     report: print,
   });
   const database = createDatabase(stack.databaseUrl, 4);

@@ -5,7 +5,7 @@ import { expect } from 'chai';
 import { runDrill } from '../../../bench/drill/drill.ts';
 import { type FaultName } from '../../../bench/drill/faults/names.ts';
 import { describeChecks } from '../../../bench/drill/report.ts';
-import { testWorkflowBundle } from '../../support/services.ts';
+import { testBuild } from '../../support/services.ts';
 
 /** Those that are over soon. */
 const KINDS: readonly FaultName[] = [
@@ -45,7 +45,7 @@ describe('a drill', function () {
         taskDeadlineMs: 30_000,
         quietMs: 120_000,
       },
-      { home, workflowBundle: await testWorkflowBundle(), print: (line) => lines.push(line) },
+      { home, built: await testBuild(), print: (line) => lines.push(line) },
     );
     const failed = results.filter(({ failures }) => failures.length > 0);
     expect(describeChecks(failed), lines.join('\n')).to.deep.equal([]);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { describeChecks } from '../../../bench/drill/report.ts';
 import { runVendorDrill } from '../../../bench/drill/vendors/drill.ts';
-import { testWorkflowBundle } from '../../support/services.ts';
+import { testBuild } from '../../support/services.ts';
 
 /** A short version of `npm run drill -- --vendors`. */
 describe('a drill of vendors', function () {
@@ -20,7 +20,7 @@ describe('a drill of vendors', function () {
     const lines: string[] = [];
     const results = await runVendorDrill(
       { seed: 20_261_122, copies: 0, kills: 1, loadPerKill: 6, taskDeadlineMs: 120_000, quietMs: 180_000 },
-      { home, workflowBundle: await testWorkflowBundle(), print: (line) => lines.push(line) },
+      { home, built: await testBuild(), print: (line) => lines.push(line) },
     );
     const failed = results.filter(({ failures }) => failures.length > 0);
     expect(describeChecks(failed), lines.join('\n')).to.deep.equal([]);
