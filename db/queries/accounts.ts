@@ -1,6 +1,7 @@
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, isDatabaseError, picoUsd, UNIQUE_VIOLATION } from '../database.ts';
 import { CHANGE, CHARGES } from '../ledger-sql.ts';
+import type { RowOf } from '../row.ts';
 
 export interface Account {
   readonly id: string;
@@ -55,21 +56,7 @@ export interface AccountTotals {
   readonly adjusted: PicoUsd;
 }
 
-interface AccountRow {
-  id: string;
-  name: string;
-  email: string | null;
-  external_id: string | null;
-  signup_available: string;
-  signup_reserved: string;
-  funded_available: string;
-  funded_reserved: string;
-  topped_up_at: Date | null;
-  max_concurrent_tasks: number | null;
-  low_balance: string | null;
-  suspended_at: Date | null;
-  created_at: Date;
-}
+type AccountRow = RowOf<Account>;
 
 /** Creates an account without credit. @throws ExternalIdTakenError */
 export async function insertAccount(

@@ -2,6 +2,7 @@
 import type { AdminRole } from '../../domain/admin-role.ts';
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface AdminToken {
   readonly id: string;
@@ -21,16 +22,7 @@ export interface NewAdminToken extends Pick<AdminToken, 'name' | 'role' | 'hint'
   readonly digest: Buffer;
 }
 
-interface AdminTokenRow {
-  id: string;
-  name: string;
-  role: AdminRole;
-  hint: string;
-  created_by: string;
-  created_at: Date;
-  expires_at: Date | null;
-  last_used_at: Date | null;
-}
+type AdminTokenRow = RowOf<AdminToken>;
 
 export async function insertAdminToken(database: Database, token: NewAdminToken): Promise<AdminToken> {
   const { name, role, digest, hint, createdBy, expiresAt } = token;
@@ -87,15 +79,7 @@ export interface AdminAction extends NewAdminAction {
   readonly createdAt: Date;
 }
 
-interface AdminActionRow {
-  id: string;
-  author: string;
-  token_id: string | null;
-  action: string;
-  path: string;
-  request_id: string;
-  created_at: Date;
-}
+type AdminActionRow = RowOf<AdminAction>;
 
 export async function recordAdminAction(database: Database, action: NewAdminAction): Promise<void> {
   const { author, tokenId, path, requestId } = action;

@@ -1,6 +1,7 @@
 import type { KeyGroup, KeyState } from '../../domain/api-key.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface ApiKey extends KeyState, KeyGroup {
   readonly id: string;
@@ -31,21 +32,7 @@ export interface KeySettings {
   readonly disabled?: boolean | undefined;
 }
 
-interface KeyRow {
-  id: string;
-  account_id: string;
-  name: string;
-  hint: string;
-  usage_limit: string | null;
-  used: string;
-  reserved: string;
-  models: string[] | null;
-  ip_allowlist: string[] | null;
-  rate_limit_rpm: number | null;
-  expires_at: Date | null;
-  disabled_at: Date | null;
-  created_at: Date;
-}
+type KeyRow = RowOf<ApiKey>;
 
 type CallerRow = KeyRow & { topped_up_at: Date | null; suspended_at: Date | null };
 

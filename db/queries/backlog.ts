@@ -1,5 +1,6 @@
 import { toUsdNumber } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 /** Unfinished work. */
 export interface Backlog {
@@ -54,13 +55,4 @@ export async function readBacklog(database: Database): Promise<Backlog> {
   };
 }
 
-interface BacklogRow {
-  running: number;
-  unstarted: number;
-  oldest_unstarted_seconds: number;
-  overdue: number;
-  reserved: string;
-  unstarted_deliveries: number;
-  oldest_unstarted_delivery_seconds: number;
-  pending_deliveries: number;
-}
+type BacklogRow = Omit<RowOf<Backlog>, 'reserved_usd'> & { readonly reserved: string };

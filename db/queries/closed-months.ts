@@ -2,6 +2,7 @@
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface ClosedMonth extends Books {
   /** As `2026-10`. */
@@ -30,14 +31,9 @@ export interface Books {
   readonly amounts: ReadonlyMap<string, PicoUsd>;
 }
 
-interface ClosedMonthRow {
-  month: string;
-  closed_at: Date;
-  author: string;
-  transfers: string;
-  amounts: Readonly<Record<string, string>>;
-  checksum: string;
-}
+type ClosedMonthRow = Omit<RowOf<ClosedMonth, 'transfers'>, 'amounts'> & {
+  readonly amounts: Readonly<Record<string, string>>;
+};
 
 const COLUMNS = `to_char(month, 'YYYY-MM') AS month, closed_at, author, transfers, amounts, checksum`;
 /** Any number that no other advisory lock uses. */

@@ -1,5 +1,6 @@
 /** Versions of the operator's files that processes took up or refused: see migration 0027. */
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface NewConfigurationRecord {
   /** Its kind, host and process id. */
@@ -15,13 +16,7 @@ export interface ConfigurationRecord extends NewConfigurationRecord {
   readonly createdAt: Date;
 }
 
-interface ConfigurationRow {
-  process: string;
-  digest: string;
-  catalogue_version: string | null;
-  refusal: string | null;
-  created_at: Date;
-}
+type ConfigurationRow = RowOf<ConfigurationRecord>;
 
 export async function recordConfiguration(database: Database, record: NewConfigurationRecord): Promise<void> {
   const { process, digest, catalogueVersion, refusal } = record;

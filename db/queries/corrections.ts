@@ -1,6 +1,7 @@
 /** Corrections that two people make: see migration 0032. */
 import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export type CorrectionOutcome = 'approved' | 'rejected' | 'withdrawn';
 
@@ -28,21 +29,7 @@ export interface Correction extends NewCorrection {
   readonly transferId: string | null;
 }
 
-interface CorrectionRow {
-  id: string;
-  account_id: string;
-  account_name: string;
-  amount: string;
-  reference: string | null;
-  reason: string;
-  author: string;
-  created_at: Date;
-  expires_at: Date;
-  outcome: Correction['outcome'];
-  decided_by: string | null;
-  decided_at: Date | null;
-  transfer_id: string | null;
-}
+type CorrectionRow = RowOf<Correction>;
 
 const COLUMNS = /* sql */ `correction.*, account.name AS account_name,
   CASE WHEN outcome IS NULL AND expires_at <= now() THEN 'expired' ELSE outcome END AS outcome`;

@@ -4,6 +4,7 @@ import { WEBHOOKS } from '../../domain/policy.ts';
 import type { Database } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { ATTEMPT_LIMITS, ATTEMPT_LIMITS_JSON } from './attempt-limits.ts';
+import type { RowOf } from '../row.ts';
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const;
 
@@ -48,28 +49,9 @@ export interface DeliveryFilter extends Period {
   readonly status?: DeliveryStatus | undefined;
 }
 
-interface DeliveryRow {
-  id: string;
-  account_id: string;
-  endpoint_id: string;
-  event_id: string;
-  event_type: string;
-  task_id: string | null;
-  status: DeliveryStatus;
-  attempts: number;
-  next_attempt_at: Date | null;
-  created_at: Date;
-  completed_at: Date | null;
-}
+type DeliveryRow = Omit<RowOf<Delivery>, 'attempts'> & { readonly attempts: number };
 
-interface AttemptRow {
-  delivery_id: string;
-  number: number;
-  started_at: Date;
-  latency_ms: number;
-  status: number | null;
-  error: string | null;
-}
+type AttemptRow = RowOf<DeliveryAttempt> & { readonly delivery_id: string };
 
 /** Deliveries with their attempts, newest first. @param before the id of the last delivery of the previous page */
 export async function listDeliveries(

@@ -1,6 +1,7 @@
 /** Invitations to accounts: see migration 0029. */
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface Invitation {
   readonly accountId: string;
@@ -21,13 +22,7 @@ export interface NewInvitation {
   readonly lifetimeSeconds: number;
 }
 
-interface InvitationRow {
-  account_id: string;
-  name: string;
-  email: string;
-  role: MemberRole;
-  expires_at: Date;
-}
+type InvitationRow = Omit<RowOf<Invitation>, 'account_name'> & { readonly name: string };
 
 /** Makes an invitation. An earlier one to the same account for that address ends. */
 export async function putInvitation(database: Database, invitation: NewInvitation): Promise<void> {

@@ -6,6 +6,7 @@ import type { TaskKind } from '../../domain/task.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
+import type { RowOf } from '../row.ts';
 
 /** What one upstream rendered or answered for one model. */
 export interface Margin {
@@ -30,20 +31,7 @@ export interface Margin {
   readonly margin: PicoUsd | null;
 }
 
-interface MarginRow {
-  kind: Margin['kind'];
-  model: string;
-  upstream: string | null;
-  upstream_model: string | null;
-  succeeded: string;
-  failed: string;
-  without_cost: string;
-  revenue: string;
-  cost: string;
-  failed_cost: string;
-  possible_loss: string;
-  margin: string | null;
-}
+type MarginRow = RowOf<Margin, 'succeeded' | 'failed' | 'withoutCost'>;
 
 /**
  * Sums over what was created in a period and has ended, by model and upstream.
@@ -122,22 +110,7 @@ export interface Render {
   readonly possibleLoss: PicoUsd;
 }
 
-interface RenderRow {
-  id: string;
-  created_at: Date;
-  account_id: string;
-  kind: TaskKind;
-  model: string;
-  status: string;
-  error_code: string | null;
-  upstream: string;
-  upstream_model: string | null;
-  job_id: string | null;
-  price: string;
-  cost: string | null;
-  vendor_cost: VendorCost | null;
-  possible_loss: string;
-}
+type RenderRow = Omit<RowOf<Render>, 'revenue'> & { readonly price: string };
 
 export interface RenderFilter extends Period {
   readonly model?: string | undefined;

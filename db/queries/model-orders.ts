@@ -1,5 +1,6 @@
 /** What operators ordered of models: see migration 0026. */
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface NewModelOrder {
   /** By its id. */
@@ -15,9 +16,7 @@ export interface ModelOrder extends NewModelOrder {
   readonly createdAt: Date;
 }
 
-interface ModelOrderRow extends NewModelOrder {
-  created_at: Date;
-}
+type ModelOrderRow = RowOf<ModelOrder>;
 
 export async function recordModelOrder(database: Database, order: NewModelOrder): Promise<ModelOrder> {
   const { model, kind, author, reason } = order;

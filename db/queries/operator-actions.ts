@@ -2,6 +2,7 @@
 import { newId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
+import type { RowOf } from '../row.ts';
 
 export const TASK_ACTIONS = ['cancel', 'redeliver', 'read_prompt'] as const;
 const ACCOUNT_ACTIONS = ['edit', 'suspend', 'reopen'] as const;
@@ -45,13 +46,9 @@ interface ActionRow<Kind> {
   created_at: Date;
 }
 
-interface TaskActionRow extends ActionRow<TaskActionKind> {
-  task_id: string;
-}
+type TaskActionRow = RowOf<OperatorAction>;
 
-interface AccountActionRow extends ActionRow<AccountActionKind> {
-  account_id: string;
-}
+type AccountActionRow = RowOf<AccountAction>;
 
 /** Records an action. A task is cancelled only once: a second cancellation writes nothing and returns the first. */
 export async function recordOperatorAction(database: Database, action: NewOperatorAction): Promise<OperatorAction> {

@@ -5,6 +5,7 @@ import { type Database, picoUsd } from '../database.ts';
 import { withPartitions } from '../partitions.ts';
 import { lockAccount } from './accounts.ts';
 import { insertTransfer } from './transfers.ts';
+import type { RowOf } from '../row.ts';
 
 /** Promo credit that was given at once. Its four parts add up to `amount`. */
 export interface PromoGrant {
@@ -35,20 +36,7 @@ export interface NewPromoGrant {
   readonly reason: string;
 }
 
-interface PromoGrantRow {
-  id: string;
-  account_id: string;
-  reference: string;
-  amount: string;
-  available: string;
-  reserved: string;
-  spent: string;
-  expired: string;
-  expires_at: Date;
-  author: string;
-  reason: string;
-  created_at: Date;
-}
+type PromoGrantRow = RowOf<PromoGrant>;
 
 /**
  * Gives promo credit once per account and reference, however often it is called.

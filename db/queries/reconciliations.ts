@@ -1,6 +1,7 @@
 /** Reports of reconciliations. */
 import type { Database } from '../database.ts';
 import type { CheckResult, Finding, ReconciliationReport } from '../reconciliation/check.ts';
+import type { RowOf } from '../row.ts';
 
 export interface Reconciliation {
   readonly id: string;
@@ -11,14 +12,10 @@ export interface Reconciliation {
   readonly report: ReconciliationReport | null;
 }
 
-interface ReconciliationRow {
-  id: string;
-  requested_by: 'schedule' | 'operator';
-  created_at: Date;
-  finished_at: Date | null;
-  checks: CheckResult[] | null;
-  findings: Finding[] | null;
-}
+type ReconciliationRow = Omit<RowOf<Reconciliation>, 'report'> & {
+  readonly checks: readonly CheckResult[] | null;
+  readonly findings: readonly Finding[] | null;
+};
 
 /** Records that a reconciliation was requested, unless it is already recorded. */
 export async function insertReconciliation(

@@ -5,6 +5,7 @@ import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { CHANGE } from '../ledger-sql.ts';
 import { streamPages } from '../stream-pages.ts';
+import type { RowOf } from '../row.ts';
 
 export interface BooksOfAccount {
   readonly available: PicoUsd;
@@ -94,20 +95,7 @@ export interface Refund {
   readonly requestId: string | null;
 }
 
-interface RefundRow {
-  id: string;
-  created_at: Date;
-  account_id: string;
-  api_key_id: string | null;
-  amount: string;
-  pending_id: string;
-  task_id: string | null;
-  text_request_id: string | null;
-  model: string | null;
-  cause: string | null;
-  message: string | null;
-  request_id: string | null;
-}
+type RefundRow = Omit<RowOf<Refund>, 'reservation_id'> & { readonly pending_id: string };
 
 export interface RefundFilter extends Period {
   readonly accountId?: string | undefined;

@@ -4,27 +4,9 @@ import type { PicoUsd } from '../../domain/money.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdAtOf } from './tasks.ts';
+import type { RowOf } from '../row.ts';
 
-interface SubmissionRow {
-  task_id: string;
-  task_created_at: Date;
-  attempt: number;
-  route: number;
-  provider: string;
-  model: string;
-  fingerprint: string;
-  submitted_at: Date;
-  outcome: SubmissionOutcome | null;
-  learnt_from: string | null;
-  detail: string | null;
-  settled_at: Date | null;
-  job_id: string | null;
-  leaves_route: boolean;
-  files: GeneratedMedia[] | null;
-  possible_loss: string | null;
-  vendor_cost: VendorCost | null;
-  cost: string | null;
-}
+type SubmissionRow = RowOf<KeptSubmission> & { readonly task_created_at: Date };
 
 /** The files of a render whose answer contained them, as far as they are stored. */
 export interface KeptSubmission extends Submission {

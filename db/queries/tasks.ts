@@ -1,8 +1,9 @@
 import { createdAtMsOf, isId } from '../../domain/ids.ts';
-import type { GeneratedMedia, RenderOrder, Task, TaskKind, TaskStatus } from '../../domain/task.ts';
+import type { Task, TaskKind, TaskStatus } from '../../domain/task.ts';
 import { isTaskErrorCode } from '../../domain/errors.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
+import type { RowOf } from '../row.ts';
 
 /** The fields that a task gets only later. */
 type LaterFields = 'completedAt' | 'failure' | 'output' | 'providerJobId' | 'resolutionId' | 'status' | 'updatedAt';
@@ -39,33 +40,13 @@ const CREATE_OUTCOMES = [
 /** The outcome of creating a task; every outcome but `created` leaves nothing behind. */
 export type CreateOutcome = (typeof CREATE_OUTCOMES)[number];
 
-export interface TaskRow {
-  id: string;
-  created_at: Date;
-  account_id: string;
-  api_key_id: string;
-  kind: TaskKind;
-  model: string;
-  capability_version: number | null;
-  provider: string;
-  request: RenderOrder;
-  price: string;
-  billable_duration_seconds: number | null;
-  request_id: string;
-  status: TaskStatus;
-  reservation_id: string;
-  resolution_id: string | null;
-  provider_job_id: string | null;
-  output: GeneratedMedia[] | null;
-  error_code: string | null;
-  error_message: string | null;
-  updated_at: Date;
-  completed_at: Date | null;
-  deadline_at: Date;
-  workflow_started_at: Date | null;
-  next_start_at: Date;
-  taken_up_at: Date | null;
-}
+export type TaskRow = Omit<RowOf<Task>, 'failure'> & {
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  readonly workflow_started_at: Date | null;
+  readonly next_start_at: Date;
+  readonly taken_up_at: Date | null;
+};
 
 /**
  * Creates many tasks in one transaction: see migration 0007.

@@ -4,6 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
+import type { RowOf } from '../row.ts';
 
 export interface NewTransfer {
   readonly id: string;
@@ -46,25 +47,7 @@ export interface Transfer {
   readonly reason: string | null;
 }
 
-interface TransferRow {
-  id: string;
-  opened_at: Date;
-  created_at: Date;
-  kind: TransferKind;
-  debit: Book;
-  credit: Book;
-  amount: string;
-  signup_amount: string;
-  released: string;
-  pending_id: string | null;
-  account_id: string;
-  api_key_id: string | null;
-  task_id: string | null;
-  text_request_id: string | null;
-  reference: string | null;
-  author: string | null;
-  reason: string | null;
-}
+type TransferRow = RowOf<Transfer>;
 
 /** Writes a row; the database's trigger moves the balances. */
 export async function insertTransfer(database: Database, transfer: NewTransfer): Promise<void> {

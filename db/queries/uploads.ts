@@ -1,6 +1,7 @@
 /** Uploaded files: see migration 0006. */
 import { isId } from '../../domain/ids.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 /** An upload that is starting. */
 export interface NewUpload {
@@ -35,18 +36,7 @@ export interface UploadToRemove {
   readonly storageKey: string;
 }
 
-interface UploadRow {
-  id: string;
-  account_id: string;
-  storage_key: string;
-  mime_type: string;
-  filename: string | null;
-  bytes: string;
-  created_at: Date;
-  stored_at: Date | null;
-  used_at: Date | null;
-  deleted_at: Date | null;
-}
+type UploadRow = RowOf<Upload, 'bytes'> & { readonly stored_at: Date | null; readonly deleted_at: Date | null };
 
 /** Removing an object takes seconds: a removal that started this long ago was not completed. */
 const REMOVAL_SECONDS = 300;

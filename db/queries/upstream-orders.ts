@@ -1,5 +1,6 @@
 /** Operators' orders about upstreams: see migration 0017. */
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface NewUpstreamOrder {
   readonly upstream: string;
@@ -20,14 +21,7 @@ export interface UpstreamOrder {
   readonly createdAt: Date;
 }
 
-interface UpstreamOrderRow {
-  id: string;
-  upstream: string;
-  until: Date | null;
-  author: string;
-  reason: string;
-  created_at: Date;
-}
+type UpstreamOrderRow = RowOf<UpstreamOrder>;
 
 export async function recordUpstreamOrder(database: Database, order: NewUpstreamOrder): Promise<UpstreamOrder> {
   const { upstream, restSeconds, author, reason } = order;

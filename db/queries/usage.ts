@@ -5,6 +5,7 @@ import type { ConsumptionPrice } from '../../domain/text-price.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
+import type { RowOf } from '../row.ts';
 
 /** Usage of one model by one key on one day, in UTC. */
 export interface DailyUsage {
@@ -52,49 +53,15 @@ export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' |
   readonly firstByteMs: number | null;
 }
 
-interface DailyRow {
-  date: string;
-  kind: DailyUsage['kind'];
-  model: string;
-  api_key_id: string;
-  requests: string;
-  failed: string;
-  input_tokens: string;
-  cache_read_tokens: string;
-  cache_write_tokens: string;
-  output_tokens: string;
-  billable_seconds: string;
-  charged: string;
-}
+type DailyRow = RowOf<DailyUsage, 'requests' | 'failed'>;
 
-interface TextRow {
-  id: string;
-  created_at: Date;
-  account_id: string;
-  api_key_id: string;
-  request_id: string;
-  model: string;
-  format: string;
-  streamed: boolean;
-  upstream: string | null;
-  upstream_format: string | null;
-  upstream_model: string | null;
-  outcome: TextOutcome;
-  error_code: string | null;
-  catalogue_version: string;
-  input_tokens: string;
-  cache_read_tokens: string;
-  cache_write_tokens: string;
-  output_tokens: string;
-  reasoning_tokens: string | null;
-  estimated: boolean;
-  modifiers: TextUsage['modifiers'] | null;
-  held: string;
-  charge: string;
-  absorbed: string;
-  latency_ms: number | null;
-  first_byte_ms: number | null;
-}
+/** Numbers that PostgreSQL sends as text. */
+type TokenCount = 'inputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'outputTokens' | 'reasoningTokens';
+
+type TextRow = Omit<RowOf<TextUsage, TokenCount>, 'charged' | 'modifiers'> & {
+  readonly charge: string;
+  readonly modifiers: TextUsage['modifiers'] | null;
+};
 
 /**
  * Sums by day, model and key over everything that began in a period, newest day first. Tasks count once they are final.

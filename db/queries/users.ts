@@ -2,6 +2,7 @@
 import type { AdminRole } from '../../domain/admin-role.ts';
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 export interface User {
   readonly id: string;
@@ -52,17 +53,7 @@ export interface Member extends Pick<User, 'id' | 'email' | 'name' | 'hasPasswor
   readonly role: MemberRole;
 }
 
-export interface UserRow {
-  id: string;
-  email: string;
-  name: string;
-  password_hash: string | null;
-  staff_role: AdminRole | null;
-  second_factor_secret: Buffer | null;
-  language: string;
-  disabled_at: Date | null;
-  created_at: Date;
-}
+export type UserRow = Omit<RowOf<User>, 'has_password' | 'has_second_factor'> & RowOf<UserSecrets>;
 
 export interface NewUser extends Pick<User, 'id' | 'email' | 'name' | 'staffRole'> {
   readonly passwordHash: string | null;

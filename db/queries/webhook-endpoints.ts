@@ -1,6 +1,7 @@
 import { isId } from '../../domain/ids.ts';
 import type { SubscribableEvent } from '../../domain/webhook-event.ts';
 import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
 
 /** A receiver of an account's events. The secret is kept apart, so that it is never shown twice. */
 export interface WebhookEndpoint {
@@ -18,21 +19,11 @@ export interface WebhookEndpoint {
   readonly updatedAt: Date;
 }
 
-interface EndpointRow {
-  id: string;
-  account_id: string;
-  url: string;
-  description: string | null;
-  events: SubscribableEvent[];
-  disabled_at: Date | null;
-  disabled_reason: string | null;
-  failing_since: Date | null;
-  timeouts: number;
-  paused_until: Date | null;
-  deleted_at: Date | null;
-  created_at: Date;
-  updated_at: Date;
-}
+type EndpointRow = RowOf<WebhookEndpoint> & {
+  readonly timeouts: number;
+  readonly paused_until: Date | null;
+  readonly deleted_at: Date | null;
+};
 
 export interface NewWebhookEndpoint extends Pick<
   WebhookEndpoint,
