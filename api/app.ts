@@ -147,12 +147,12 @@ function createServices({
   const { clock = createDatabaseClock(database) } = given;
   const { fourEyesAbove, keyPeppers, paymentWebhookSecret, topUpUrl, temporal } = settings;
   const { adminTokens, metricsToken, requestLimits } = settings;
-  const holdToLimit = createRequestLimit(database, requestLimits);
+  const requestLimit = createRequestLimit(database, requestLimits);
   const gates = createGates({
     findCaller: createFindCaller(database, keyPeppers),
     findTextCaller: createCachedFindCaller(database, keyPeppers),
     clock,
-    holdToLimit,
+    requestLimit,
     findAdministrator: createFindAdministrator(database, adminTokens),
     metricsToken,
   });
@@ -177,7 +177,7 @@ function createServices({
     fourEyesAbove,
     temporal,
     gates,
-    holdToLimit,
+    requestLimit,
     checkHealth: createHealthCheck({ database, clock, pings, isTemporalReachable: () => workflows.isReachable() }),
     get descriptions() {
       return descriptions();

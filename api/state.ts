@@ -2,6 +2,7 @@
 import type Koa from 'koa';
 import type { RouterContext } from '@koa/router';
 import type { Caller } from '../db/queries/api-keys.ts';
+import type { UncountedRequest } from '../db/text-money/billing.ts';
 import type { ServiceError } from '../domain/errors.ts';
 import type { Operation } from './openapi/operation.ts';
 import type { Administrator } from './services/administrator.ts';
@@ -17,6 +18,8 @@ export interface RequestState {
   presentError?: (error: ServiceError, requestId: string) => object;
   /** Set by access rules that require a key. */
   caller?: Caller;
+  /** Set by access rules for text until the request is counted against its key's limit. */
+  uncounted?: UncountedRequest;
   /** Set by the rules of access that ask for an admin token. */
   administrator?: Administrator;
   /** Set when a task is created, for the log. */

@@ -2,6 +2,7 @@
 import { type KeyRefusal, refusedKey } from './api-key.ts';
 import { ServiceError } from './errors.ts';
 import { formatUsd, type PicoUsd } from './money.ts';
+import { tooManyRequests } from './request-limit.ts';
 
 /** The names used in PostgreSQL (`write_text`). */
 export type HoldRefusal =
@@ -11,6 +12,7 @@ export type HoldRefusal =
   | 'insufficient_credits'
   | 'insufficient_funds'
   | 'free_limit'
+  | 'request_limit'
   /** The request was given up before it was held. */
   | 'ended';
 
@@ -19,7 +21,7 @@ export interface RefusedHold {
   readonly refusal: HoldRefusal;
   /** What was left of the key's limit or the balance, when that was too little. */
   readonly remaining: PicoUsd | null;
-  /** Only for `free_limit`. */
+  /** Only for `free_limit` and `request_limit`. */
   readonly retryAfterSeconds: number | null;
 }
 
@@ -29,6 +31,7 @@ interface WantedHold {
   /** The least that must fit, and the hold if there is plenty. */
   readonly leastAmount: PicoUsd;
   readonly mostAmount: PicoUsd;
+  readonly requestLimit: number | null;
 }
 
 const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHold) => ServiceError>> = {
@@ -48,6 +51,8 @@ const ERRORS: Readonly<Record<HoldRefusal, (hold: WantedHold, refused: RefusedHo
       `The account has used up its requests to free models for this minute. Wait ${retryAfterSeconds ?? 0} s, or call another model.`,
       { retryAfterSeconds: retryAfterSeconds ?? undefined },
     ),
+  request_limit: ({ requestLimit }, { retryAfterSeconds }) =>
+    tooManyRequests(requestLimit ?? 0, retryAfterSeconds ?? 1),
   ended: () => new ServiceError('processing_unavailable', 'The service is overloaded. Send the request again.'),
 };
 

@@ -10,7 +10,7 @@ import {
   credentialOf,
   type CredentialPlaces,
 } from '../middlewares/authenticate.ts';
-import type { HoldToLimit } from '../middlewares/limit-requests.ts';
+import type { RequestLimit } from '../middlewares/limit-requests.ts';
 import { requireToken } from '../middlewares/require-token.ts';
 import type { Administrator, FindAdministrator } from '../services/administrator.ts';
 import type { FindCaller } from '../services/find-caller.ts';
@@ -25,7 +25,7 @@ export interface GateSettings {
   /** May lag a little behind the database. */
   readonly findTextCaller: FindCaller;
   readonly clock: Clock;
-  readonly holdToLimit: HoldToLimit;
+  readonly requestLimit: RequestLimit;
   readonly findAdministrator: FindAdministrator;
   readonly metricsToken: string;
 }
@@ -40,10 +40,13 @@ const NATIVE: CredentialPlaces = { before: ['x-native-api-key'], after: ['x-goog
 const ANY: CredentialPlaces = { before: ['x-api-key', 'x-native-api-key'], after: ['x-goog-api-key'] };
 
 export function createGates(settings: GateSettings): Gates {
-  const { findCaller, findTextCaller, clock, holdToLimit, findAdministrator, metricsToken } = settings;
+  const { findCaller, findTextCaller, clock, requestLimit, findAdministrator, metricsToken } = settings;
   const keyGate = (authentication: Authentication) => {
     const authenticate = createAuthenticator(authentication);
-    return async (context: Context): Promise<Caller> => holdToLimit(context, await authenticate(context));
+    return async (context: Context): Promise<Caller> => {
+      const caller = await authenticate(context);
+      return authentication.forText ? requestLimit.deferTo(context, caller) : requestLimit.holdTo(context, caller);
+    };
   };
   const text = { findCaller: findTextCaller, clock, forText: true };
   return {

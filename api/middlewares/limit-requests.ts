@@ -1,13 +1,14 @@
 import { createBatcher } from '../../db/batcher.ts';
 import type { Caller } from '../../db/queries/api-keys.ts';
 import type { Database } from '../../db/database.ts';
+import type { UncountedRequest } from '../../db/text-money/billing.ts';
 import {
   type CountedRequest,
   countRequests,
   readRequestCounts,
   type RequestWindow,
 } from '../../db/queries/request-windows.ts';
-import { ServiceError } from '../../domain/errors.ts';
+import { tooManyRequests } from '../../domain/request-limit.ts';
 import type { Context } from '../state.ts';
 
 const MAX_COUNTED_AT_ONCE = 500;
@@ -21,33 +22,78 @@ export interface RequestLimits {
   readonly readsPerMinute: number;
 }
 
-/**
- * Counts a key's request and sets the rate limit headers.
- *
- * @returns the caller, if the request is within the limit
- * @throws ServiceError 429
- */
-export type HoldToLimit = (context: Context, caller: Caller) => Promise<Caller>;
+/** Limits each key's requests per minute, across all processes. Answers get the rate limit headers. */
+export interface RequestLimit {
+  /**
+   * Counts a key's request.
+   *
+   * @returns the caller, if the request is within the limit
+   * @throws ServiceError 429
+   */
+  holdTo(context: Context, caller: Caller): Promise<Caller>;
+  /**
+   * Leaves a request to be counted together with its hold, which saves a statement: see `state.uncounted`. If its key has
+   * used up this minute, counts it at once, so that a refusal remains cheap.
+   *
+   * @throws ServiceError 429
+   */
+  deferTo(context: Context, caller: Caller): Promise<Caller>;
+}
 
-/** Limits each key's requests per minute, across all processes. */
 export function createRequestLimit(
   database: Database,
   { requestsPerMinute, readsPerMinute }: RequestLimits,
-): HoldToLimit {
+): RequestLimit {
   const counter = createBatcher<CountedRequest, RequestWindow>((counted) => countRequests(database, counted), {
     maxItems: MAX_COUNTED_AT_ONCE,
     again: (counted) => readRequestCounts(database, counted),
   });
-  return async (context, caller) => {
-    const { id, rateLimitRpm } = caller.key;
+  /** When the minutes end that keys have used up, by `performance.now()`. */
+  const usedUpUntilMs = new Map<string, number>();
+
+  function begin(context: Context, { key: { id, rateLimitRpm } }: Caller): UncountedRequest {
     const reads = READS.has(context.method);
     const writesPerMinute = rateLimitRpm ?? requestsPerMinute;
     const limit = reads ? Math.max(readsPerMinute, writesPerMinute) : writesPerMinute;
-    const window = await counter.add({ apiKeyId: id, reads });
-    context.set(headersOf(limit, window));
-    if (window.position > limit) throw tooManyRequests(limit, window);
-    return caller;
+    const counted = (window: RequestWindow): void => {
+      context.set(headersOf(limit, window));
+      if (!reads && window.position > limit) usedUpUntilMs.set(id, performance.now() + window.secondsLeft * 1000);
+    };
+    return {
+      limit,
+      counted,
+      count: async () => {
+        const window = await counter.add({ apiKeyId: id, reads });
+        counted(window);
+        if (window.position > limit) throw tooManyRequests(limit, window.secondsLeft);
+      },
+    };
+  }
+
+  return {
+    async holdTo(context, caller) {
+      await begin(context, caller).count();
+      return caller;
+    },
+
+    async deferTo(context, caller) {
+      const request = begin(context, caller);
+      const untilMs = usedUpUntilMs.get(caller.key.id);
+      if (untilMs === undefined) context.state.uncounted = request;
+      else {
+        if (untilMs <= performance.now()) usedUpUntilMs.delete(caller.key.id);
+        await request.count();
+      }
+      return caller;
+    },
   };
+}
+
+/** Counts a request on its own that was left to be counted with its hold, unless it was. @throws ServiceError 429 */
+export async function countNow({ state }: Context): Promise<void> {
+  const { uncounted } = state;
+  delete state.uncounted;
+  await uncounted?.count();
 }
 
 function headersOf(limit: number, { position, secondsLeft }: RequestWindow): Record<string, string> {
@@ -61,12 +107,4 @@ function headersOf(limit: number, { position, secondsLeft }: RequestWindow): Rec
     'x-ratelimit-remaining-requests': String(remaining),
     'x-ratelimit-reset-requests': `${secondsLeft}s`,
   };
-}
-
-function tooManyRequests(limit: number, { secondsLeft }: RequestWindow): ServiceError {
-  return new ServiceError(
-    'rate_limit_exceeded',
-    `The API key may make ${limit} requests a minute. Wait ${secondsLeft} s and send fewer requests.`,
-    { retryAfterSeconds: secondsLeft },
-  );
 }

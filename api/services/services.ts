@@ -11,7 +11,7 @@ import type { Storage } from '../../storage/storage.ts';
 import type { Metrics } from '../../telemetry/metrics.ts';
 import type { Readiness } from '../../telemetry/health.ts';
 import type { Gates } from '../endpoint/gates.ts';
-import type { HoldToLimit } from '../middlewares/limit-requests.ts';
+import type { RequestLimit } from '../middlewares/limit-requests.ts';
 import type { HistoryLinks } from '../history-link.ts';
 import type { OpenIdProvider } from '../../net/openid-provider.ts';
 import type { KeyPeppers } from './find-caller.ts';
@@ -75,7 +75,7 @@ export interface ApiServices extends GivenServices {
   /** Where operators view workflow histories. */
   readonly temporal: HistoryLinks;
   readonly gates: Gates;
-  readonly holdToLimit: HoldToLimit;
+  readonly requestLimit: RequestLimit;
   readonly checkHealth: () => Promise<Readiness>;
   readonly descriptions: Descriptions;
   /** @throws ServiceError `bad_request` */

@@ -7,9 +7,10 @@ import type { JsonObject } from '../../domain/json.ts';
 import { readObject } from '../../text/read.ts';
 import type { ParseContext, WireFormat } from '../../text/wire-format.ts';
 import { readJsonBody } from '../middlewares/json-body.ts';
+import { countNow } from '../middlewares/limit-requests.ts';
 import type { Context } from '../state.ts';
 import { mostInputTokens } from './bound-input.ts';
-import { checkEarly } from './check-early.ts';
+import { checkEarly, isLarge } from './check-early.ts';
 import { chooseModel } from './choose-model.ts';
 import { inputTokenEstimate } from './estimate-tokens.ts';
 import type { ReadRequest } from './exchange.ts';
@@ -54,6 +55,8 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
   const { catalogue } = services;
   const model = chooseModel(format.name, body, request, caller.key, catalogue);
   services.assertEnabled(model.id);
+  const { uncounted = null } = context.state;
+  delete context.state.uncounted;
   const hold = await services.billing.hold({
     caller,
     model,
@@ -61,6 +64,7 @@ export async function admit(call: TextCall, services: TextServices): Promise<Adm
     format: format.name,
     streamed: request.stream,
     requestId,
+    uncounted,
     startedAtMs,
     estimateInputTokens: inputTokenEstimate(request),
     mostInputTokens: mostInputTokens(request, body, model),
@@ -75,8 +79,11 @@ async function receiveBody(
   { context, caller, format, parseContext }: TextCall,
   services: TextServices,
 ): Promise<JsonObject> {
-  const announcedBytes = Number(context.req.headers['content-length'] ?? 0);
-  await checkEarly(format, parseContext.address?.model ?? null, announcedBytes, caller, services);
+  const { 'content-length': length } = context.req.headers;
+  const announcedBytes = length === undefined ? undefined : Number(length);
+  // A key beyond its limit must not have large bodies received and parsed.
+  if (isLarge(announcedBytes)) await countNow(context);
+  await checkEarly(format, parseContext.address?.model ?? null, announcedBytes ?? 0, caller, services);
   const { value } = await readJsonBody(context.req, BODIES.text, (sizer, bytes) =>
     checkEarly(format, parseContext.address?.model ?? sizer.model, bytes, caller, services),
   );

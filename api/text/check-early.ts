@@ -8,6 +8,11 @@ import type { TextServices } from './services.ts';
 /** Below this size, parsing is as cheap as checking. */
 const LARGE_BYTES = 128 * 1024;
 
+/** @param announcedBytes the length of a body; undefined if it is not known beforehand */
+export function isLarge(announcedBytes: number | undefined): boolean {
+  return announcedBytes === undefined || !(announcedBytes < LARGE_BYTES);
+}
+
 /**
  * @param modelId null if it cannot be determined without parsing
  * @throws ServiceError the refusal that the request would get later, in general terms
@@ -19,7 +24,7 @@ export async function checkEarly(
   caller: Caller,
   { catalogue, hasCredit }: TextServices,
 ): Promise<void> {
-  if (modelId === null || bodyBytes < LARGE_BYTES) return;
+  if (modelId === null || !isLarge(bodyBytes)) return;
   const model = findModel(name, modelId, caller.key, catalogue);
   if (!model.free && !(await hasCredit(caller.account.id))) {
     throw new ServiceError('insufficient_credits', `The account has no credit left for ${model.id}. Top up.`);

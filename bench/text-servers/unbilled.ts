@@ -11,7 +11,10 @@ import { NO_TRACING } from '../../telemetry/tracing.ts';
 const free: TextBillingService = {
   ready: async () => {},
   ping: async () => {},
-  hold: async () => ({ maxOutputTokens: null, textRequestId: 'free', settle: async () => {} }),
+  hold: async ({ uncounted }) => {
+    await uncounted?.count();
+    return { maxOutputTokens: null, textRequestId: 'free', settle: async () => {} };
+  },
   close: async () => {},
 };
 

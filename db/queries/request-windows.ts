@@ -15,11 +15,12 @@ export interface CountedRequest {
   readonly reads: boolean;
 }
 
-interface WindowRow {
+/** How many requests of a minute a key has made. */
+export interface WindowRow {
   api_key_id: string;
   reads: boolean;
   requests: string;
-  seconds_left: string;
+  seconds_left: string | number;
 }
 
 /** Counts requests, of which any number may have the same key. @returns their positions, in order */
@@ -60,8 +61,8 @@ export async function readRequestCounts(
   return placesOf(counted, rows);
 }
 
-/** Requests in the same window have consecutive positions up to its count. */
-function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
+/** The positions of requests in the windows that they were counted in: consecutive ones up to each window's count. */
+export function placesOf(counted: readonly CountedRequest[], rows: readonly WindowRow[]): readonly RequestWindow[] {
   const windows = new Map(rows.map((row) => [windowOf(row.api_key_id, row.reads), row]));
   const countdown = new Map([...windows].map(([name, row]) => [name, Number(row.requests)]));
   const windowsNewestFirst = counted.toReversed().map(({ apiKeyId, reads }) => {

@@ -5,6 +5,7 @@
 import type { TextConsumption, TextEstimate, TextTerms } from '../../domain/text-price.ts';
 import type { WireFormatName } from '../../domain/wire-format-name.ts';
 import type { Caller } from '../queries/api-keys.ts';
+import type { RequestWindow } from '../queries/request-windows.ts';
 
 /** The properties of a text model that determine payment. */
 export interface BilledModel extends TextTerms {
@@ -17,6 +18,16 @@ export interface BilledModel extends TextTerms {
   readonly requiresTopUp: boolean;
 }
 
+/** A request that has yet to be counted against its key's limit. */
+export interface UncountedRequest {
+  /** The requests per minute that the key may make. */
+  readonly limit: number;
+  /** Called when it was counted, whether or not it is within the limit. */
+  counted(window: RequestWindow): void;
+  /** Counts it on its own. @throws ServiceError 429 if it is beyond the limit */
+  count(): Promise<void>;
+}
+
 /** Known before the model is called. */
 export interface TextCharge extends TextEstimate {
   readonly caller: Caller;
@@ -26,6 +37,8 @@ export interface TextCharge extends TextEstimate {
   readonly format: WireFormatName;
   readonly streamed: boolean;
   readonly requestId: string;
+  /** To be counted with its hold; null if it was counted before. */
+  readonly uncounted: UncountedRequest | null;
 }
 
 /** The outcome of a request. */

@@ -2,12 +2,12 @@
 import type { Logger } from 'pino';
 import { newId } from '../../domain/ids.ts';
 import { boundOf, holdAmounts, priceConsumption } from '../../domain/text-price.ts';
-import { refusedHold, type RefusedHold } from '../../domain/text-refusal.ts';
+import { refusedHold } from '../../domain/text-refusal.ts';
 import { SERVING_LIMITS } from '../connections.ts';
 import type { TextCharge, TextHold, TextOutcome } from './billing.ts';
-import type { HeldText, NewTextHold, TextSettlement } from './ledger.ts';
+import type { NewTextHold, TextSettlement } from './ledger.ts';
 import type { Settlements } from './settlements.ts';
-import type { TextTurns } from './turns.ts';
+import type { DecidedHold, TextTurns } from './turns.ts';
 
 export interface Holds {
   /** @throws ServiceError 401, 402, 403 or 429 if nothing can be held */
@@ -26,12 +26,12 @@ export function createHolds(
   /** When each unsettled request began. */
   const waitedFor = new Map<string, Date>();
 
-  async function decide(charge: TextCharge, hold: NewTextHold): Promise<HeldText | RefusedHold> {
+  async function decide(charge: TextCharge, hold: NewTextHold): Promise<DecidedHold> {
     waitedFor.set(hold.id, hold.createdAt);
     try {
-      const decision = await turns.hold(hold);
-      if (decision.refusal !== null) waitedFor.delete(hold.id);
-      return decision;
+      const decided = await turns.hold(hold);
+      if (decided.decision.refusal !== null) waitedFor.delete(hold.id);
+      return decided;
     } catch (error) {
       waitedFor.delete(hold.id);
       await releaseLost(charge, hold);
@@ -64,7 +64,8 @@ export function createHolds(
   return {
     async hold(charge) {
       const hold = newHold(charge);
-      const decision = await decide(charge, hold);
+      const { decision, window } = await decide(charge, hold);
+      if (window !== null) charge.uncounted?.counted(window);
       if (decision.refusal !== null) throw refusedHold(hold, decision);
       const bound = boundOf(charge, decision.amount);
       return toTextHold(hold, bound, (outcome) => settle(charge, bound, hold, outcome));
@@ -105,6 +106,7 @@ function newHold(charge: TextCharge): NewTextHold {
     format: charge.format,
     streamed: charge.streamed,
     catalogueVersion: charge.catalogueVersion,
+    requestLimit: charge.uncounted?.limit ?? null,
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * The money of text requests, many requests per statement: migration 0011. It has its own connections and uses them
+ * The money of text requests, many requests per statement: migrations 0011 and 0042. It has its own connections and uses them
  * without a query builder, because every text request passes through here twice.
  */
 import { Pool } from 'pg';
@@ -8,6 +8,7 @@ import type { AppliedModifier } from '../../domain/pricing.ts';
 import type { ConsumptionPrice, HoldAmounts } from '../../domain/text-price.ts';
 import type { HoldRefusal, RefusedHold } from '../../domain/text-refusal.ts';
 import { connectionConfig, SERVING_LIMITS, watchConnection } from '../connections.ts';
+import { placesOf, type RequestWindow } from '../queries/request-windows.ts';
 
 /** The facts about a request that are known when it starts. */
 export interface TextRequestRow {
@@ -34,6 +35,8 @@ export interface NewTextHold extends TextRequestRow, HoldAmounts {
   readonly free: boolean;
   /** Requires that the account has topped up. */
   readonly needsTopUp: boolean;
+  /** The requests per minute that the key may make, if this one has yet to be counted among them; otherwise null. */
+  readonly requestLimit: number | null;
 }
 
 /** The hold of a request. */
@@ -66,12 +69,16 @@ export interface TextTurn {
   readonly holds: readonly NewTextHold[];
   /** Of other requests. Holds of the next turn can use what these give back. */
   readonly settlements: readonly TextSettlement[];
+  /** Whether the same turn was written before and its answer lost: then requests are not counted again. */
+  readonly isRepeated?: boolean;
 }
 
 /** The outcome of a turn. */
 export interface WrittenTurn {
   /** For each hold, in order, the hold or the reason why there is none. */
   readonly decisions: readonly (HeldText | RefusedHold)[];
+  /** For each hold, in order, the place of its request among those of the key; null if it was not to be counted. */
+  readonly windows: readonly (RequestWindow | null)[];
   /** The ids of the settlements that had no hold. */
   readonly withoutHold: ReadonlySet<string>;
 }
@@ -117,6 +124,7 @@ const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
   ({ model }) => model,
   ({ format }) => format,
   ({ streamed }) => streamed,
+  ({ requestLimit }) => requestLimit,
 ];
 
 /** The parameters of `write_text` for settlements, each an array over them. */
@@ -151,16 +159,19 @@ const SHORTAGES: ReadonlySet<HoldRefusal> = new Set(['key_limit', 'insufficient_
 
 const WRITE = {
   name: 'write_text',
-  text: `SELECT * FROM write_text(${parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length)})`,
+  // With the parameter that comes last.
+  text: `SELECT * FROM write_text(${parameters(COMMON_PARAMETERS + HOLD_COLUMNS.length + SETTLEMENT_COLUMNS.length + 1)})`,
 };
 
-/** A hold of less than its maximum, or of nothing; or a settlement that had no hold. */
+/** A hold of less than its maximum, or of nothing; a settlement that had no hold; or a key whose requests were counted. */
 interface WrittenRow {
   position: number | null;
   refusal: HoldRefusal | null;
   amount: string | null;
   retry_after_seconds: number | null;
   without_hold: string | null;
+  counted_key_id: string | null;
+  requests: string | null;
 }
 
 /** Connects on demand. */
@@ -177,7 +188,8 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
   pool.on('error', () => {});
   const { neverToppedUp, toppedUp } = freeRequestsPerMinute;
 
-  async function writeAt(version: string, { holds, settlements }: TextTurn): Promise<WrittenTurn> {
+  async function writeAt(version: string, turn: TextTurn): Promise<WrittenTurn> {
+    const { holds, settlements, isRepeated = false } = turn;
     const { rows } = await pool.query<WrittenRow>({
       ...WRITE,
       values: [
@@ -187,11 +199,13 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
         toppedUp,
         ...columns(HOLD_COLUMNS, holds),
         ...columns(SETTLEMENT_COLUMNS, settlements),
+        isRepeated,
       ],
     });
     const decided = new Map(rows.map((row) => [row.position, decisionOf(row)]));
     return {
       decisions: holds.map(({ mostAmount }, index) => decided.get(index + 1) ?? { refusal: null, amount: mostAmount }),
+      windows: windowsOf(holds, rows),
       withoutHold: new Set(rows.flatMap((row) => row.without_hold ?? [])),
     };
   }
@@ -202,14 +216,20 @@ export function createTextLedger(options: TextLedgerOptions): TextLedger {
     // The catalogue has just changed: requests admitted under the previous version keep its prices.
     const first = turn.holds.filter(({ catalogueVersion }) => catalogueVersion === version);
     const rest = turn.holds.filter(({ catalogueVersion }) => catalogueVersion !== version);
-    const written = await writeAt(version, { holds: first, settlements: turn.settlements });
-    const { decisions } = await write({ holds: rest, settlements: [] });
-    const [ofFirst, ofRest] = [written.decisions.values(), decisions.values()];
-    const inOrder = turn.holds.flatMap(({ catalogueVersion }) => {
-      const { value, done } = (catalogueVersion === version ? ofFirst : ofRest).next();
-      return done ? [] : [value];
-    });
-    return { decisions: inOrder, withoutHold: written.withoutHold };
+    const written = await writeAt(version, { ...turn, holds: first });
+    const later = await write({ ...turn, holds: rest, settlements: [] });
+    const inOrder = <Result>(ofFirst: readonly Result[], ofRest: readonly Result[]): Result[] => {
+      const [nextOfFirst, nextOfRest] = [ofFirst.values(), ofRest.values()];
+      return turn.holds.flatMap(({ catalogueVersion }) => {
+        const { value, done } = (catalogueVersion === version ? nextOfFirst : nextOfRest).next();
+        return done ? [] : [value];
+      });
+    };
+    return {
+      decisions: inOrder(written.decisions, later.decisions),
+      windows: inOrder(written.windows, later.windows),
+      withoutHold: written.withoutHold,
+    };
   }
 
   return {
@@ -235,6 +255,20 @@ function decisionOf({ refusal, amount, retry_after_seconds }: WrittenRow): HeldT
   if (refusal === null) return { refusal, amount: BigInt(amount ?? 0) };
   const remaining = SHORTAGES.has(refusal) ? BigInt(amount ?? 0) : null;
   return { refusal, remaining, retryAfterSeconds: retry_after_seconds };
+}
+
+function windowsOf(holds: readonly NewTextHold[], rows: readonly WrittenRow[]): (RequestWindow | null)[] {
+  const counted = rows.flatMap(({ counted_key_id: api_key_id, requests, retry_after_seconds: seconds_left }) =>
+    api_key_id === null
+      ? []
+      : [{ api_key_id, reads: false, requests: requests ?? '0', seconds_left: seconds_left ?? 1 }],
+  );
+  const uncounted = holds.filter(({ requestLimit }) => requestLimit !== null);
+  const places = placesOf(
+    uncounted.map(({ apiKeyId }) => ({ apiKeyId, reads: false })),
+    counted,
+  ).values();
+  return holds.map(({ requestLimit }) => (requestLimit === null ? null : (places.next().value ?? null)));
 }
 
 /** The future row of the request, with the further input of `charge_beyond_hold`. */

@@ -1,11 +1,19 @@
 /** Writes holds and settlements in turns: whatever arrives while one turn is written goes into the next. */
 import type { RefusedHold } from '../../domain/text-refusal.ts';
 import { createBatcher } from '../batcher.ts';
+import type { RequestWindow } from '../queries/request-windows.ts';
 import type { HeldText, NewTextHold, TextLedger, TextSettlement } from './ledger.ts';
 
+/** What became of a hold. */
+export interface DecidedHold {
+  /** The hold, or the reason why there is none. */
+  readonly decision: HeldText | RefusedHold;
+  /** The place of the request among those of its key; null if it was counted before. */
+  readonly window: RequestWindow | null;
+}
+
 export interface TextTurns {
-  /** @returns the hold, or the reason why there is none */
-  hold(hold: NewTextHold): Promise<HeldText | RefusedHold>;
+  hold(hold: NewTextHold): Promise<DecidedHold>;
   /** @returns whether it had a hold */
   settle(settlement: TextSettlement): Promise<boolean>;
   /** Resolves when there is nothing left to write. */
@@ -17,7 +25,7 @@ const MAX_WRITTEN_AT_ONCE = 500;
 type Item = { readonly hold: NewTextHold } | { readonly settlement: TextSettlement };
 
 interface Written {
-  readonly decision: HeldText | RefusedHold | undefined;
+  readonly decided: DecidedHold | null;
   readonly wasHeld: boolean;
 }
 
@@ -26,25 +34,28 @@ interface Written {
  * each other, and one statement for both costs little more than either of them.
  */
 export function createTextTurns(ledger: Pick<TextLedger, 'write'>): TextTurns {
-  const batcher = createBatcher<Item, Written>(write, { maxItems: MAX_WRITTEN_AT_ONCE });
+  const batcher = createBatcher<Item, Written>((items) => write(items, false), {
+    maxItems: MAX_WRITTEN_AT_ONCE,
+    again: (items) => write(items, true),
+  });
 
-  async function write(items: readonly Item[]): Promise<readonly Written[]> {
+  async function write(items: readonly Item[], isRepeated: boolean): Promise<readonly Written[]> {
     const holds = items.flatMap((item) => ('hold' in item ? [item.hold] : []));
     const settlements = items.flatMap((item) => ('settlement' in item ? [item.settlement] : []));
-    const { decisions, withoutHold } = await ledger.write({ holds, settlements });
-    const decided = decisions.values();
+    const { decisions, windows, withoutHold } = await ledger.write({ holds, settlements, isRepeated });
+    const decided = decisions.map((decision, index) => ({ decision, window: windows[index] ?? null })).values();
     return items.map((item) =>
       'hold' in item
-        ? { decision: decided.next().value, wasHeld: false }
-        : { decision: undefined, wasHeld: !withoutHold.has(item.settlement.hold.id) },
+        ? { decided: decided.next().value ?? null, wasHeld: false }
+        : { decided: null, wasHeld: !withoutHold.has(item.settlement.hold.id) },
     );
   }
 
   return {
     hold: async (hold) => {
-      const { decision } = await batcher.add({ hold });
-      if (decision === undefined) throw new Error(`nothing was decided about ${hold.id}`);
-      return decision;
+      const { decided } = await batcher.add({ hold });
+      if (decided === null) throw new Error(`nothing was decided about ${hold.id}`);
+      return decided;
     },
     settle: async (settlement) => (await batcher.add({ settlement })).wasHeld,
     idle: () => batcher.idle(),

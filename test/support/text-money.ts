@@ -44,6 +44,7 @@ export function newHold(
     free: false,
     fundedOnly: false,
     needsTopUp: true,
+    requestLimit: null,
     createdAt: new Date(createdAtMsOf('textRequest', id)),
     requestId: newId('request'),
     model: 'textc-M3',

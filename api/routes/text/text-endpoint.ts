@@ -6,7 +6,9 @@ import type { WireFormat } from '../../../text/wire-format.ts';
 import { json } from '../../endpoint/answers.ts';
 import type { RequestBody } from '../../endpoint/body.ts';
 import { type Definition, endpoint, type Endpoint, type EndpointRequest } from '../../endpoint/endpoint.ts';
+import { countNow } from '../../middlewares/limit-requests.ts';
 import { refusalsIn } from '../../openapi/text.ts';
+import type { Context } from '../../state.ts';
 import type { TextAsk } from '../../text/admit.ts';
 
 type TextAccess = 'text-key' | 'messages-key' | 'native-key';
@@ -49,9 +51,19 @@ export function textEndpoint<const Path extends string, Query extends object = o
     serve: (context, services) => {
       context.state.presentError = (error, requestId) =>
         error.code === 'bad_request' ? format.client.renderError(error, requestId) : presentError(error, requestId);
-      return services.text.track(defined.serve(context, services));
+      return services.text.track(countedAnyway(context, defined.serve(context, services)));
     },
   };
+}
+
+/** A request that is refused before its money would be held counts as well, and its limit is the first thing to refuse it. */
+async function countedAnyway(context: Context, served: Promise<void>): Promise<void> {
+  try {
+    await served;
+  } catch (error) {
+    await countNow(context);
+    throw error;
+  }
 }
 
 /** A body that is read only once the payer is known. @param schema its name in the API description */

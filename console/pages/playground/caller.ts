@@ -17,7 +17,7 @@ const KEY_NAME = 'Console';
 export async function consoleCaller({ account, context }: MemberVisit, services: ApiServices): Promise<Caller> {
   const caller = await findCaller(services, account.accountId);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
-  return services.holdToLimit(context, caller);
+  return services.requestLimit.holdTo(context, caller);
 }
 
 async function findCaller({ database, keyPeppers }: ApiServices, accountId: string): Promise<Caller> {

@@ -244,6 +244,22 @@ describe('the gate of the text endpoints', () => {
       const error = await expectGateError(third, 429, 'rate_limit_exceeded');
       expect(String(error.retry_after_seconds)).to.equal(third.headers.get('retry-after'));
     });
+
+    it('more requests a minute than the key has before anything else about them, however they end', async () => {
+      const endings: readonly [string, () => Promise<Response>][] = [
+        ['an answer', () => text.ask('chat-completions', model, 'Hi', { apiKey })],
+        ['not JSON', () => text.post('/v1/chat/completions', Buffer.from('{'), { apiKey })],
+        ['a large body', () => text.post('/v1/responses', Buffer.alloc(2 ** 18, ' '), { apiKey })],
+        ['no version', () => text.post('/v1/messages', {}, { apiKey })],
+        ['no such model', () => text.ask('generate-content', 'nothing', 'Hi', { apiKey })],
+      ];
+      const apiKey = await text.createKey({ rateLimitRpm: endings.length });
+      for (const [index, [ending, send]] of endings.entries()) {
+        const left = (await send()).headers.get('ratelimit-remaining');
+        expect([ending, left]).to.deep.equal([ending, String(endings.length - 1 - index)]);
+      }
+      for (const [, send] of endings) await expectGateError(await send(), 429, 'rate_limit_exceeded');
+    });
   });
 
   it('turns away rejected clients before anything else, in plain text', async () => {

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import pino from 'pino';
+import type { RequestWindow } from '../../../db/queries/request-windows.ts';
 import type { TextCharge, TextOutcome } from '../../../db/text-money/billing.ts';
 import { createTextBilling, type TextBillingService } from '../../../db/text-money/create-billing.ts';
 import { loadCatalogue } from '../../../catalogue/load.ts';
@@ -82,6 +83,7 @@ describe('billing of text', () => {
       mostInputTokens: 130,
       maxOutputTokens: 200,
       choiceCount: 1,
+      uncounted: null,
       ...settings,
     };
   }
@@ -377,6 +379,19 @@ describe('billing of text', () => {
       expect(more).to.deep.equal([]);
       expect(record).to.include({ outcome: 'succeeded' });
       expect(await funded(key)).to.equal(10n ** 12n - BigInt(record.charge));
+    });
+
+    it('counts a request whose answer was lost once, and says its place', async () => {
+      const key = await fundedKey();
+      const windows: RequestWindow[] = [];
+      const uncounted = { limit: 5, counted: (window: RequestWindow) => windows.push(window), count: async () => {} };
+      proxy.swallowAnswers();
+      const held = other.hold(await chargeOf(key, { uncounted }));
+      await waitUntil(async () => expect(await heldBy(key)).to.have.length(1), { timeoutMs: 10_000 });
+      proxy.reset();
+      await (await held).settle(ANSWERED);
+      expect(windows.map(({ position }) => position)).to.deep.equal([1]);
+      expect(await database('request_windows').where({ api_key_id: key.id }).pluck('requests')).to.deep.equal(['1']);
     });
 
     it('releases a hold that was given up and whose statement arrives late', async function () {

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { reopenAccount, suspendAccount } from '../../../db/queries/accounts.ts';
 import { deleteApiKey, updateApiKey } from '../../../db/queries/api-keys.ts';
+import { countRequests } from '../../../db/queries/request-windows.ts';
 import type { NewTextHold, TextLedger } from '../../../db/text-money/ledger.ts';
 import type { HoldRefusal, RefusedHold } from '../../../domain/text-refusal.ts';
 import { newId } from '../../../domain/ids.ts';
@@ -301,6 +302,92 @@ describe('the money of text requests', () => {
       await ledger.write({ holds, settlements: [] });
       expect(await balances(key)).to.include({ funded: USD - 33n, fundedReserved: 33n });
       expect(await Promise.all([key, ...others].map(used))).to.deep.equal([11n, 11n, 11n]);
+    });
+  });
+
+  describe('a request that has yet to be counted', () => {
+    // A request of another kind that was counted on its own before.
+    const countAlone = ({ id }: TestKey) => countRequests(database, [{ apiKeyId: id, reads: false }]);
+
+    /** Begins anew when a minute ended meanwhile, since the places do so, too. */
+    async function withinOneMinute<Result>(work: () => Promise<Result>): Promise<Result> {
+      const minute = async (): Promise<unknown> =>
+        (await database.raw<{ rows: unknown[] }>(`SELECT date_trunc('minute', now())::text AS minute`)).rows[0];
+      const before = JSON.stringify(await minute());
+      const result = await work();
+      return JSON.stringify(await minute()) === before ? result : work();
+    }
+
+    it('has its place among those of its key, and holds nothing beyond the limit', async () => {
+      const { decisions, windows, funded } = await withinOneMinute(async () => {
+        const [one, other] = [await keyWith({ fundedUsd: 1 }), await keyWith({ fundedUsd: 1 })];
+        await countAlone(one);
+        const holds = [
+          newHold(one, { requestLimit: 2 }),
+          newHold(other, { requestLimit: 2 }),
+          newHold(one, { requestLimit: null }),
+          newHold(one, { requestLimit: 2 }),
+        ];
+        return { ...(await ledger.write({ holds, settlements: [] })), funded: (await balances(one))['fundedReserved'] };
+      });
+      expect(decisions.map(({ refusal }) => refusal)).to.deep.equal([null, null, null, 'request_limit']);
+      expect(windows.map((window) => window?.position)).to.deep.equal([2, 1, undefined, 3]);
+      expect(funded).to.equal(2_000n);
+      const refused = decisions.at(-1);
+      expect(refused).to.have.property('retryAfterSeconds', windows[0]?.secondsLeft);
+      expect(windows[0]?.secondsLeft).to.be.within(1, 60);
+    });
+
+    it('is counted whether or not there is money for it', async () => {
+      const positions = await withinOneMinute(async () => {
+        const key = await keyWith({ fundedUsd: 1 });
+        const tooDear = newHold(key, { amount: 2n * USD, requestLimit: 9 });
+        const { decisions } = await ledger.write({ holds: [tooDear], settlements: [] });
+        expect(decisions.map(({ refusal }) => refusal)).to.deep.equal(['insufficient_credits']);
+        return (await countAlone(key)).map(({ position }) => position);
+      });
+      expect(positions).to.deep.equal([2]);
+    });
+
+    it('is counted once when its turn is repeated, and keeps its hold', async () => {
+      const [first, second] = await withinOneMinute(async () => {
+        const key = await keyWith({ fundedUsd: 1 });
+        const turn = { holds: [newHold(key, { requestLimit: 2 }), newHold(key, { requestLimit: 2 })], settlements: [] };
+        return [await ledger.write(turn), await ledger.write({ ...turn, isRepeated: true })];
+      });
+      expect(second).to.deep.equal(first);
+      expect(first?.windows.map((window) => window?.position)).to.deep.equal([1, 2]);
+    });
+
+    it('keeps its hold when others were counted before its turn was repeated', async () => {
+      const refused = await withinOneMinute(async () => {
+        const key = await keyWith({ fundedUsd: 1 });
+        const turn = { holds: [newHold(key, { requestLimit: 1 })], settlements: [] };
+        await ledger.write(turn);
+        await countAlone(key);
+        return (await ledger.write({ ...turn, isRepeated: true })).decisions.map(({ refusal }) => refusal);
+      });
+      expect(refused).to.deep.equal([null]);
+    });
+
+    it('shares the limit exactly with those that other processes count at the same moment', async () => {
+      const limit = 25;
+      const others = [openTextLedger(testDatabase.url), openTextLedger(testDatabase.url)];
+      const { held, alone } = await withinOneMinute(async () => {
+        const key = await keyWith({ fundedUsd: 1 });
+        const turns = [ledger, ...others].flatMap((process) =>
+          Array.from({ length: 4 }, () => process.hold([1, 2, 3].map(() => newHold(key, { requestLimit: limit })))),
+        );
+        const counts = Array.from({ length: 5 }, () => countAlone(key));
+        const decisions = (await Promise.all(turns)).flat();
+        const places = (await Promise.all(counts)).flat().map(({ position }) => position);
+        return {
+          held: decisions.filter(({ refusal }) => refusal === null),
+          alone: places.filter((place) => place <= limit),
+        };
+      });
+      expect([...held, ...alone]).to.have.length(limit);
+      await Promise.all(others.map((other) => other.close()));
     });
   });
 
