@@ -1,7 +1,14 @@
 /** The commands for accounts: who the customers are, and whether their keys work. */
 import type { Command } from 'commander';
-import type { AdminClient } from './admin-client.ts';
-import { given, LIST_FILTERS, type Options, pageOptions, query, type Report } from './report.ts';
+import {
+  type Administration,
+  AUTHOR,
+  given,
+  LIST_FILTERS,
+  type Options,
+  pageOptions,
+  query,
+} from './administration.ts';
 
 const COLUMNS = [
   'id',
@@ -15,14 +22,13 @@ const COLUMNS = [
 ];
 
 /** @returns the command to which those for the money of accounts are added */
-export function addAccountCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): Command {
+export function addAccountCommands(program: Command, admin: Administration): Command {
   const accounts = program.command('accounts').description('accounts, their keys and their balances');
   detailOptions(accounts.command('create <name>').description('create an account'))
     .option('--signup-credit <usd>', 'credit that pays only for models on the free list')
-    .action(async (name: string, options: Options) => {
-      const body = given({ name, ...details(options), signup_credit_usd: options['signupCredit'] });
-      report.show(await (await connect()).call('POST', '/accounts', body));
-    });
+    .action(async (name: string, options: Options) =>
+      admin.show('POST', '/accounts', given({ name, ...details(options), signup_credit_usd: options['signupCredit'] })),
+    );
   pageOptions(accounts.command('list [search]'))
     .description('list accounts, newest first, or those whose name, e-mail address or external id contains a text')
     .option('--email <address>', 'only with this e-mail address')
@@ -37,40 +43,42 @@ export function addAccountCommands(program: Command, connect: () => Promise<Admi
         only: 'suspended',
       };
       const only = options['suspended'] === true ? 'true' : undefined;
-      const path = `/accounts${query({ ...options, search, only }, filters)}`;
-      report.showList(await (await connect()).call('GET', path), COLUMNS);
+      await admin.list(`/accounts${query({ ...options, search, only }, filters)}`, COLUMNS);
     });
-  addChanges(accounts, connect, report);
+  addChanges(accounts, admin);
   return accounts;
 }
 
-function addChanges(accounts: Command, connect: () => Promise<AdminClient>, { show }: Report): void {
+function addChanges(accounts: Command, admin: Administration): void {
   detailOptions(accounts.command('update <account>').description('edit an account'))
     .option('--name <name>', 'a name, for people')
     .option('--no-email', 'take the e-mail address away')
     .option('--no-external-id', 'take the external id away')
     .option('--no-max-concurrent-tasks', 'go back to the default')
-    .option('--author <name>', 'who; by default whose admin token it is')
-    .action(async (account: string, options: Options) => {
-      const body = given({ name: options['name'], ...details(options), author: options['author'] });
-      show(await (await connect()).call('PATCH', `/accounts/${account}`, body));
-    });
+    .option(...AUTHOR)
+    .action(async (account: string, options: Options) =>
+      admin.show(
+        'PATCH',
+        `/accounts/${account}`,
+        given({ name: options['name'], ...details(options), author: options['author'] }),
+      ),
+    );
   accounts
     .command('suspend <account>')
     .description('stop all keys of the account at once; what is under way goes on')
     .requiredOption('--reason <text>', 'why; recorded in the log of operator actions')
-    .option('--author <name>', 'who; by default whose admin token it is')
-    .action(async (account: string, { reason, author }: Options) => {
-      show(await (await connect()).call('POST', `/accounts/${account}/suspend`, given({ reason, author })));
-    });
+    .option(...AUTHOR)
+    .action(async (account: string, { reason, author }: Options) =>
+      admin.show('POST', `/accounts/${account}/suspend`, given({ reason, author })),
+    );
   accounts
     .command('reopen <account>')
     .description('let the keys of a suspended account work again')
     .option('--reason <text>', 'why; recorded in the log of operator actions')
-    .option('--author <name>', 'who; by default whose admin token it is')
-    .action(async (account: string, { reason, author }: Options) => {
-      show(await (await connect()).call('POST', `/accounts/${account}/reopen`, given({ reason, author })));
-    });
+    .option(...AUTHOR)
+    .action(async (account: string, { reason, author }: Options) =>
+      admin.show('POST', `/accounts/${account}/reopen`, given({ reason, author })),
+    );
 }
 
 function detailOptions(command: Command): Command {

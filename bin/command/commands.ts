@@ -8,7 +8,7 @@ import { addFinanceCommands } from './finance.ts';
 import { addKeyCommands } from './keys.ts';
 import { addModelCommands } from './models.ts';
 import { addMarginCommands } from './margins.ts';
-import { createReport, type Terminal } from './report.ts';
+import { createAdministration, type Terminal } from './administration.ts';
 import { addTaskCommands } from './tasks.ts';
 import { addUpstreamCommands } from './upstreams.ts';
 import { addUserCommands } from './users.ts';
@@ -16,20 +16,20 @@ import { addWebhookCommands } from './webhooks.ts';
 
 /** @param connect is called when a command runs, so that `--help` needs no running Genway */
 export function addCommands(program: Command, connect: () => Promise<AdminClient>, terminal: Terminal): void {
-  const report = createReport(terminal, () => program.opts<{ json?: boolean }>().json === true);
+  const admin = createAdministration(connect, terminal, () => program.opts<{ json?: boolean }>().json === true);
   program
     .command('find <id>')
     .description('find the account and the story of any id: of a request, answer, task, key, delivery, file, …')
-    .action(async (id: string) => report.showText(await connect(), `/find/${encodeURIComponent(id)}`));
-  const accounts = addAccountCommands(program, connect, report);
-  addFinanceCommands(program, accounts, connect, report);
-  addUpstreamCommands(program, connect, report);
-  addConfigurationCommands(program, connect, report);
-  addModelCommands(program, connect, report);
-  addMarginCommands(program, connect, report);
-  addAdminTokenCommands(program, connect, report);
-  addUserCommands(program, connect, report);
-  addKeyCommands(program, connect, report);
-  addTaskCommands(program, connect, report);
-  addWebhookCommands(program, connect, report);
+    .action(async (id: string) => admin.showText(`/find/${encodeURIComponent(id)}`));
+  const accounts = addAccountCommands(program, admin);
+  addFinanceCommands(program, accounts, admin);
+  addUpstreamCommands(program, admin);
+  addConfigurationCommands(program, admin);
+  addModelCommands(program, admin);
+  addMarginCommands(program, admin);
+  addAdminTokenCommands(program, admin);
+  addUserCommands(program, admin);
+  addKeyCommands(program, admin);
+  addTaskCommands(program, admin);
+  addWebhookCommands(program, admin);
 }

@@ -2,10 +2,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { isObject } from '../../domain/json.ts';
-import { type AdminClient, CommandError } from './admin-client.ts';
+import { CommandError } from './admin-client.ts';
 import { type Json, type Fields } from './json.ts';
 import { dataOf, rowsOf, table, textOf } from './print.ts';
 import {
+  type Administration,
+  AUTHOR,
   exportOptions,
   given,
   LIST_FILTERS,
@@ -15,48 +17,44 @@ import {
   PERIOD_FILTERS,
   periodOptions,
   query,
-  type Report,
-} from './report.ts';
+} from './administration.ts';
 
-type Connect = () => Promise<AdminClient>;
-
-export function addFinanceCommands(program: Command, accounts: Command, connect: Connect, report: Report): void {
-  addBalanceCommands(accounts, connect, report);
-  addCreditCommands(program, accounts, connect, report);
-  addStatementCommands(accounts, connect, report);
-  addUsageCommands(accounts, connect, report);
-  addRefundCommand(program, connect, report);
-  addMonthCommands(program, connect, report);
-  addReconciliationCommands(program, connect, report);
+export function addFinanceCommands(program: Command, accounts: Command, admin: Administration): void {
+  addBalanceCommands(accounts, admin);
+  addCreditCommands(program, accounts, admin);
+  addStatementCommands(accounts, admin);
+  addUsageCommands(accounts, admin);
+  addRefundCommand(program, admin);
+  addMonthCommands(program, admin);
+  addReconciliationCommands(program, admin);
 }
 
-function addBalanceCommands(accounts: Command, connect: Connect, { show }: Report): void {
+function addBalanceCommands(accounts: Command, admin: Administration): void {
   accounts
     .command('show <account>')
     .alias('balance')
     .description('show balances and totals')
-    .action(async (account: string) => show(await (await connect()).call('GET', `/accounts/${account}`)));
+    .action(async (account: string) => admin.show('GET', `/accounts/${account}`));
   accounts
     .command('top-up <account> <usd>')
     .description('credit a payment, once per reference')
     .requiredOption('--reference <text>', 'identifies the payment')
-    .action(async (account: string, usd: string, { reference }: Options) => {
-      show(await (await connect()).call('POST', `/accounts/${account}/topups`, { amount_usd: usd, reference }));
-    });
+    .action(async (account: string, usd: string, { reference }: Options) =>
+      admin.show('POST', `/accounts/${account}/topups`, { amount_usd: usd, reference }),
+    );
   accounts
     .command('adjust <account> <usd>')
     .description('correct a balance with a new transfer; a negative amount reduces it')
     .requiredOption('--reason <text>', 'why; recorded in the ledger')
-    .option('--author <name>', 'who; by default whose admin token it is')
-    .action(async (account: string, usd: string, { reason, author }: Options) => {
-      const body = given({ amount_usd: usd, reason, author });
-      show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, body));
-    });
+    .option(...AUTHOR)
+    .action(async (account: string, usd: string, { reason, author }: Options) =>
+      admin.show('POST', `/accounts/${account}/adjustments`, given({ amount_usd: usd, reason, author })),
+    );
 }
 
 const PROMO_COLUMNS = ['id', 'amount_usd', 'available_usd', 'reserved_usd', 'spent_usd', 'expired_usd', 'expires_at'];
 
-function addCreditCommands(program: Command, accounts: Command, connect: Connect, { show, showList }: Report): void {
+function addCreditCommands(program: Command, accounts: Command, admin: Administration): void {
   program
     .command('credit <account> <usd>')
     .description('give credit by hand: funded credit, or with --promo credit that expires')
@@ -64,25 +62,24 @@ function addCreditCommands(program: Command, accounts: Command, connect: Connect
     .option('--promo', 'credit that can be spent until --expires, and is spent first')
     .option('--expires <time>', 'with --promo: until when, such as 2027-01-31T00:00:00Z')
     .option('--reference <text>', 'with --promo: identifies the grant, which an account is given once')
-    .option('--author <name>', 'who; by default whose admin token it is')
+    .option(...AUTHOR)
     .action(async (account: string, usd: string, { promo, expires, reference, reason, author }: Options) => {
       const body = { amount_usd: usd, reason, author };
       if (promo !== true) {
         if (expires !== undefined)
           throw new CommandError('Only promo credit expires: add --promo, or leave --expires.');
-        return show(await (await connect()).call('POST', `/accounts/${account}/adjustments`, given(body)));
+        return admin.show('POST', `/accounts/${account}/adjustments`, given(body));
       }
       if (expires === undefined || reference === undefined)
         throw new CommandError('Promo credit needs --expires and --reference.');
       const grant = given({ ...body, expires_at: expires, reference });
-      show(await (await connect()).call('POST', `/accounts/${account}/promo-grants`, grant));
+      await admin.show('POST', `/accounts/${account}/promo-grants`, grant);
     });
   pageOptions(accounts.command('promo <account>'))
     .description('list the promo credit of an account, newest first')
-    .action(async (account: string, options: Options) => {
-      const path = `/accounts/${account}/promo-grants${query(options, LIST_FILTERS)}`;
-      showList(await (await connect()).call('GET', path), PROMO_COLUMNS);
-    });
+    .action(async (account: string, options: Options) =>
+      admin.list(`/accounts/${account}/promo-grants${query(options, LIST_FILTERS)}`, PROMO_COLUMNS),
+    );
 }
 
 const LEDGER_COLUMNS = [
@@ -97,15 +94,12 @@ const LEDGER_COLUMNS = [
 ];
 const STATEMENT_COLUMNS = ['line', 'transfers', 'available_usd', 'reserved_usd', 'total_usd'];
 
-function addStatementCommands(accounts: Command, connect: Connect, report: Report): void {
+function addStatementCommands(accounts: Command, admin: Administration): void {
   exportOptions(listOptions(accounts.command('ledger <account>')))
     .description('list transfers: a page, newest first, or with --csv or --ndjson all of them, oldest first')
-    .action(async (account: string, options: Options) => {
-      const path = `/accounts/${account}/ledger${query(options, LIST_FILTERS)}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), LEDGER_COLUMNS);
-    });
+    .action(async (account: string, options: Options) =>
+      admin.exportOrList(`/accounts/${account}/ledger${query(options, LIST_FILTERS)}`, options, LEDGER_COLUMNS),
+    );
   exportOptions(accounts.command('statement <account>'))
     .description('show the opening balance, activity and closing balance of a day or month')
     .option('--date <day>', 'the day in UTC, such as 2026-11-30 (default: today)')
@@ -114,11 +108,10 @@ function addStatementCommands(accounts: Command, connect: Connect, report: Repor
       const day = new Date().toISOString().slice(0, 10);
       const period = options['month'] === undefined ? { date: day, ...options } : options;
       const path = `/accounts/${account}/statements${query(period, { date: 'date', month: 'month' })}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
+      if (await admin.exportAll(path, options)) return;
       const answer = await admin.call('GET', path);
-      if (report.isJson()) return report.showJson(answer);
-      report.print(table(linesOf(dataOf(answer)), STATEMENT_COLUMNS));
+      if (admin.isJson()) return admin.showJson(answer);
+      admin.print(table(linesOf(dataOf(answer)), STATEMENT_COLUMNS));
     });
 }
 
@@ -157,7 +150,7 @@ const REQUEST_COLUMNS = [
   'latency_ms',
 ];
 
-function addMonthCommands(program: Command, connect: Connect, report: Report): void {
+function addMonthCommands(program: Command, admin: Administration): void {
   const months = program.command('months').description('months of all accounts: exporting and closing them');
   months
     .command('export <month>')
@@ -165,74 +158,71 @@ function addMonthCommands(program: Command, connect: Connect, report: Report): v
     .option('--csv', 'print CSV, for a spreadsheet')
     .action(async (month: string, { csv }: Options) => {
       const format = csv === true ? { csv } : { ndjson: true };
-      await report.exportAll(await connect(), `/months/${encodeURIComponent(month)}/export`, format);
+      await admin.exportAll(`/months/${encodeURIComponent(month)}/export`, format);
     });
   months
     .command('close <month>')
     .description('close a month: corrections are booked in the open month from then on')
-    .option('--author <name>', 'who; by default whose admin token it is')
-    .action(async (month: string, { author }: Options) => {
-      const path = `/months/${encodeURIComponent(month)}/close`;
-      report.show(await (await connect()).call('POST', path, given({ author })));
-    });
+    .option(...AUTHOR)
+    .action(async (month: string, { author }: Options) =>
+      admin.show('POST', `/months/${encodeURIComponent(month)}/close`, given({ author })),
+    );
   months
     .command('list')
     .description('list the closed months')
-    .action(async () => report.showList(await (await connect()).call('GET', '/months'), MONTH_COLUMNS));
+    .action(async () => admin.list('/months', MONTH_COLUMNS));
 }
 
 const MONTH_COLUMNS = ['month', 'closed_at', 'author', 'transfers', 'revenue_usd', 'checksum'];
 
-function addUsageCommands(accounts: Command, connect: Connect, report: Report): void {
+function addUsageCommands(accounts: Command, admin: Administration): void {
   exportOptions(periodOptions(accounts.command('usage <account>')))
     .description('show usage by day, model and key (default: the last 30 days)')
-    .action(async (account: string, options: Options) => {
-      const path = `/accounts/${account}/usage${query(options, PERIOD_FILTERS)}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), USAGE_COLUMNS);
-    });
+    .action(async (account: string, options: Options) =>
+      admin.exportOrList(`/accounts/${account}/usage${query(options, PERIOD_FILTERS)}`, options, USAGE_COLUMNS),
+    );
   exportOptions(listOptions(accounts.command('requests <account>')))
     .description('list text requests with routes, tokens and charges, newest first')
     .option('--key <key>', 'only with this key')
     .option('--model <model>', 'only to this model')
     .action(async (account: string, options: Options) => {
       const filters = { ...LIST_FILTERS, key: 'api_key_id', model: 'model' };
-      const path = `/accounts/${account}/usage/requests${query(options, filters)}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), REQUEST_COLUMNS);
+      await admin.exportOrList(
+        `/accounts/${account}/usage/requests${query(options, filters)}`,
+        options,
+        REQUEST_COLUMNS,
+      );
     });
 }
 
 const REFUND_COLUMNS = ['created_at', 'account_id', 'amount_usd', 'model', 'cause', 'task_id', 'text_request_id'];
 
-function addRefundCommand(program: Command, connect: Connect, report: Report): void {
+function addRefundCommand(program: Command, admin: Administration): void {
   exportOptions(listOptions(program.command('refunds')))
     .description('list refunds and their reasons, newest first')
     .option('--account <account>', 'only of this account')
-    .action(async (options: Options) => {
-      const path = `/refunds${query(options, { ...LIST_FILTERS, account: 'account_id' })}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), REFUND_COLUMNS);
-    });
+    .action(async (options: Options) =>
+      admin.exportOrList(
+        `/refunds${query(options, { ...LIST_FILTERS, account: 'account_id' })}`,
+        options,
+        REFUND_COLUMNS,
+      ),
+    );
 }
 
 const RECONCILIATION_COLUMNS = ['id', 'status', 'findings_total', 'requested_by', 'created_at', 'finished_at'];
 const CHECK_COLUMNS = ['check', 'findings', 'duration_ms', 'question'];
 const POLL_MS = 500;
 
-function addReconciliationCommands(program: Command, connect: Connect, report: Report): void {
+function addReconciliationCommands(program: Command, admin: Administration): void {
   program
     .command('reconcile')
     .description('compare the books with each other and with Temporal; exits with code 1 if they disagree')
     .option('--no-wait', 'do not wait for the report')
     .action(async ({ wait }: Options) => {
-      const admin = await connect();
+      if (wait === false) return admin.show('POST', '/reconciliations');
       const begun = await admin.call('POST', '/reconciliations');
-      if (wait === false) return report.show(begun);
-      showReconciliation(await reportOf(admin, textOf(dataOf(begun)['id'])), report);
+      showReconciliation(await reportOf(admin, textOf(dataOf(begun)['id'])), admin);
     });
 
   const reconciliations = program.command('reconciliations').description('the reports of reconciliations');
@@ -241,22 +231,20 @@ function addReconciliationCommands(program: Command, connect: Connect, report: R
     .description('list reports, newest first')
     .option('--limit <count>', 'the maximum number of rows')
     .option('--cursor <cursor>', 'continue after a previous page')
-    .action(async (options: Options) => {
-      const path = `/reconciliations${query(options, { limit: 'limit', cursor: 'cursor' })}`;
-      report.showList(await (await connect()).call('GET', path), RECONCILIATION_COLUMNS);
-    });
+    .action(async (options: Options) =>
+      admin.list(`/reconciliations${query(options, { limit: 'limit', cursor: 'cursor' })}`, RECONCILIATION_COLUMNS),
+    );
   exportOptions(reconciliations.command('show <reconciliation>'))
     .description('show the checks and findings of a report; exits with code 1 if there are findings')
     .action(async (id: string, options: Options) => {
       const path = `/reconciliations/${id}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      showReconciliation(await admin.call('GET', path), report);
+      if (await admin.exportAll(path, options)) return;
+      showReconciliation(await admin.call('GET', path), admin);
     });
 }
 
 /** Waits for the report until the command is interrupted. */
-async function reportOf(admin: AdminClient, id: string): Promise<Fields> {
+async function reportOf(admin: Administration, id: string): Promise<Fields> {
   for (;;) {
     const answer = await admin.call('GET', `/reconciliations/${id}`);
     if (dataOf(answer)['status'] !== 'running') return answer;
@@ -265,7 +253,7 @@ async function reportOf(admin: AdminClient, id: string): Promise<Fields> {
 }
 
 /** @throws CommandError when there are findings */
-function showReconciliation(answer: Fields, { isJson, showJson, print }: Report): void {
+function showReconciliation(answer: Fields, { isJson, showJson, print }: Administration): void {
   const reconciliation = dataOf(answer);
   if (isJson()) showJson(answer);
   else {

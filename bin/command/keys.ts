@@ -1,29 +1,23 @@
 /** The commands for API keys. */
 import type { Command } from 'commander';
 import { unlessNegated } from './accounts.ts';
-import type { AdminClient } from './admin-client.ts';
-import { given, LIST_FILTERS, type Options, pageOptions, query, type Report } from './report.ts';
+import { type Administration, given, LIST_FILTERS, type Options, pageOptions, query } from './administration.ts';
 
 const COLUMNS = ['id', 'name', 'hint', 'used_usd', 'usage_limit_usd', 'models', 'disabled', 'expires_at', 'created_at'];
 
-export function addKeyCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): void {
-  const { show } = report;
+export function addKeyCommands(program: Command, admin: Administration): void {
   const keys = program.command('keys').description('API keys');
   limitOptions(keys.command('create <account>').description('create a key, which is shown only once')).action(
-    async (account: string, options: Options) => {
-      show(await (await connect()).call('POST', `/accounts/${account}/keys`, settings(options)));
-    },
+    async (account: string, options: Options) => admin.show('POST', `/accounts/${account}/keys`, settings(options)),
   );
   pageOptions(keys.command('list <account>').description('list the keys of an account, newest first')).action(
-    async (account: string, options: Options) => {
-      const path = `/accounts/${account}/keys${query(options, LIST_FILTERS)}`;
-      report.showList(await (await connect()).call('GET', path), COLUMNS);
-    },
+    async (account: string, options: Options) =>
+      admin.list(`/accounts/${account}/keys${query(options, LIST_FILTERS)}`, COLUMNS),
   );
   keys
     .command('show <key>')
     .description('show a key with its limits and what it used')
-    .action(async (key: string) => show(await (await connect()).call('GET', `/keys/${key}`)));
+    .action(async (key: string) => admin.show('GET', `/keys/${key}`));
   limitOptions(keys.command('update <key>').description('change or remove limits, disable or enable'))
     .option('--no-usage-limit', 'let it spend without a limit of its own')
     .option('--no-models', 'let it use all models')
@@ -34,12 +28,12 @@ export function addKeyCommands(program: Command, connect: () => Promise<AdminCli
     .option('--enable', 'accept the key again')
     .action(async (key: string, options: Options) => {
       const disabled = options['disable'] ? true : options['enable'] ? false : undefined;
-      show(await (await connect()).call('PATCH', `/keys/${key}`, { ...settings(options), ...given({ disabled }) }));
+      await admin.show('PATCH', `/keys/${key}`, { ...settings(options), ...given({ disabled }) });
     });
   keys
     .command('delete <key>')
     .description('delete the key, which stops working at once')
-    .action(async (key: string) => show(await (await connect()).call('DELETE', `/keys/${key}`)));
+    .action(async (key: string) => admin.show('DELETE', `/keys/${key}`));
 }
 
 function limitOptions(command: Command): Command {

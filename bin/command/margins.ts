@@ -1,7 +1,7 @@
 /** The commands that show what was sold and what it cost. */
 import type { Command } from 'commander';
-import type { AdminClient } from './admin-client.ts';
 import {
+  type Administration,
   exportOptions,
   LIST_FILTERS,
   listOptions,
@@ -9,8 +9,7 @@ import {
   PERIOD_FILTERS,
   periodOptions,
   query,
-  type Report,
-} from './report.ts';
+} from './administration.ts';
 
 const MARGIN_COLUMNS = [
   'model',
@@ -39,15 +38,12 @@ const RENDER_COLUMNS = [
   'margin_usd',
 ];
 
-export function addMarginCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): void {
+export function addMarginCommands(program: Command, admin: Administration): void {
   exportOptions(periodOptions(program.command('margins')))
     .description('show revenue, cost and margin by model and upstream (default: the last 30 days)')
-    .action(async (options: Options) => {
-      const path = `/margins${query(options, PERIOD_FILTERS)}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), MARGIN_COLUMNS);
-    });
+    .action(async (options: Options) =>
+      admin.exportOrList(`/margins${query(options, PERIOD_FILTERS)}`, options, MARGIN_COLUMNS),
+    );
   exportOptions(listOptions(program.command('renders')))
     .description('list media tasks that have ended with their revenue and cost, newest first')
     .option('--model <model>', 'only of this model')
@@ -55,9 +51,6 @@ export function addMarginCommands(program: Command, connect: () => Promise<Admin
     .option('--status <status>', 'only with this status: succeeded or failed')
     .action(async (options: Options) => {
       const filters = { ...LIST_FILTERS, model: 'model', upstream: 'upstream', status: 'status' };
-      const path = `/renders${query(options, filters)}`;
-      const admin = await connect();
-      if (await report.exportAll(admin, path, options)) return;
-      report.showList(await admin.call('GET', path), RENDER_COLUMNS);
+      await admin.exportOrList(`/renders${query(options, filters)}`, options, RENDER_COLUMNS);
     });
 }

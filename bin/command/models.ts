@@ -1,30 +1,27 @@
 /** The commands of models: which are sold, and disabling one for all customers at once. */
 import type { Command } from 'commander';
-import type { AdminClient } from './admin-client.ts';
-import { given, type Options, type Report } from './report.ts';
+import { type Administration, AUTHOR, given, type Options } from './administration.ts';
 
 const COLUMNS = ['id', 'kind', 'providers', 'enabled', 'disabled_at', 'disabled_by', 'disabled_reason'];
 
-export function addModelCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): void {
+export function addModelCommands(program: Command, admin: Administration): void {
   const models = program.command('models').description('models of the catalogue');
-  const order = async (model: string, action: 'disable' | 'enable', { reason, author }: Options): Promise<void> => {
-    const path = `/models/${encodeURIComponent(model)}/${action}`;
-    report.show(await (await connect()).call('POST', path, given({ reason, author })));
-  };
+  const order = async (model: string, action: 'disable' | 'enable', { reason, author }: Options): Promise<void> =>
+    admin.show('POST', `/models/${encodeURIComponent(model)}/${action}`, given({ reason, author }));
   models
     .command('list', { isDefault: true })
     .description('list them, and which are disabled')
-    .action(async () => report.showList(await (await connect()).call('GET', '/models'), COLUMNS));
+    .action(async () => admin.list('/models', COLUMNS));
   models
     .command('disable <model>')
     .description('refuse requests for it, in all processes; what is under way goes on')
     .requiredOption('--reason <text>', 'why; kept with the order')
-    .option('--author <name>', 'who; by default whose admin token it is')
+    .option(...AUTHOR)
     .action(async (model: string, options: Options) => order(model, 'disable', options));
   models
     .command('enable <model>')
     .description('take requests for it again')
     .option('--reason <text>', 'why; kept with the order')
-    .option('--author <name>', 'who; by default whose admin token it is')
+    .option(...AUTHOR)
     .action(async (model: string, options: Options) => order(model, 'enable', options));
 }

@@ -1,13 +1,16 @@
 /** The commands for media tasks of all accounts. */
 import type { Command } from 'commander';
-import type { AdminClient } from './admin-client.ts';
-import { given, LIST_FILTERS, listOptions, type Options, query, type Report } from './report.ts';
+import {
+  type Administration,
+  AUTHOR,
+  given,
+  LIST_FILTERS,
+  listOptions,
+  type Options,
+  query,
+} from './administration.ts';
 
-export function addTaskCommands(
-  program: Command,
-  connect: () => Promise<AdminClient>,
-  { show, showList, showText }: Report,
-): void {
+export function addTaskCommands(program: Command, admin: Administration): void {
   const tasks = program.command('tasks').description('media tasks of all accounts');
   const list = listOptions(tasks.command('list').description('list tasks, newest first'))
     .option('--account <account>', 'only of this account')
@@ -16,28 +19,25 @@ export function addTaskCommands(
   promptOptions(list).action(async (options: Options) => {
     const filters = { ...LIST_FILTERS, ...PROMPT_FILTERS, account: 'account_id', status: 'status', model: 'model' };
     const columns = options['prompts'] === true ? [...TASK_COLUMNS, 'prompt'] : TASK_COLUMNS;
-    showList(await (await connect()).call('GET', `/tasks${query(asTexts(options), filters)}`), columns);
+    await admin.list(`/tasks${query(asTexts(options), filters)}`, columns);
   });
   promptOptions(tasks.command('show <task>').description('show a task, with a link to its history')).action(
-    async (task: string, options: Options) => {
-      show(await (await connect()).call('GET', `/tasks/${task}${query(asTexts(options), PROMPT_FILTERS)}`));
-    },
+    async (task: string, options: Options) =>
+      admin.show('GET', `/tasks/${task}${query(asTexts(options), PROMPT_FILTERS)}`),
   );
   tasks
     .command('explain <task>')
     .description('show everything that happened to a task, from its row, the ledger, its deliveries and its workflow')
-    .action(async (task: string) => {
-      await showText(await connect(), `/tasks/${task}/explanation`);
-    });
+    .action(async (task: string) => admin.showText(`/tasks/${task}/explanation`));
   for (const [action, description] of Object.entries(TASK_ACTIONS)) {
     tasks
       .command(`${action} <task>`)
       .description(description)
       .requiredOption('--reason <text>', 'why; recorded in the log of operator actions')
-      .option('--author <name>', 'who; by default whose admin token it is')
-      .action(async (task: string, { reason, author }: Options) => {
-        show(await (await connect()).call('POST', `/tasks/${task}/${action}`, given({ reason, author })));
-      });
+      .option(...AUTHOR)
+      .action(async (task: string, { reason, author }: Options) =>
+        admin.show('POST', `/tasks/${task}/${action}`, given({ reason, author })),
+      );
   }
 }
 

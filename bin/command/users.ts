@@ -3,12 +3,11 @@ import { type Command, Option } from 'commander';
 import { ADMIN_ROLES } from '../../domain/admin-role.ts';
 import { MEMBER_ROLES } from '../../domain/member-role.ts';
 import { unlessNegated } from './accounts.ts';
-import type { AdminClient } from './admin-client.ts';
-import { given, LIST_FILTERS, type Options, pageOptions, query, type Report } from './report.ts';
+import { type Administration, given, LIST_FILTERS, type Options, pageOptions, query } from './administration.ts';
 
 const COLUMNS = ['id', 'email', 'name', 'staff_role', 'has_password', 'has_second_factor', 'disabled_at', 'created_at'];
 
-export function addUserCommands(program: Command, connect: () => Promise<AdminClient>, report: Report): void {
+export function addUserCommands(program: Command, admin: Administration): void {
   const users = program.command('users').description('people who sign in to the console');
   users
     .command('invite <email> <name>')
@@ -18,8 +17,7 @@ export function addUserCommands(program: Command, connect: () => Promise<AdminCl
     .addOption(staffRole())
     .action(async (email: string, name: string, options: Options) => {
       const { account, role, staffRole: staff_role } = options;
-      const body = given({ email, name, account_id: account, member_role: role, staff_role });
-      report.show(await (await connect()).call('POST', '/users', body));
+      await admin.show('POST', '/users', given({ email, name, account_id: account, member_role: role, staff_role }));
     });
   pageOptions(users.command('list [search]'))
     .description('list users, newest first, or those whose name or e-mail address contains a text')
@@ -35,21 +33,20 @@ export function addUserCommands(program: Command, connect: () => Promise<AdminCl
         staff: 'staff',
         disabled: 'disabled',
       };
-      const path = `/users${query({ ...options, search, ...only }, filters)}`;
-      report.showList(await (await connect()).call('GET', path), COLUMNS);
+      await admin.list(`/users${query({ ...options, search, ...only }, filters)}`, COLUMNS);
     });
   users
     .command('show <user>')
     .description('show a user with their accounts')
-    .action(async (user: string) => report.show(await (await connect()).call('GET', `/users/${user}`)));
+    .action(async (user: string) => admin.show('GET', `/users/${user}`));
   users
     .command('link <user>')
     .description('print a new link where a user chooses a password: it works once, for three days')
-    .action(async (user: string) => report.show(await (await connect()).call('POST', `/users/${user}/links`)));
-  addChanges(users, connect, report);
+    .action(async (user: string) => admin.show('POST', `/users/${user}/links`));
+  addChanges(users, admin);
 }
 
-function addChanges(users: Command, connect: () => Promise<AdminClient>, { show }: Report): void {
+function addChanges(users: Command, admin: Administration): void {
   users
     .command('update <user>')
     .description('edit, disable or enable a user')
@@ -62,26 +59,27 @@ function addChanges(users: Command, connect: () => Promise<AdminClient>, { show 
     .action(async (user: string, { name, staffRole: role, disable, enable, secondFactor }: Options) => {
       const disabled = disable ? true : enable ? false : undefined;
       const second_factor = secondFactor === false ? null : undefined;
-      const body = given({ name, staff_role: unlessNegated(role), disabled, second_factor });
-      show(await (await connect()).call('PATCH', `/users/${user}`, body));
+      await admin.show(
+        'PATCH',
+        `/users/${user}`,
+        given({ name, staff_role: unlessNegated(role), disabled, second_factor }),
+      );
     });
   users
     .command('join <user> <account>')
     .description('make a user a member of an account, or change their role in it')
     .addOption(new Option('--role <role>', 'what they may do in it').choices(MEMBER_ROLES).makeOptionMandatory())
-    .action(async (user: string, account: string, { role }: Options) => {
-      show(await (await connect()).call('POST', `/users/${user}/accounts`, { account_id: account, role }));
-    });
+    .action(async (user: string, account: string, { role }: Options) =>
+      admin.show('POST', `/users/${user}/accounts`, { account_id: account, role }),
+    );
   users
     .command('leave <user> <account>')
     .description('take an account away from a user, at once')
-    .action(async (user: string, account: string) => {
-      show(await (await connect()).call('DELETE', `/users/${user}/accounts/${account}`));
-    });
+    .action(async (user: string, account: string) => admin.show('DELETE', `/users/${user}/accounts/${account}`));
   users
     .command('remove <user>')
     .description('delete a user, who is signed out at once')
-    .action(async (user: string) => show(await (await connect()).call('DELETE', `/users/${user}`)));
+    .action(async (user: string) => admin.show('DELETE', `/users/${user}`));
 }
 
 function staffRole(): Option {

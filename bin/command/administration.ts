@@ -1,4 +1,4 @@
-/** How commands print answers, and the options that several of them share. */
+/** The administration as commands use it: what they call and print, and the options that several of them share. */
 import type { Command } from 'commander';
 import type { AdminClient } from './admin-client.ts';
 import type { Fields } from './json.ts';
@@ -11,19 +11,23 @@ export interface Terminal {
   readonly pipe: (chunks: AsyncIterable<Uint8Array>) => Promise<void>;
 }
 
-export interface Report {
+export interface Administration {
   readonly isJson: () => boolean;
   readonly print: (text: string) => void;
+  /** Calls an endpoint. @throws CommandError with the service's own message when it refuses */
+  readonly call: AdminClient['call'];
   /** Prints an answer unchanged. */
   readonly showJson: (answer: Fields) => void;
-  /** Prints an answer that contains one object. */
-  readonly show: (answer: Fields) => void;
+  /** Calls an endpoint that answers with one object, and prints that. */
+  readonly show: (...call: Parameters<AdminClient['call']>) => Promise<void>;
   /** Prints a page of a list, and how to get the next one. */
-  readonly showList: (list: Fields, columns: readonly string[]) => void;
+  readonly list: (path: string, columns: readonly string[]) => Promise<void>;
   /** Prints an answer that the service itself puts into words. */
-  readonly showText: (admin: AdminClient, path: string) => Promise<void>;
+  readonly showText: (path: string) => Promise<void>;
   /** Prints all rows as CSV or NDJSON, if the options ask for it. @returns whether they did */
-  readonly exportAll: (admin: AdminClient, path: string, options: Options) => Promise<boolean>;
+  readonly exportAll: (path: string, options: Options) => Promise<boolean>;
+  /** Prints all rows if the options ask for it, and otherwise a page. */
+  readonly exportOrList: (path: string, options: Options, columns: readonly string[]) => Promise<void>;
 }
 
 export type Options = Readonly<Record<string, string | boolean | undefined>>;
@@ -31,27 +35,46 @@ export type Options = Readonly<Record<string, string | boolean | undefined>>;
 /** The media type for each export option. */
 const EXPORTS = { csv: 'text/csv', ndjson: 'application/x-ndjson' } as const;
 
-/** @param isJson whether answers are printed unchanged */
-export function createReport({ print, pipe }: Terminal, isJson: () => boolean): Report {
+/**
+ * @param connect is called when a command runs, so that `--help` needs no running Genway
+ * @param isJson whether answers are printed unchanged
+ */
+export function createAdministration(
+  connect: () => Promise<AdminClient>,
+  { print, pipe }: Terminal,
+  isJson: () => boolean,
+): Administration {
+  const call: AdminClient['call'] = async (...asked) => (await connect()).call(...asked);
   const showJson = (answer: Fields): void => print(JSON.stringify(answer, null, 2));
+  const list: Administration['list'] = async (path, columns) => {
+    const answer = await call('GET', path);
+    if (isJson()) return showJson(answer);
+    print(table(rowsOf(answer), columns));
+    if (answer['next_cursor']) print(`more: --cursor ${textOf(answer['next_cursor'])}`);
+  };
+  const exportAll: Administration['exportAll'] = async (path, { csv, ndjson }) => {
+    const mediaType = csv ? EXPORTS.csv : ndjson ? EXPORTS.ndjson : undefined;
+    if (mediaType !== undefined) await pipe(await (await connect()).stream(path, mediaType));
+    return mediaType !== undefined;
+  };
   return {
     isJson,
     print,
+    call,
     showJson,
-    show: (answer) => (isJson() ? showJson(answer) : print(describe(dataOf(answer)))),
-    showList: (list, columns) => {
-      if (isJson()) return showJson(list);
-      print(table(rowsOf(list), columns));
-      if (list['next_cursor']) print(`more: --cursor ${textOf(list['next_cursor'])}`);
+    list,
+    exportAll,
+    show: async (...asked) => {
+      const answer = await call(...asked);
+      if (isJson()) showJson(answer);
+      else print(describe(dataOf(answer)));
     },
-    showText: async (admin, path) => {
-      if (isJson()) return showJson(await admin.call('GET', path));
-      print((await admin.text(path, 'text/plain')).trimEnd());
+    showText: async (path) => {
+      if (isJson()) return showJson(await call('GET', path));
+      print((await (await connect()).text(path, 'text/plain')).trimEnd());
     },
-    exportAll: async (admin, path, { csv, ndjson }) => {
-      const mediaType = csv ? EXPORTS.csv : ndjson ? EXPORTS.ndjson : undefined;
-      if (mediaType !== undefined) await pipe(await admin.stream(path, mediaType));
-      return mediaType !== undefined;
+    exportOrList: async (path, options, columns) => {
+      if (!(await exportAll(path, options))) await list(path, columns);
     },
   };
 }
@@ -59,6 +82,9 @@ export function createReport({ print, pipe }: Terminal, isJson: () => boolean): 
 /** The query parameter for each option of periods and lists. */
 export const PERIOD_FILTERS: Readonly<Record<string, string>> = { from: 'from', to: 'to' };
 export const LIST_FILTERS: Readonly<Record<string, string>> = { ...PERIOD_FILTERS, limit: 'limit', cursor: 'cursor' };
+
+/** Who did what is recorded. */
+export const AUTHOR = ['--author <name>', 'who; by default whose admin token it is'] as const;
 
 export function periodOptions(command: Command): Command {
   return command
