@@ -39,9 +39,7 @@ export function createAuthenticator({ findCaller, clock, places = {}, forText = 
     if (!caller) throw refusedKey('key_unknown');
     assertUsable(caller.key, caller.account, new Date(clock.nowMs()));
     if (forText) assertNotExhausted(caller.key);
-    if (!isAllowedAddress(caller.key, context.ip)) {
-      throw new ServiceError(forText ? 'access_denied' : 'forbidden', addressRefusal(context.ip));
-    }
+    assertAllowedAddress(caller.key, context.ip, forText ? 'access_denied' : 'forbidden');
     context.state.caller = caller;
     return caller;
   };
@@ -59,14 +57,14 @@ export function credentialOf(context: Context, { before = [], after = [], parame
   throw new ServiceError('missing_api_key', 'No API key was sent. Send "Authorization: Bearer <API_KEY>".');
 }
 
-/** Whether the key has no allowlist, or its allowlist contains the address. */
-function isAllowedAddress(key: ApiKey, address: string): boolean {
-  return key.ipAllowlist === null || isAddressIn(address, key.ipAllowlist);
-}
-
-/** The message for an address outside the key's allowlist, whatever the error code. */
-function addressRefusal(address: string): string {
-  return `The API key may not be used from the address ${address}. Add it to the allowlist.`;
+/** Requires that the key has no allowlist, or one that contains the address. @throws ServiceError with the code */
+export function assertAllowedAddress(
+  { ipAllowlist }: Pick<ApiKey, 'ipAllowlist'>,
+  address: string,
+  code: 'forbidden' | 'access_denied',
+): void {
+  if (ipAllowlist === null || isAddressIn(address, ipAllowlist)) return;
+  throw new ServiceError(code, `The API key may not be used from the address ${address}. Add it to the allowlist.`);
 }
 
 /** Whether an address is listed, or falls in a listed CIDR range. */

@@ -167,6 +167,28 @@ describe('the playground', () => {
     expect((await finance.send(path, { model: 'vidone-3.0', prompt: 'x' })).status).to.equal(403);
   });
 
+  it('is used only from addresses in the allowlist of its key', async () => {
+    const id = await consoleKey();
+    const setAllowlist = (ipAllowlist: string[] | null) =>
+      app.database('api_keys').where({ id }).update({ ip_allowlist: ipAllowlist });
+    const fields = { model: 'vidone-3.0', prompt: 'A kite', duration: '5' };
+    const question = { model: 'textc-M3', prompt: 'A kite?' };
+    const tasksBefore = (await tasksOf(customer)).length;
+    await setAllowlist(['203.0.113.0/24']);
+    const stream = await owner.send(path, question, { accept: 'text/event-stream' });
+    const refused = [
+      await owner.send(path, fields),
+      await owner.send(path, question),
+      stream,
+      { text: await (await sendFile(pngFile())).text() },
+    ];
+    for (const { text } of refused) expect(text).to.include('may not be used from the address 127.0.0.1');
+    expect(await tasksOf(customer)).to.have.length(tasksBefore);
+    await setAllowlist(['127.0.0.0/8']);
+    expect((await owner.send(path, fields)).status).to.equal(303);
+    await setAllowlist(null);
+  });
+
   it('holds the account to the requests a minute of its key, and to the state of the key', async () => {
     const id = await consoleKey();
     const tasksBefore = (await tasksOf(customer)).length;

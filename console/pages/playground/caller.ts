@@ -1,3 +1,4 @@
+import { assertAllowedAddress } from '../../../api/middlewares/authenticate.ts';
 import { createApiKey } from '../../../api/services/create-key.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { type Caller, listApiKeys } from '../../../db/queries/api-keys.ts';
@@ -12,11 +13,13 @@ const KEY_NAME = 'Console';
  * Who the calls of the console are made by: the account's key of that name, which is made when it is first needed. Counts the
  * call among those that the key may make in a minute.
  *
- * @throws ServiceError 401 `invalid_api_key` for a key that may not be used, 429 `rate_limit_exceeded`
+ * @throws ServiceError 401 `invalid_api_key` for a key that may not be used, 403 `forbidden` from where it may not be used, 429
+ *   `rate_limit_exceeded`
  */
 export async function consoleCaller({ account, context }: MemberVisit, services: ApiServices): Promise<Caller> {
   const caller = await findCaller(services, account.accountId);
   assertUsable(caller.key, caller.account, new Date(services.clock.nowMs()));
+  assertAllowedAddress(caller.key, context.ip, 'forbidden');
   return services.requestLimit.holdTo(context, caller);
 }
 
