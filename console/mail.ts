@@ -2,11 +2,13 @@
  * Sends the e-mails that bring people a link. Whoever asks for one only leaves an order in PostgreSQL and waits for nothing;
  * every api process looks for orders. The link is made here, just before it is sent: nothing stored leads in. A process
  * that dies between sending and removing the order sends another link a minute later, which does no harm: both lead to the
- * same user, and the first one used ends the other.
+ * same user, and the first one used ends the other. Of invitations to accounts, the order is the invitation itself.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { takeUpInvitationMail } from '../api/services/people/members.ts';
 import { makeLink } from '../api/services/people/sign-in.ts';
 import type { ApiServices } from '../api/services/services.ts';
+import { endInvitationMail } from '../db/queries/invitations.ts';
 import { claimLinkMail, type LinkMail, removeLinkMail } from '../db/queries/link-mails.ts';
 import { findUserByEmail, type User } from '../db/queries/users.ts';
 import { textsIn } from './texts/texts.ts';
@@ -52,34 +54,60 @@ export function startMail(dependencies: MailDependencies): RunningMail {
 
 /** @returns whether there was one to send */
 async function sendNext(dependencies: MailDependencies): Promise<boolean> {
+  return (await sendNextLink(dependencies)) || (await sendNextInvitation(dependencies));
+}
+
+async function sendNextLink(dependencies: MailDependencies): Promise<boolean> {
   const { database } = dependencies;
   const order = await claimLinkMail(database);
   if (!order) return false;
   const found = await findUserByEmail(database, order.email);
   // Anybody may ask for a link to any address.
-  const isDone = !found || found.user.disabledAt !== null || (await isDelivered(found.user, order, dependencies));
+  const isDone =
+    !found || found.user.disabledAt !== null || (await sendLink(found.user, order, dependencies)) !== 'later';
   if (isDone) await removeLinkMail(database, order.email);
   return true;
 }
 
-/** @returns whether nothing is left to do: it was sent, or is given up */
-async function isDelivered(
-  user: User,
-  { email, attempts }: LinkMail,
-  { database, mailer, publicUrl, log }: MailDependencies,
-): Promise<boolean> {
+async function sendLink(user: User, { email, attempts }: LinkMail, dependencies: MailDependencies): Promise<Outcome> {
+  const { database, publicUrl } = dependencies;
   const { mail: words } = textsIn(user.language);
   const link = publicUrl + (await makeLink(database, user.id, user.hasPassword ? 'new_password' : 'invitation'));
   const { subject, text } = user.hasPassword ? words.newPassword : words.invitation;
+  return deliver({ to: email, subject, text: text(link) }, { attempts, facts: { user_id: user.id } }, dependencies);
+}
+
+async function sendNextInvitation(dependencies: MailDependencies): Promise<boolean> {
+  const { database, publicUrl } = dependencies;
+  const order = await takeUpInvitationMail(database);
+  if (!order) return false;
+  const { email, accountId, accountName, attempts, path, digest } = order;
+  const known = await findUserByEmail(database, email);
+  const { subject, text } = textsIn(known?.user.language ?? 'en').mail.membership;
+  const mail = { to: email, subject, text: text(publicUrl + path, accountName) };
+  const outcome = await deliver(mail, { attempts, facts: { account_id: accountId } }, dependencies);
+  if (outcome !== 'later') await endInvitationMail(database, digest, outcome);
+  return true;
+}
+
+type Outcome = 'sent' | 'failed' | 'later';
+
+/** @param facts of whom the log speaks; never the address or the link */
+async function deliver(
+  mail: { readonly to: string; readonly subject: string; readonly text: string },
+  { attempts, facts }: { readonly attempts: number; readonly facts: Readonly<Record<string, string>> },
+  { mailer, log }: MailDependencies,
+): Promise<Outcome> {
   try {
-    await mailer.send({ to: email, subject, text: text(link) });
-    return true;
+    await mailer.send(mail);
+    return 'sent';
   } catch (error) {
     const isGivenUp = isFinal(error) || attempts >= MAX_ATTEMPTS;
-    const facts = { user_id: user.id, attempts, reason: error instanceof Error ? error.message : 'unknown' };
-    if (isGivenUp) log.error(facts, 'an e-mail with a link is given up; `genway users link` makes another link');
-    else log.warn(facts, 'an e-mail with a link is tried again later');
-    return isGivenUp;
+    const report = { ...facts, attempts, reason: error instanceof Error ? error.message : 'unknown' };
+    if (isGivenUp)
+      log.error(report, 'an e-mail with a link is given up; make another link to hand over or to send again');
+    else log.warn(report, 'an e-mail with a link is tried again later');
+    return isGivenUp ? 'failed' : 'later';
   }
 }
 

@@ -33,6 +33,7 @@ import * as promoCredit from './migrations/0034-promo-credit.ts';
 import * as lowBalances from './migrations/0035-low-balances.ts';
 import * as textCosts from './migrations/0036-text-costs.ts';
 import * as movedAlone from './migrations/0039-moved-alone.ts';
+import * as acknowledgements from './migrations/0040-acknowledgements.ts';
 import * as textCostFactors from './migrations/0041-text-cost-factors.ts';
 import * as countWithHolds from './migrations/0042-count-with-holds.ts';
 import { ensurePartitions } from './partitions.ts';
@@ -71,6 +72,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0035-low-balances': lowBalances,
   '0036-text-costs': textCosts,
   '0039-moved-alone': movedAlone,
+  '0040-acknowledgements': acknowledgements,
   '0041-text-cost-factors': textCostFactors,
   '0042-count-with-holds': countWithHolds,
 };

@@ -28,6 +28,7 @@ export const ID_PREFIX = {
   user: 'usr_',
   adminAction: 'adc_',
   promoGrant: 'prm_',
+  acknowledgement: 'ack_',
 } as const;
 
 export type IdKind = keyof typeof ID_PREFIX;

@@ -116,6 +116,12 @@ export const en = {
       text: (link: string) =>
         `You are invited to Genway. Choose a password here:\n\n${link}\n\nThe link works once, for three days.\n`,
     },
+    membership: {
+      subject: 'Your invitation to an account at Genway',
+      text: (link: string, account: string) =>
+        `You are invited to the account "${account}" at Genway. Accept the invitation here:\n\n${link}\n\n` +
+        'The link works once, for three days. If you do not know that account, do nothing.\n',
+    },
     newPassword: {
       subject: 'A new password for Genway',
       text: (link: string) =>
@@ -784,6 +790,9 @@ export const en = {
     linkTitle: 'A link for a new password',
     linkMade: 'Copy it now and hand it over, by a channel that nobody else reads. It is not shown again.',
     mailed: (email: string) => `A link is on its way to ${email}.`,
+    invitationMailed: (email: string) =>
+      `An invitation is on its way to ${email}. Its link works once, for three days. If it does not arrive, invite them again.`,
+    mails: { ordered: 'E-mail on its way', sent: 'E-mail sent', failed: 'E-mail not delivered' },
     remove: 'Remove from the account',
     removeExplained:
       'They lose the account at once. API keys whose secrets they know go on working: replace those under API keys.',

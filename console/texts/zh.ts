@@ -116,6 +116,12 @@ export const zh: typeof en = {
       subject: '邀请您加入 Genway',
       text: (link) => `您受邀加入 Genway。请在这里设置密码：\n\n${link}\n\n链接三天内有效，只能使用一次。\n`,
     },
+    membership: {
+      subject: '邀请您加入 Genway 的一个账户',
+      text: (link, account) =>
+        `您受邀加入 Genway 的账户“${account}”。请在这里接受邀请：\n\n${link}\n\n` +
+        '链接三天内有效，只能使用一次。如果您不认识这个账户，请忽略这封邮件。\n',
+    },
     newPassword: {
       subject: '设置新的 Genway 密码',
       text: (link) =>
@@ -767,6 +773,8 @@ export const zh: typeof en = {
     linkTitle: '设置新密码的链接',
     linkMade: '请立即复制，通过没有旁人能看到的渠道交给对方。它不会再次显示。',
     mailed: (email) => `链接已发往 ${email}。`,
+    invitationMailed: (email) => `邀请已发往 ${email}。链接三天内有效，只能使用一次。如果没有收到，请重新邀请。`,
+    mails: { ordered: '邮件发送中', sent: '邮件已发送', failed: '邮件未能送达' },
     remove: '移出账户',
     removeExplained: '该成员立即失去此账户。其知道的 API 密钥仍然有效：请在 API 密钥页更换。',
     removeName: (name) => `移除 ${name}`,

@@ -1,4 +1,4 @@
-/** Invitations to accounts: see migration 0029. */
+/** Invitations to accounts, and the e-mails that bring them: see migrations 0029 and 0040. */
 import type { MemberRole } from '../../domain/member-role.ts';
 import type { Database } from '../database.ts';
 import type { RowOf } from '../row.ts';
@@ -10,6 +10,8 @@ export interface Invitation {
   readonly email: string;
   readonly role: MemberRole;
   readonly expiresAt: Date;
+  /** What became of its e-mail; null for one whose link is handed over. */
+  readonly mail: 'ordered' | 'sent' | 'failed' | null;
 }
 
 export interface NewInvitation {
@@ -20,6 +22,17 @@ export interface NewInvitation {
   /** The owner who makes it. */
   readonly invitedBy: string;
   readonly lifetimeSeconds: number;
+  /** Whether the link is to be sent by e-mail. */
+  readonly isMailed: boolean;
+}
+
+/** An e-mail with an invitation that is to be sent. */
+export interface InvitationMail {
+  readonly accountId: string;
+  readonly accountName: string;
+  readonly email: string;
+  /** How often it was tried before, and this time. */
+  readonly attempts: number;
 }
 
 type InvitationRow = Omit<RowOf<Invitation>, 'account_name'> & { readonly name: string };
@@ -35,9 +48,44 @@ export async function putInvitation(database: Database, invitation: NewInvitatio
       invited_by: invitation.invitedBy,
       created_at: database.fn.now(),
       expires_at: database.raw(`now() + ? * interval '1 second'`, [invitation.lifetimeSeconds]),
+      mail: invitation.isMailed ? 'ordered' : null,
+      mail_attempts: 0,
+      mail_due_at: invitation.isMailed ? database.fn.now() : null,
     })
     .onConflict(['account_id', 'email'])
     .merge();
+}
+
+/**
+ * Takes up an e-mail that is due, and makes its invitation that of a new link: an earlier one ends. Unless its end is noted, it
+ * is due again after a minute, and later after longer: also when the process that took it up has died.
+ *
+ * @param link the digest of its token, and how long it works
+ */
+export async function claimInvitationMail(
+  database: Database,
+  { digest, lifetimeSeconds }: Pick<NewInvitation, 'digest' | 'lifetimeSeconds'>,
+): Promise<InvitationMail | null> {
+  const { rows } = await database.raw<{ rows: InvitationMail[] }>(
+    /* sql */ `
+    UPDATE account_invitations AS invitation SET digest = :digest,
+      expires_at = now() + :lifetimeSeconds * interval '1 second',
+      mail_attempts = mail_attempts + 1,
+      mail_due_at = now() + least(interval '1 minute' * power(2, mail_attempts), interval '4 hours')
+    FROM accounts AS account
+    WHERE account.id = invitation.account_id AND (invitation.account_id, invitation.email) = (
+      SELECT account_id, email FROM account_invitations WHERE mail_due_at <= now() AND expires_at > now()
+      ORDER BY mail_due_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+    RETURNING invitation.account_id AS "accountId", account.name AS "accountName", invitation.email,
+      invitation.mail_attempts AS attempts`,
+    { digest, lifetimeSeconds },
+  );
+  return rows[0] ?? null;
+}
+
+/** Notes that an e-mail was sent or given up, unless the invitation has been made anew since. */
+export async function endInvitationMail(database: Database, digest: Buffer, mail: 'sent' | 'failed'): Promise<void> {
+  await database('account_invitations').where({ digest }).update({ mail, mail_due_at: null });
 }
 
 /** The invitations to an account that may still be accepted, by address. */
@@ -73,7 +121,7 @@ function open(database: Database) {
   return database<InvitationRow>('account_invitations')
     .join('accounts', 'accounts.id', 'account_invitations.account_id')
     .whereRaw('expires_at > now()')
-    .select('account_id', 'accounts.name', 'account_invitations.email', 'role', 'expires_at');
+    .select('account_id', 'accounts.name', 'account_invitations.email', 'role', 'expires_at', 'mail');
 }
 
 function toInvitation(row: InvitationRow): Invitation {
@@ -83,5 +131,6 @@ function toInvitation(row: InvitationRow): Invitation {
     email: row.email,
     role: row.role,
     expiresAt: row.expires_at,
+    mail: row.mail,
   };
 }

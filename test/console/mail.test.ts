@@ -152,6 +152,97 @@ describe('e-mail of the console', () => {
     expect(JSON.stringify(await app.database('user_links'))).not.to.include(token);
   });
 
+  describe('with an invitation that an owner makes', () => {
+    let owner: Visitor;
+    let accountId: string;
+    let members: string;
+
+    before(async () => {
+      ({ accountId } = await app.createAccount());
+      owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: accountId });
+      members = `/console/accounts/${accountId}/members`;
+    });
+    beforeEach(() => owner.get(members));
+
+    const inviteTo = (email: string, role = 'developer') => owner.send(members, { email, role });
+    const becomes = { name: 'Dev', password: PASSWORD, repeated: PASSWORD };
+
+    it('brings the link that nobody else sees, and lets its receiver into the account, once', async () => {
+      const answer = await inviteTo('Dev@example.com');
+      expect(answer.status).to.equal(200);
+      expect(answer.text).to.include('on its way to dev@example.com').and.not.include('/console/join/');
+      expect((await owner.get(members)).text).to.include('E-mail on its way');
+      const mail = await sent();
+      expect(mail.to).to.deep.equal(['dev@example.com']);
+      expect(mail.text).to.include('You are invited to the account');
+      expect((await owner.get(members)).text).to.include('E-mail sent');
+      const dev = new Visitor(app);
+      expect((await dev.send(pathIn(mail), becomes)).status).to.equal(303);
+      expect((await dev.get(`/console/accounts/${accountId}`)).status).to.equal(200);
+      expect((await new Visitor(app).send(pathIn(mail), becomes)).status).to.equal(410);
+    });
+
+    it('is not sent once the invitation is withdrawn, and another one ends the link of the first', async () => {
+      await inviteTo('late@example.com');
+      await owner.send(`${members}/withdraw`, { email: 'late@example.com' });
+      await inviteTo('twice@example.com');
+      const first = await sent();
+      expect(first.to).to.deep.equal(['twice@example.com']);
+      await owner.get(members);
+      await inviteTo('twice@example.com', 'finance');
+      const second = await sent();
+      expect((await new Visitor(app).get(pathIn(first))).status).to.equal(410);
+      expect((await new Visitor(app).get(pathIn(second))).text).to.include('Finance');
+    });
+
+    it('tells the owner when the mailbox does not exist, and is sent again after the server was away', async () => {
+      const refusing = await startMailServer({
+        onRcptTo: (_address, _session, callback) => callback(Object.assign(new Error('no'), { responseCode: 550 })),
+      });
+      await inviteTo('nobody@example.com');
+      await untilNothingIsDue(refusing.port);
+      await refusing.stop();
+      expect((await owner.get(members)).text).to.include('E-mail not delivered');
+      await inviteTo('away@example.com');
+      const running = start(refusing.port);
+      while ((await attemptsFor('away@example.com')) === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+      await running.stop();
+      await app.database('account_invitations').where({ mail: 'ordered' }).update({ mail_due_at: new Date() });
+      expect((await sent()).to).to.deep.equal(['away@example.com']);
+    });
+
+    it('carries no header and no other recipient that somebody hid in an address', async () => {
+      for (const email of [
+        'a@example.com\r\nBcc: victim@example.com',
+        'a@example.com,victim@example.com',
+        'a@example.com;victim@example.com',
+        '<a@example.com>victim@example.com',
+        'a@example.com%0aBcc:victim@example.com',
+        '"a\u2028b"@example.com',
+        'a\u202ecom.elpmaxe@example.com',
+        'a@ex\u200bample.com',
+        '\u0430da@example.com',
+        '<ada@example.com>',
+        'Ada <ada@example.com>',
+        'undisclosed:ada@example.com',
+        'ada(@example.com',
+      ]) {
+        expect((await inviteTo(email)).status, JSON.stringify(email)).to.equal(400);
+      }
+      expect(await app.database('account_invitations').where({ mail: 'ordered' })).to.deep.equal([]);
+    });
+
+    const attemptsFor = async (email: string): Promise<number> =>
+      (await app.database('account_invitations').where({ email }).first('mail_attempts'))?.mail_attempts;
+
+    async function untilNothingIsDue(port: number): Promise<void> {
+      const running = start(port);
+      while ((await app.database('account_invitations').where({ mail: 'ordered' })).length > 0)
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      await running.stop();
+    }
+  });
+
   it('is not offered where no server is configured', async () => {
     const without = await startTestApp({ mountPages: mountConsole });
     const visitor = new Visitor(without);

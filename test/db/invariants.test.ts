@@ -949,6 +949,59 @@ describe('the rules of the database', () => {
     refuses('to forget all of them', 'operator_actions_not_truncated', () => statement('TRUNCATE operator_actions'));
   });
 
+  describe('findings that are acknowledged', () => {
+    const acknowledged = (changes: Row = {}): Row => ({
+      id: newId('acknowledgement'),
+      reconciliation_id: newId('reconciliation'),
+      check_name: 'top_ups',
+      subject: 'a',
+      detail: 'b',
+      reason: 'a test',
+      author: 'ada',
+      takes_two: true,
+      ...changes,
+    });
+    const insertOne = (changes: Row) => insert('acknowledgements', acknowledged(changes));
+    const decided = { outcome: 'confirmed', decided_by: 'bob', decided_at: new Date() };
+    const afterAsking = (row: Row, attempt: (transaction: Database) => PromiseLike<unknown>) =>
+      database.transaction(async (transaction) => {
+        await transaction('acknowledgements').insert(acknowledged(row));
+        await attempt(transaction);
+      });
+    refuses('another id', 'acknowledgements_id_check', () => insertOne({ id: newId('task') }));
+    refuses('one that two have', 'acknowledgements_pkey', () => {
+      const row = acknowledged();
+      return afterAsking(row, (transaction) => transaction('acknowledgements').insert({ ...row, subject: 'c' }));
+    });
+    refuses('one finding twice', 'acknowledgements_once', () =>
+      afterAsking({}, (transaction) => transaction('acknowledgements').insert(acknowledged())),
+    );
+    refuses('one for no reason', 'acknowledgements_reason_check', () => insertOne({ reason: '' }));
+    refuses('one of nobody', 'acknowledgements_author_check', () => insertOne({ author: '' }));
+    refuses('another outcome', 'acknowledgements_outcome_check', () => insertOne({ ...decided, outcome: 'forgotten' }));
+    refuses('a decision of nobody', 'acknowledgements_are_decided_by_somebody', () =>
+      insertOne({ ...decided, decided_by: null }),
+    );
+    refuses(
+      'one that its author confirms where it takes two, or that another withdraws',
+      'acknowledgements_take_two',
+      () => insertOne({ ...decided, decided_by: 'ada' }),
+      () => insertOne({ ...decided, outcome: 'withdrawn' }),
+      () => insertOne({ takes_two: false }),
+      () => insertOne({ ...decided, takes_two: false }),
+    );
+    refuses(
+      'to decide twice, or to change what it says',
+      'acknowledgements_are_decided_once',
+      () => afterAsking(decided, (transaction) => transaction('acknowledgements').update({ outcome: 'rejected' })),
+      () => afterAsking({}, (transaction) => transaction('acknowledgements').update({ reason: 'another' })),
+    );
+    refuses('to forget one', 'acknowledgements_are_kept', () =>
+      afterAsking({}, (transaction) => transaction('acknowledgements').delete()),
+    );
+    refuses('to forget all of them', 'acknowledgements_not_truncated', () => statement('TRUNCATE acknowledgements'));
+  });
+
   describe('what one person moved by hand', () => {
     const moved = ({ account }: Given, changes: Row = {}): Row => ({
       id: newId('transfer'),
@@ -1571,6 +1624,15 @@ describe('the rules of the database', () => {
     );
     refuses('an invitation to an unknown role', 'account_invitations_role_check', () =>
       insertInvitation({ role: 'king' }),
+    );
+    refuses('an invitation whose e-mail is in an unknown state', 'account_invitations_mail_check', () =>
+      insertInvitation({ mail: 'lost' }),
+    );
+    refuses(
+      'an e-mail that is due and not ordered, or ordered and never due',
+      'account_invitations_are_due_if_ordered',
+      () => insertInvitation({ mail: 'sent', mail_due_at: new Date() }),
+      () => insertInvitation({ mail: 'ordered' }),
     );
     refuses('two invitations for one address', 'account_invitations_pkey', () => insertInvitation({ email: 'c@b.c' }));
     refuses('two invitations by one link', 'account_invitations_digest', () =>

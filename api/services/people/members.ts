@@ -4,10 +4,12 @@
  */
 import type { Database } from '../../../db/database.ts';
 import {
+  claimInvitationMail,
   deleteInvitation,
   deleteInvitationsBy,
   findInvitation,
   type Invitation,
+  type InvitationMail,
   listInvitations,
   putInvitation,
   takeInvitation,
@@ -49,16 +51,16 @@ const MAX_PEOPLE = 200;
 export type Refusal = 'last owner' | 'belongs elsewhere' | 'member already' | 'too many' | 'too fast';
 
 /**
- * Invites somebody to an account. E-mail would be ordered here, in the same transaction.
+ * Invites somebody to an account: by a link that is sent to them where e-mail is configured, and otherwise by one for the
+ * owner to hand over, which nothing shows again.
  *
  * @param email in lower case
- * @returns the path of the link by which they accept, which nothing shows again
  */
 export async function inviteMember(
   database: Database,
   by: LinkMaker,
-  { email, role }: { readonly email: string; readonly role: MemberRole },
-): Promise<{ readonly path: string } | Refusal> {
+  { email, role, sendsMail }: { readonly email: string; readonly role: MemberRole; readonly sendsMail: boolean },
+): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
   if (await isTooFast(database, by)) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     if (members.some((member) => member.email === email)) return 'member already';
@@ -73,9 +75,25 @@ export async function inviteMember(
       role,
       invitedBy: by.ownerId,
       lifetimeSeconds: INVITATION_LIFETIME_SECONDS,
+      isMailed: sendsMail,
     });
-    return { path: `/console/join/${token}` };
+    return sendsMail ? { mailedTo: email } : { path: invitationPath(token) };
   });
+}
+
+/** Takes up an invitation whose e-mail is due, with a new link: an earlier one ends. @returns null when none is due */
+export async function takeUpInvitationMail(
+  database: Database,
+): Promise<(InvitationMail & { readonly path: string; readonly digest: Buffer }) | null> {
+  const token = newToken();
+  const digest = digestToken(token);
+  const due = await claimInvitationMail(database, { digest, lifetimeSeconds: INVITATION_LIFETIME_SECONDS });
+  return due && { ...due, digest, path: invitationPath(token) };
+}
+
+/** Where somebody accepts the invitation with this token. */
+function invitationPath(token: string): string {
+  return `/console/join/${token}`;
 }
 
 /** @throws ServiceError `not_found` */

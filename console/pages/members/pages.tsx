@@ -34,8 +34,11 @@ export const memberPages = [
       const email = visit.form.text('email').toLowerCase();
       if (!EMAIL_ADDRESS.test(email) || email.length > EMAIL_ADDRESS_LENGTH.max)
         return showMembers(visit, services, { words: words.notAnAddress, status: 400 });
-      const made = await inviteMember(services.database, ownerOf(visit), { email, role: roleIn(visit) });
+      const { database, sendsMail } = services;
+      const made = await inviteMember(database, ownerOf(visit), { email, role: roleIn(visit), sendsMail });
       if (typeof made === 'string') return showMembers(visit, services, { words: words.refusals[made], status: 409 });
+      if ('mailedTo' in made)
+        return showLink(visit, { title: words.invitedTitle, explained: words.invitationMailed(made.mailedTo) });
       return showLink(visit, {
         title: words.invitedTitle,
         explained: words.invited(email),
@@ -181,6 +184,8 @@ function Members({ members, visit }: { readonly members: readonly Member[]; read
   );
 }
 
+const MAIL_TONES = { ordered: 'busy', sent: 'calm', failed: 'bad' } as const;
+
 async function Invitations({
   visit,
   database,
@@ -194,12 +199,13 @@ async function Invitations({
   return (
     <Card title={words.invitations}>
       <Table label={words.invitations} columns={[words.email, words.role, words.expires, words.withdraw]}>
-        {invitations.map(({ email, role, expiresAt }) => (
+        {invitations.map(({ email, role, expiresAt, mail }) => (
           <tr>
             <th scope="row">{email}</th>
             <td>{words.roles[role]}</td>
             <td>
-              <Time at={expiresAt} />
+              <Time at={expiresAt} />{' '}
+              {mail === null ? null : <Badge tone={MAIL_TONES[mail]}>{words.mails[mail]}</Badge>}
             </td>
             <td>
               <Form token={visit.session.formToken} action={`/console${pathOf(visit)}/withdraw`}>
