@@ -17,6 +17,8 @@ import type { Say } from './liveness.ts';
 
 /** Larger results are refused rather than stored. */
 const MAX_RESULT_BYTES = 2 * 2 ** 30;
+/** No request asks for more than one image; a few more are kept. */
+const MAX_FILES = 16;
 
 /** The upstream's result is at fault. */
 export class ResultFaultError extends Error {
@@ -42,8 +44,10 @@ export function createFileStorer({ database, storage }: Dependencies) {
     const folder = `results/${task.id}/${randomBytes(10).toString('hex')}`;
     const keys: string[] = [];
     try {
+      const wanted = wantedFiles(task, files);
+      if (wanted.length > MAX_FILES) throw new WrongFileError(`The model's result has more than ${MAX_FILES} files.`);
       const media: GeneratedMedia[] = [];
-      for (const [index, file] of wantedFiles(task, files).entries()) {
+      for (const [index, file] of wanted.entries()) {
         media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say }));
       }
       return media;

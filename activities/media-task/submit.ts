@@ -1,6 +1,7 @@
 /** One attempt to submit a task: written down before it is sent, and settled by its answer. */
 import { Context } from '@temporalio/activity';
-import { type KeptSubmission, openSubmission } from '../../db/queries/submissions.ts';
+import type { Database } from '../../db/database.ts';
+import { findOwnedJobs, type KeptSubmission, openSubmission } from '../../db/queries/submissions.ts';
 import { HEARTBEAT_TIMEOUT_MS } from '../../domain/step-limits.ts';
 import type { Task } from '../../domain/task.ts';
 import type { Accepted, RenderRequest } from '../../providers/media/adapter.ts';
@@ -15,6 +16,7 @@ import type { Turn } from './routes.ts';
 import { createSettle } from './settle.ts';
 import { taskFailure } from './task-failure.ts';
 import type { Turns } from './turns.ts';
+import { untilWritten } from './until-written.ts';
 
 /** What an upstream accepted. */
 export type Submitted =
@@ -58,6 +60,7 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
       const { upstream, traits } = turn;
       const answer = await upstream.submit(call, request, signalFor(traits.answers));
       if ('files' in answer) return { state: 'answered', submission, answer, upstream };
+      await refuseForeign(database, submission, answer.jobId);
       await settle(submission, { outcome: 'accepted', learntFrom: 'the answer', jobId: answer.jobId });
       return { state: 'waiting', jobId: answer.jobId };
     } catch (error) {
@@ -108,6 +111,12 @@ export function createSubmit(dependencies: MediaTaskDependencies, turns: Turns):
     if (!(error instanceof OutcomeUnknownError)) throw error;
     metrics.submissionUnclear(turn.route.provider);
   }
+}
+
+/** Another task's files must never reach this one's client. @throws OutcomeUnknownError */
+async function refuseForeign(database: Database, { taskId, provider }: KeptSubmission, jobId: string): Promise<void> {
+  const owned = await untilWritten(() => findOwnedJobs(database, { taskId, provider, jobIds: [jobId] }));
+  if (owned.size > 0) throw new OutcomeUnknownError('the upstream answered with the job of another task');
 }
 
 /** @throws ApplicationFailure for a request that the upstream's format cannot express */

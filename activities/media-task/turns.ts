@@ -12,6 +12,8 @@ import { unavailable } from './task-failure.ts';
 
 /** An operator may put an upstream back into service early. */
 const CLOSED_PAUSE_MS = 5_000;
+/** Each submission is written down: an upstream that asks to be tried again at once does not get it. */
+const LEAST_PAUSE_MS = 1_000;
 
 export interface Turns {
   /** @throws ApplicationFailure if no upstream can take the task, or none did in time; one that is retried while it must wait */
@@ -61,7 +63,7 @@ function waitFor(message: string, pauseMs?: number): ApplicationFailure {
   return ApplicationFailure.create({
     message,
     type: 'NotTaken',
-    ...(pauseMs !== undefined && { nextRetryDelay: pauseMs }),
+    ...(pauseMs !== undefined && { nextRetryDelay: Math.max(pauseMs, LEAST_PAUSE_MS) }),
   });
 }
 

@@ -1,6 +1,7 @@
 /** Reads untrusted documents. */
 import { createHash } from 'node:crypto';
 import { isObject, type JsonObject } from '../../domain/json.ts';
+import type { VendorCost } from '../../domain/media-route.ts';
 
 /** The value as an object; empty if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
@@ -11,6 +12,21 @@ export function objectOf(value: unknown): JsonObject {
 export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
+
+/** What a table says about a name that an upstream sent; undefined for names such as `constructor`, too. */
+export function lookUp<Value>(table: Readonly<Record<string, Value>>, name: unknown): Value | undefined {
+  const isName = typeof name === 'string' || typeof name === 'number';
+  return isName && Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+/** A charge as an upstream reports it: nothing for zero, and for what is not a plain amount. */
+export function costIn(amount: unknown, unit: string): { readonly cost?: VendorCost } {
+  const decimal = typeof amount === 'number' && amount > 0 ? String(Number(amount.toFixed(6))) : '';
+  return PLAIN_AMOUNT.test(decimal) ? { cost: { amount: decimal, unit } } : {};
+}
+
+/** Decimals that can be multiplied by any price. */
+export const PLAIN_AMOUNT = /^\d{1,15}(\.\d{1,6})?$/;
 
 /** Merges the operator's fields into a body; objects are merged, everything else is replaced. */
 export function withParams(body: JsonObject, params: JsonObject): JsonObject {

@@ -3,7 +3,7 @@
  * name may be in `type` or in `code`.
  */
 import type { TaskErrorCode } from '../../domain/errors.ts';
-import { objectOf } from './json.ts';
+import { lookUp, objectOf } from './json.ts';
 import { JobRefusedError, NotTakenError, type SubmissionError } from './outcomes.ts';
 import type { VendorAnswer } from './vendor-http.ts';
 
@@ -22,7 +22,7 @@ const VERDICT_STATUSES: readonly number[] = [400, 413, 422];
 
 /** The verdict on a job that a code or type expresses; null if it expresses none. */
 export function openaiVerdict(code: unknown): TaskErrorCode | null {
-  return VERDICTS[String(code)] ?? null;
+  return lookUp(VERDICTS, code) ?? null;
 }
 
 /** The refusal in an unsuccessful answer; null if only its status says anything. */

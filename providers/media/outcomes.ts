@@ -41,7 +41,7 @@ export class NotTakenError extends Error {
     message: string,
     { leavesRoute = false, isUnreachable = false, retryAfterMs, cause }: NotTakenOptions = {},
   ) {
-    super(message, { cause });
+    super(lineOf(message), { cause });
     this.leavesRoute = leavesRoute;
     this.verdict = leavesRoute ? 'access_refused' : isUnreachable ? 'unreachable' : 'busy';
     this.retryAfterMs = retryAfterMs;
@@ -51,6 +51,10 @@ export class NotTakenError extends Error {
 /** No verdict: the upstream could not be reached or understood. A call that only reads may be repeated. */
 export class ProviderUnreachableError extends Error {
   override readonly name: string = 'ProviderUnreachableError';
+
+  constructor(message: string, options?: ErrorOptions) {
+    super(lineOf(message), options);
+  }
 }
 
 /** The upstream may have a job for this submission, which must not be sent again before that is known. */
@@ -60,11 +64,18 @@ export class OutcomeUnknownError extends ProviderUnreachableError {
 
 export type SubmissionError = JobRefusedError | NotTakenError | OutcomeUnknownError;
 
+/** Messages are stored, and shown to operators: what an upstream said in them is cleaned up. */
+function lineOf(message: string): string {
+  return wordsOf(message) ?? 'the upstream gave no reason';
+}
+
 /** Reads a string that an upstream must send. @throws OutcomeUnknownError */
 export function textOf(value: unknown, what: string): string {
-  if (typeof value === 'string' && value !== '' && value.length <= MAX_ID_LENGTH && wordsOf(value) !== null)
-    return value;
+  if (isName(value)) return value;
   throw new OutcomeUnknownError(`the upstream sent no valid ${what}`);
 }
 
-const MAX_ID_LENGTH = 500;
+/** Whether a value can be stored and sent as a name: printable text on one line, of at most 500 characters. */
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && wordsOf(value) === value;
+}

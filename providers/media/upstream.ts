@@ -16,10 +16,12 @@ import {
   addressMac,
   type Announcement,
   assertAddress,
+  type CallbackProof,
   type CallbackRequest,
   InvalidCallbackError,
 } from './callbacks.ts';
 import type { Credential } from './credentials.ts';
+import { isName, JobRefusedError, NotTakenError, OutcomeUnknownError, ProviderUnreachableError } from './outcomes.ts';
 import { createPublishedKeys, type PublishedKeys } from './published-keys.ts';
 import {
   createVendorHttp,
@@ -144,36 +146,83 @@ export function createMediaUpstream(
         maxResponseBytes: options.timings?.maxResponseBytes ?? MAX_ANSWER_BYTES[answers],
         isRepeatable: recovery === 'key',
       };
-      const answer = await http.submit(call, limits, (refused) => adapter.refusal?.(refused) ?? null, signal);
-      return adapter.accepted(answer, request);
+      const answer = await http.submit(
+        call,
+        limits,
+        (refused) => read(() => adapter.refusal?.(refused) ?? null),
+        signal,
+      );
+      return checkAccepted(read(() => adapter.accepted(answer, request)));
     },
 
     probe: (signal) => http.ask(adapter.probe ?? { path: '' }, signal),
 
-    find: async (sent, signal) => adapter.find?.(sent, http, signal) ?? null,
+    async find(sent, signal) {
+      const found = adapter.find ? await asked(signal, adapter.find(sent, http, signal)) : null;
+      if (found?.some((job) => !isName(job)))
+        throw new ProviderUnreachableError('the upstream listed a job without a name');
+      return found;
+    },
 
     async status(jobId, signal) {
       if (!adapter.status) throw new Error(`the upstream ${name} has no jobs`);
-      return adapter.status(jobId, http, signal);
+      return asked(signal, adapter.status(jobId, http, signal));
     },
 
     fetchResult: async (result, signal) => http.download(result, signal),
     cancel: async (jobId, signal) => adapter.cancel?.(jobId, http, signal),
 
     async readCallback(callback, taskId, query) {
-      const { callbacks } = adapter;
-      const secret = settings.callbackSecret ?? '';
-      if (!callbacks || (secret === '' && callbacks.proof !== 'keys')) {
-        throw new InvalidCallbackError('no callbacks are expected from this upstream');
-      }
-      if (hasAddressMac(settings)) assertAddress(query.get('mac'), secret, taskId);
-      return callbacks.read(callback, { secret, keys, query, nowMs: nowMs() });
+      if (hasAddressMac(settings)) assertAddress(query.get('mac'), settings.callbackSecret ?? '', taskId);
+      return readAnnouncement(settings, callback, { keys, query, nowMs: nowMs() });
     },
 
     async close() {
       if (!options.dispatcher) await pool.close();
     },
   };
+}
+
+/** @throws InvalidCallbackError */
+async function readAnnouncement(
+  { adapter: { callbacks }, callbackSecret }: MediaUpstreamSettings,
+  callback: CallbackRequest,
+  facts: Omit<CallbackProof, 'secret'>,
+): Promise<Announcement> {
+  const secret = callbackSecret ?? '';
+  if (!callbacks || (secret === '' && callbacks.proof !== 'keys')) {
+    throw new InvalidCallbackError('no callbacks are expected from this upstream');
+  }
+  const announcement = await callbacks.read(callback, { ...facts, secret });
+  if (announcement.jobId === null || isName(announcement.jobId)) return announcement;
+  throw new InvalidCallbackError('the job has no valid name');
+}
+
+/** Reads the answer to something that was sent. @throws OutcomeUnknownError if its shape is beyond the adapter */
+function read<Result>(reading: () => Result): Result {
+  try {
+    return reading();
+  } catch (error) {
+    if (error instanceof JobRefusedError || error instanceof NotTakenError || error instanceof OutcomeUnknownError)
+      throw error;
+    throw new OutcomeUnknownError('the upstream sent an answer that cannot be read', { cause: error });
+  }
+}
+
+/** Reads the answer to a question. @throws ProviderUnreachableError if its shape is beyond the adapter */
+async function asked<Result>(signal: AbortSignal, asking: Promise<Result>): Promise<Result> {
+  try {
+    return await asking;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ProviderUnreachableError) throw error;
+    throw new ProviderUnreachableError('the upstream sent an answer that cannot be read', { cause: error });
+  }
+}
+
+function checkAccepted(accepted: Accepted): Accepted {
+  if ('files' in accepted || isName(accepted.jobId)) return accepted;
+  throw new OutcomeUnknownError('the upstream named a job that has no valid name');
 }
 
 function openHttp(

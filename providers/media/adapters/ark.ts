@@ -12,7 +12,7 @@ import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { contentItems, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import {
   JobRefusedError,
   NotTakenError,
@@ -158,8 +158,7 @@ function stateOf(task: JsonObject): JobState {
 /** Videos and images are charged by their tokens. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
   const { completion_tokens: videoTokens, output_tokens: imageTokens } = objectOf(usage);
-  const tokens = videoTokens ?? imageTokens;
-  return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'tokens' } } : {};
+  return costIn(videoTokens ?? imageTokens, 'tokens');
 }
 
 /** The verdict on a request that an error code expresses; null if it expresses none. */

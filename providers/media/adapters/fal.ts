@@ -12,7 +12,7 @@ import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '
 import { authorizationScheme } from '../credentials.ts';
 import { documentOf, isSuccess, isVerdict } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { fingerprintOf, listOf, lookUp, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { assertEd25519 } from '../signatures/ed25519.ts';
@@ -201,7 +201,7 @@ function endOf(answer: VendorAnswer): JobState {
     throw new ProviderUnreachableError(`the upstream answered ${status}`);
   if (/still in progress/i.test(String(words)))
     return { state: 'running', progressPercent: null, detail: wordsOf(words) };
-  const verdict = VERDICTS[code ?? ''] ?? (status === 400 || status === 422 ? 'bad_request' : 'processing_failed');
+  const verdict = lookUp(VERDICTS, code) ?? (status === 400 || status === 422 ? 'bad_request' : 'processing_failed');
   return { state: 'failed', code: verdict, message: messageFor(verdict, words) };
 }
 
@@ -239,5 +239,5 @@ function errorOf({ document, headers }: Pick<VendorAnswer, 'document' | 'headers
 function refusalOf(status: number, document: unknown): SubmissionError | null {
   if (status !== 400 && status !== 422) return null;
   const { code, words } = errorOf({ document, headers: {} });
-  return new JobRefusedError(VERDICTS[code ?? ''] ?? 'bad_request', words);
+  return new JobRefusedError(lookUp(VERDICTS, code) ?? 'bad_request', words);
 }

@@ -11,7 +11,7 @@ import { assertRecent, type CallbackFormat, headerOf, parseCallbackBody } from '
 import { keyHeader } from '../credentials.ts';
 import { documentOf } from '../exchange.ts';
 import { nearestRatio } from '../fields.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, lookUp, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, OutcomeUnknownError, type SubmissionError, textOf } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { claimsOf } from '../signatures/json-web-token.ts';
@@ -172,8 +172,7 @@ function fileOf({ data, mimeType }: JsonObject): readonly ResultFile[] {
 
 /** The price of an image is mostly that of its output tokens. */
 function costOf({ usageMetadata }: JsonObject): { readonly cost?: VendorCost } {
-  const { candidatesTokenCount: tokens } = objectOf(usageMetadata);
-  return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'output_tokens' } } : {};
+  return costIn(objectOf(usageMetadata)['candidatesTokenCount'], 'output_tokens');
 }
 
 function stateOf({ done, error, response }: JsonObject): JobState {
@@ -182,7 +181,7 @@ function stateOf({ done, error, response }: JsonObject): JobState {
     const { code, message } = error;
     const verdict = SAFETY_WORDS.test(String(message))
       ? 'content_policy_violation'
-      : (GRPC_VERDICTS[Number(code)] ?? 'processing_failed');
+      : (lookUp(GRPC_VERDICTS, code) ?? 'processing_failed');
     return failed(verdict);
   }
   const { generatedSamples, raiMediaFilteredReasons: reasons } = objectOf(objectOf(response)['generateVideoResponse']);

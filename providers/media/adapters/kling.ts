@@ -9,7 +9,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { signedToken } from '../credentials.ts';
 import { nearestRatio } from '../fields.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { listOf, objectOf, PLAIN_AMOUNT, withParams } from '../json.ts';
 import {
   JobRefusedError,
   NotTakenError,
@@ -162,7 +162,7 @@ async function readTask(sort: Sort, id: string, http: VendorHttp, signal: AbortS
   const { code, data } = objectOf(document);
   if (code === 0) return objectOf(data);
   if (code === NO_SUCH_TASK) return null;
-  throw new ProviderUnreachableError(`the upstream answered ${status} with code ${String(wordsOf(code) ?? code)}`);
+  throw new ProviderUnreachableError(`the upstream answered ${status} with code ${JSON.stringify(code)}`);
 }
 
 function stateOf(task: JsonObject): JobState {
@@ -186,7 +186,8 @@ function filesOf({ task_result: result }: JsonObject): readonly ResultFile[] {
 }
 
 function costOf({ final_unit_deduction: units }: JsonObject): VendorCost | undefined {
-  return /^\d+(\.\d+)?$/.test(String(units)) ? { amount: String(units), unit: 'units' } : undefined;
+  const amount = typeof units === 'number' ? String(units) : units;
+  return typeof amount === 'string' && PLAIN_AMOUNT.test(amount) ? { amount, unit: 'units' } : undefined;
 }
 
 /** Only the message of a failed task gives the reason. */

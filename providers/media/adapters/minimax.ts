@@ -9,7 +9,7 @@ import type { JobState, KindTraits, MediaAdapter, RenderRequest } from '../adapt
 import { contentItems, hasReferences, isMadeSince } from '../content-items.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, lookUp, objectOf, withParams } from '../json.ts';
 import {
   JobRefusedError,
   NotTakenError,
@@ -156,7 +156,7 @@ function stateOf(task: JsonObject): JobState {
   }
   if (status === 'failed' || status === 'cancelled' || status === 'expired') {
     const { code, message } = objectOf(error);
-    const verdict = VERDICT_CODES[String(code)] ?? 'processing_failed';
+    const verdict = lookUp(VERDICT_CODES, code) ?? 'processing_failed';
     return { state: 'failed', code: verdict, message: messageFor(verdict, message), ...costOf(task) };
   }
   return { state: 'running', progressPercent: null, detail: wordsOf(status) };
@@ -164,15 +164,14 @@ function stateOf(task: JsonObject): JobState {
 
 /** Videos are charged by the second, including the reference videos. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
-  const { total_seconds: seconds } = objectOf(usage);
-  return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: String(seconds), unit: 'seconds' } } : {};
+  return costIn(objectOf(usage)['total_seconds'], 'seconds');
 }
 
 function refusalBy(code: unknown, answer: VendorAnswer): SubmissionError {
-  const said = `the upstream answered code ${String(code)}`;
+  const said = `the upstream answered code ${JSON.stringify(code)}`;
   if (OPERATORS_FAULTS.includes(code)) return new NotTakenError(said, { leavesRoute: true });
   if (TOO_MANY.includes(code)) return new NotTakenError(said, { retryAfterMs: retryAfterMs(answer) });
-  const verdict = VERDICT_CODES[String(code)];
+  const verdict = lookUp(VERDICT_CODES, code);
   const { status_msg: words } = objectOf(objectOf(answer.document)['base_resp']);
   return verdict === undefined ? new OutcomeUnknownError(said) : new JobRefusedError(verdict, words);
 }

@@ -7,7 +7,7 @@ import type { VendorCost } from '../../../domain/media-route.ts';
 import type { KindTraits, MediaAdapter, RenderRequest } from '../adapter.ts';
 import { bearer } from '../credentials.ts';
 import type { FormPart } from '../form.ts';
-import { listOf, objectOf, withParams } from '../json.ts';
+import { costIn, listOf, objectOf, withParams } from '../json.ts';
 import { openaiRefusal } from '../openai-errors.ts';
 import { OutcomeUnknownError } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
@@ -82,6 +82,5 @@ function fileOf({ b64_json: base64, url }: JsonObject): readonly ResultFile[] {
 
 /** The price of an image is mostly that of its output tokens; input tokens have their own prices. */
 function costOf({ usage }: JsonObject): { readonly cost?: VendorCost } {
-  const { output_tokens: tokens } = objectOf(usage);
-  return typeof tokens === 'number' && tokens > 0 ? { cost: { amount: String(tokens), unit: 'output_tokens' } } : {};
+  return costIn(objectOf(usage)['output_tokens'], 'output_tokens');
 }

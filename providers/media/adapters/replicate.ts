@@ -12,7 +12,7 @@ import { type CallbackFormat, parseCallbackBody } from '../callbacks.ts';
 import { bearer } from '../credentials.ts';
 import { documentOf, isSuccess } from '../exchange.ts';
 import { fieldsOf } from '../fields.ts';
-import { fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
+import { costIn, fingerprintOf, listOf, objectOf, withParams } from '../json.ts';
 import { JobRefusedError, NotTakenError, ProviderUnreachableError, type SubmissionError, textOf } from '../outcomes.ts';
 import type { ResultFile } from '../result-file.ts';
 import { assertStandardWebhook } from '../signatures/standard-webhooks.ts';
@@ -206,8 +206,7 @@ function fileOf(output: unknown): readonly ResultFile[] {
 
 /** Most models are charged by running time, even if they fail. */
 function costOf({ metrics }: JsonObject): { readonly cost?: VendorCost } {
-  const seconds = objectOf(metrics)['predict_time'];
-  return typeof seconds === 'number' && seconds > 0 ? { cost: { amount: seconds.toFixed(6), unit: 'seconds' } } : {};
+  return costIn(objectOf(metrics)['predict_time'], 'seconds');
 }
 
 function refusal(answer: VendorAnswer): SubmissionError | null {

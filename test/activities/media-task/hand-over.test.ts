@@ -51,7 +51,14 @@ const SIZE = { width: 1024, height: 640 };
 
 /** What the vendor does with a submission; it takes the job unless it says otherwise. */
 type Deed =
-  'takes it' | 'takes it, and the answer is lost' | 'loses it' | 'has no money' | 'is too busy' | 'makes a small one';
+  | 'takes it'
+  | 'takes it, and the answer is lost'
+  | 'loses it'
+  | 'has no money'
+  | 'is too busy'
+  | 'makes a small one'
+  | 'makes twenty'
+  | 'names an earlier job';
 
 interface Rendered {
   readonly id: string;
@@ -132,7 +139,9 @@ describe('handing a task over', function () {
         rendered.push(job);
         if (deed === 'takes it, and the answer is lost') return request.socket.destroy();
         const file = deed === 'makes a small one' ? smallPng : png;
-        answer(200, { id: job.id, b64: file.toString('base64') });
+        const base64 = file.toString('base64');
+        const id = deed === 'names an earlier job' ? mine[0]?.id : job.id;
+        answer(200, { id, b64: deed === 'makes twenty' ? Array(20).fill(base64) : base64 });
       });
     });
   }
@@ -350,6 +359,15 @@ describe('handing a task over', function () {
       });
     }
 
+    it('takes up its own job though the answer named that of another task', async () => {
+      const name = upstreamWith({ recovery: 'id' }, ['takes it', 'names an earlier job']);
+      const [first, second] = [await run(await taskOn(name)), await run(await taskOn(name))];
+      expect([first.status, second.status]).to.deep.equal(['succeeded', 'succeeded']);
+      expect(second.providerJobId).to.equal(rendered.find(({ taskId }) => taskId === second.id)?.id);
+      expect(await attemptsOf(second)).to.deep.equal([`${name}: accepted by a look-up of our id`]);
+      expect(rendersOf(second)).to.deep.equal([name]);
+    });
+
     it('takes up the job that its callback reveals', async () => {
       const settings = { callbackSecret: 'a-secret-of-16-characters' };
       const name = upstreamWith({ recovery: 'callback' }, ['takes it, and the answer is lost'], settings, vendor.url);
@@ -486,12 +504,14 @@ describe('handing a task over', function () {
       expect(rendersOf(task)).to.deep.equal([]);
     });
 
-    it('fails with result_transfer_failed when they do not match the request, and requests no others', async () => {
-      const name = files(['makes a small one']);
-      const task = await run(await taskOn(name));
-      expect(task.failure).to.include({ code: 'result_transfer_failed' });
-      expect(rendersOf(task)).to.deep.equal([name]);
-      expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by the answer`]);
+    it('fails with result_transfer_failed when they do not match the request or are too many, and requests no others', async () => {
+      for (const deed of ['makes a small one', 'makes twenty'] as const) {
+        const name = files([deed]);
+        const task = await run(await taskOn(name));
+        expect(task.failure).to.include({ code: 'result_transfer_failed' });
+        expect(rendersOf(task)).to.deep.equal([name]);
+        expect(await attemptsOf(task)).to.deep.equal([`${name}: accepted by the answer`]);
+      }
     });
 
     it('is given up once, and never rendered twice, when the answer is lost', async () => {
@@ -519,7 +539,8 @@ function adapterWith(traits: Partial<KindTraits>): MediaAdapter {
     accepted({ document }) {
       const { id, b64 } = objectOf(document);
       if (image.answers === 'job') return { jobId: textOf(id, 'id') };
-      return { files: [{ bytes: Buffer.from(String(b64), 'base64'), mimeType: 'image/png' }] };
+      const files = [b64].flat().map((file) => Buffer.from(String(file), 'base64'));
+      return { files: files.map((bytes) => ({ bytes, mimeType: 'image/png' })) };
     },
     async find({ request, fingerprint }, http, signal) {
       const jobs = listOf(objectOf(documentOf(await http.ask({ path: 'list' }, signal)))['jobs']).map(objectOf);

@@ -84,6 +84,15 @@ describe('POST /v1/provider-callbacks/{provider}/{task_id}', () => {
     expect(await findTask(app.database, taskId)).to.include({ providerJobId: 'job_0' });
   });
 
+  it('gives a task no job that belongs to another', async () => {
+    const [owner, other] = [await newTask(), await newTask()];
+    for (const id of [owner, other]) {
+      await openTaskSubmission(app.database, { id }, { provider: 'studio' });
+      expect((await announce(id)).status).to.equal(204);
+    }
+    expect(await findTask(app.database, other)).to.include({ providerJobId: null });
+  });
+
   it('is 401 when the signature is wrong, missing, too old or of another provider', async () => {
     const taskId = await newTask();
     expectRefusal(await announce(taskId, { secret: 'guessed' }), [401, 'invalid_signature']);

@@ -73,7 +73,7 @@ describe('Replicate’s predictions', () => {
     const { body } = await upstream.fetchResult(state.results[0], signal);
     const facts = readMp4(Buffer.from(await new Response(body).arrayBuffer()));
     expect([facts.codedSize, facts.durationSeconds]).to.deep.equal([[1080, 1920], 4]);
-    expect(state.cost).to.deep.equal({ amount: '4.250000', unit: 'seconds' });
+    expect(state.cost).to.deep.equal({ amount: '4.25', unit: 'seconds' });
   });
 
   it('renders with a version of a model, to several files', async () => {
