@@ -1,6 +1,9 @@
 /**
- * Fills a database with accounts, tasks and text requests that have ended, and the transfers of each: through the tables'
- * own triggers, so that the books are consistent by construction.
+ * Fills a database with accounts, tasks and text requests that have ended, and the transfers of each.
+ *
+ * The rows are written in large sets, past the triggers and foreign keys that check each row and past those that move balances;
+ * what these leave behind, this does: the balances, what keys have used, and the marks of days whose usage has to be summed
+ * again. Reconciliation finds nothing in the books.
  */
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../db/database.ts';
@@ -8,6 +11,8 @@ import { insertAccount } from '../../db/queries/accounts.ts';
 import { insertApiKey } from '../../db/queries/api-keys.ts';
 import { topUp } from '../../db/queries/credits.ts';
 import { recordRateCards } from '../../db/queries/rate-cards.ts';
+import { CHANGE, CHARGES } from '../../db/ledger-sql.ts';
+import { ensurePartitions } from '../../db/partitions.ts';
 import { newId } from '../../domain/ids.ts';
 import { parseUsd } from '../../domain/money.ts';
 
@@ -23,41 +28,50 @@ export interface SeededKey {
   readonly accountId: string;
 }
 
-const BATCH = 2_000;
-/** Statistics are taken early and again and again: without them, triggers look for rows in whole indexes. */
-const FIRST_BATCH = 300;
-const ANALYZE_EVERY = 20_000;
-/** Prime, so that every time is met once, in no order: the first batch is of all months. */
-const STRIDE = 7_919;
+const BATCH = 20_000;
 const DAY_MS = 86_400_000;
 /** Spread over so many days, so that months and charts have something to show. */
 const DAYS = 25;
 const TASK_PRICE = parseUsd(0.5);
 const TEXT_HELD = parseUsd(0.02);
-const [TEXT_MODEL, CATALOGUE] = ['gpt-seeded', 'seeded'];
+const CATALOGUE = 'seeded';
+const TEXT_MODELS = ['gpt-seeded', 'claude-seeded', 'qwen-seeded'];
+const VIDEO_MODELS = ['vidone-3.0', 'vidone-3.0-fast'];
 const [INPUT_TOKENS, OUTPUT_TOKENS] = [1_200, 300];
 const RATES = { input: 500_000n, cachedInput: 50_000n, cacheWrite: 500_000n, output: 3_000_000n };
 const TEXT_CHARGE = BigInt(INPUT_TOKENS) * RATES.input + BigInt(OUTPUT_TOKENS) * RATES.output;
 const FUNDED = parseUsd(1_000_000);
-/** One of so many fails. */
-const FAILURES = 20;
+/** One of so many fails; no divisor of what chooses accounts, so that every account has some. */
+const FAILURES = 21;
 
-/** @returns the keys of the accounts; the first one made a fifth of everything */
+/**
+ * Fills a database that no customer uses.
+ *
+ * @param database as a superuser, who may write past triggers
+ * @returns the keys of the accounts; the first one made a fifth of everything
+ */
 export async function seedConsole(
   database: Database,
   { accounts, tasks, transfers }: Amounts,
   report: (line: string) => void,
 ): Promise<readonly SeededKey[]> {
   const pricing = { rates: RATES, tiers: [], peaks: [] };
-  await recordRateCards(database, [{ version: CATALOGUE, model: TEXT_MODEL, kind: 'text', pricing }]);
-  const keys: SeededKey[] = [];
-  for (let count = 0; count < accounts; count += 1) keys.push(await seedAccount(database, count));
+  const cards = TEXT_MODELS.map((model) => ({ version: CATALOGUE, model, kind: 'text', pricing }) as const);
+  await recordRateCards(database, cards);
+  await ensurePartitions(database, new Date(Date.now() - DAYS * DAY_MS));
+  const keys = await database.transaction(async (transaction) => {
+    const made: SeededKey[] = [];
+    for (let count = 0; count < accounts; count += 1) made.push(await seedAccount(transaction, count));
+    return made;
+  });
   const texts = Math.max(0, Math.floor(transfers / 2) - tasks);
-  await inBatches(database, tasks, 'tasks', report, (from, to) => seedTasks(database, spread(keys, from, to, tasks)));
-  await inBatches(database, texts, 'text requests', report, (from, to) =>
-    seedTexts(database, spread(keys, from, to, texts)),
-  );
-  await database.raw('ANALYZE tasks, transfers, text_requests');
+  await inBatches(database, { keys, total: tasks, what: 'tasks', report, sql: INSERT_TASKS });
+  await inBatches(database, { keys, total: texts, what: 'text requests', report, sql: INSERT_TEXTS });
+  await pastTriggers(database, async (transaction) => {
+    await transaction.raw(MOVE_BALANCES);
+    await transaction.raw(MOVE_KEYS);
+  });
+  await database.raw('VACUUM (ANALYZE) tasks, transfers, text_requests');
   return keys;
 }
 
@@ -72,228 +86,136 @@ async function seedAccount(database: Database, count: number): Promise<SeededKey
   return { id, accountId };
 }
 
-async function inBatches(
-  database: Database,
-  total: number,
-  what: string,
-  report: (line: string) => void,
-  seed: (from: number, to: number) => Promise<void>,
-): Promise<void> {
+interface Seeding {
+  readonly keys: readonly SeededKey[];
+  readonly total: number;
+  readonly what: string;
+  readonly report: (line: string) => void;
+  /** Inserts everything of a batch of orders. */
+  readonly sql: string;
+}
+
+async function inBatches(database: Database, { keys, total, what, report, sql }: Seeding): Promise<void> {
   const startedAt = Date.now();
-  const first = Math.min(FIRST_BATCH, total);
-  await seed(0, first);
-  await database.raw('ANALYZE tasks, transfers, text_requests');
-  for (let from = first; from < total; from += BATCH) {
-    await seed(from, Math.min(from + BATCH, total));
-    if (Math.floor(from / ANALYZE_EVERY) !== Math.floor((from + BATCH) / ANALYZE_EVERY))
-      await database.raw('ANALYZE tasks, transfers, text_requests');
+  for (let from = 0; from < total; from += BATCH) {
+    const orders = ordersOf(keys, { from, to: Math.min(from + BATCH, total), total });
+    await pastTriggers(database, (transaction) => transaction.raw(sql, { ...VALUES, orders: JSON.stringify(orders) }));
   }
   report(`${total} ${what} in ${Math.round((Date.now() - startedAt) / 1000)} s`);
 }
 
-/** Something that happened at some time, for some account. */
-interface Order {
-  readonly key: SeededKey;
-  readonly atMs: number;
-  readonly isFailed: boolean;
-}
-
-function spread(keys: readonly SeededKey[], from: number, to: number, total: number): readonly Order[] {
+/** Something that happened at some time, for some account; in the order of time, as rows come in real life. */
+function ordersOf(keys: readonly SeededKey[], { from, to, total }: { from: number; to: number; total: number }) {
   const beganMs = Date.now() - DAYS * DAY_MS;
   return Array.from({ length: to - from }, (_, index) => {
     const number = from + index;
     const key = keys[number % 5 === 0 ? 0 : number % keys.length];
     if (!key) throw new Error('there are no accounts to seed');
+    const atMs = Math.floor(beganMs + (number / total) * DAYS * DAY_MS);
     return {
-      key,
-      atMs: Math.floor(beganMs + (((number * STRIDE) % total) / total) * DAYS * DAY_MS),
-      isFailed: number % FAILURES === 1,
+      account_id: key.accountId,
+      api_key_id: key.id,
+      at: new Date(atMs),
+      // Ids without their kind: what belongs together shares them.
+      id: bareId(atMs),
+      resolution_id: bareId(atMs + 1),
+      video_model: VIDEO_MODELS[number % VIDEO_MODELS.length],
+      text_model: TEXT_MODELS[number % TEXT_MODELS.length],
+      failed: number % FAILURES === 1,
     };
   });
 }
 
-async function seedTasks(database: Database, orders: readonly Order[]): Promise<void> {
-  const tasks = orders.map((order) => ({
-    ...order,
-    id: newId('task', order.atMs),
-    reservationId: newId('transfer', order.atMs),
-    resolutionId: newId('transfer', order.atMs + 1),
-  }));
-  await inTransaction(database, async (transaction) => {
-    const transfer = ({ key, id, atMs }: (typeof tasks)[number]) => ({
-      ...transferOf(key, atMs, TASK_PRICE),
-      task_id: id,
-    });
-    await insertAll(
-      transaction,
-      'transfers',
-      tasks.map((task) => ({ ...transfer(task), ...RESERVATION, id: task.reservationId })),
-    );
-    await insertAll(transaction, 'tasks', tasks.map(taskRow));
-    await insertAll(
-      transaction,
-      'transfers',
-      tasks.map((task) => ({
-        ...transfer(task),
-        ...(task.isFailed ? REFUND : SETTLEMENT),
-        id: task.resolutionId,
-        pending_id: task.reservationId,
-        created_at: new Date(task.atMs + 40_000),
-      })),
-    );
-    await transaction.raw(
-      /* sql */ `
-      UPDATE tasks SET status = ending.status, resolution_id = ending.resolution_id, output = ending.output,
-        error_code = ending.error_code, error_message = ending.error_message,
-        completed_at = tasks.created_at + interval '40 seconds', updated_at = tasks.created_at + interval '40 seconds'
-      FROM json_populate_recordset(NULL::tasks, ?::json) AS ending
-      WHERE tasks.id = ending.id AND tasks.created_at = ending.created_at`,
-      [JSON.stringify(tasks.map(endingRow))],
-    );
-  });
+function bareId(atMs: number): string {
+  return newId('transfer', atMs).slice('tr_'.length);
 }
 
-interface SeededTask extends Order {
-  readonly id: string;
-  readonly reservationId: string;
-  readonly resolutionId: string;
-}
-
-function taskRow({ id, atMs, key, reservationId }: SeededTask) {
-  const at = new Date(atMs);
-  return {
-    id,
-    created_at: at,
-    account_id: key.accountId,
-    api_key_id: key.id,
-    kind: 'video',
-    model: 'vidone-3.0',
-    capability_version: 1,
-    provider: 'simulator',
-    request: {
-      kind: 'video',
-      prompt: 'A red kite over the sea, with long shadows',
-      durationSeconds: 5,
-      routes: [{ provider: 'simulator', model: 'vidone-3.0' }],
-    },
-    price: TASK_PRICE.toString(),
-    billable_duration_seconds: 5,
-    request_id: newId('request', atMs),
-    status: 'queued',
-    reservation_id: reservationId,
-    deadline_at: new Date(atMs + 1_800_000),
-    workflow_started_at: at,
-    taken_up_at: at,
-    start_attempts: 1,
-    next_start_at: at,
-    updated_at: at,
-  };
-}
-
-function endingRow({ id, atMs, isFailed, resolutionId }: SeededTask) {
-  const ending = isFailed
-    ? { status: 'failed', error_code: 'processing_failed', error_message: 'It could not be rendered. Try again.' }
-    : { status: 'succeeded', output: [{ type: 'video', url: `https://files.test/${id}.mp4`, mimeType: 'video/mp4' }] };
-  return { id, created_at: new Date(atMs), resolution_id: resolutionId, ...ending };
-}
-
-async function seedTexts(database: Database, orders: readonly Order[]): Promise<void> {
-  const requests = orders.map((order) => ({
-    ...order,
-    id: newId('textRequest', order.atMs),
-    reservationId: newId('transfer', order.atMs),
-  }));
-  await inTransaction(database, async (transaction) => {
-    const transfer = ({ key, id, atMs }: (typeof requests)[number], amount: bigint) => ({
-      ...transferOf(key, atMs, amount),
-      text_request_id: id,
-    });
-    await insertAll(
-      transaction,
-      'transfers',
-      requests.map((request) => ({ ...transfer(request, TEXT_HELD), ...RESERVATION, id: request.reservationId })),
-    );
-    await insertAll(
-      transaction,
-      'transfers',
-      requests.map((request) => ({
-        ...transfer(request, request.isFailed ? TEXT_HELD : TEXT_CHARGE),
-        ...(request.isFailed ? REFUND : { ...SETTLEMENT, released: (TEXT_HELD - TEXT_CHARGE).toString() }),
-        id: newId('transfer', request.atMs + 1),
-        pending_id: request.reservationId,
-        created_at: new Date(request.atMs + 2_000),
-      })),
-    );
-    await insertAll(transaction, 'text_requests', requests.map(textRow));
-  });
-}
-
-function textRow({ id, atMs, key, reservationId, isFailed }: Order & { id: string; reservationId: string }) {
-  return {
-    id,
-    created_at: new Date(atMs),
-    account_id: key.accountId,
-    api_key_id: key.id,
-    request_id: newId('request', atMs),
-    model: TEXT_MODEL,
-    format: 'chat-completions',
-    streamed: true,
-    upstream: 'simulator',
-    upstream_format: 'chat-completions',
-    upstream_model: TEXT_MODEL,
-    outcome: isFailed ? 'failed' : 'succeeded',
-    error_code: isFailed ? 'processing_failed' : null,
-    catalogue_version: CATALOGUE,
-    input_tokens: INPUT_TOKENS,
-    cache_read_tokens: 0,
-    cache_write_tokens: 0,
-    output_tokens: OUTPUT_TOKENS,
-    estimated: false,
-    held: TEXT_HELD.toString(),
-    charge: isFailed ? '0' : TEXT_CHARGE.toString(),
-    excess: '0',
-    absorbed: '0',
-    reservation_id: reservationId,
-    opened_at: new Date(atMs),
-    latency_ms: 2_000,
-    first_byte_ms: 300,
-  };
-}
-
-/** In which rows are found by index. */
-function inTransaction(database: Database, work: (transaction: Database) => Promise<void>): Promise<void> {
+/** Balances and what belongs together are written by this file instead. */
+function pastTriggers(database: Database, work: (transaction: Database) => Promise<unknown>): Promise<void> {
   return database.transaction(async (transaction) => {
-    await transaction.raw('SET LOCAL enable_seqscan = off');
+    await transaction.raw('SET LOCAL session_replication_role = replica');
     await work(transaction);
   });
 }
 
-const RESERVATION = { kind: 'reservation', debit: 'available', credit: 'reserved' };
-const SETTLEMENT = { kind: 'settlement', debit: 'reserved', credit: 'revenue' };
-const REFUND = { kind: 'refund', debit: 'reserved', credit: 'available' };
+const VALUES = {
+  price: TASK_PRICE.toString(),
+  held: TEXT_HELD.toString(),
+  charge: TEXT_CHARGE.toString(),
+  inputTokens: INPUT_TOKENS,
+  outputTokens: OUTPUT_TOKENS,
+  catalogue: CATALOGUE,
+};
 
-/** What transfers of one chain have in common. */
-function transferOf({ id, accountId }: SeededKey, atMs: number, amount: bigint) {
-  const at = new Date(atMs);
-  return {
-    opened_at: at,
-    created_at: at,
-    amount: amount.toString(),
-    signup_amount: '0',
-    released: '0',
-    released_signup: '0',
-    account_id: accountId,
-    api_key_id: id,
-  };
-}
+const ORDERS = /* sql */ `
+  orders AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(:orders) AS item(account_id text, api_key_id text, at timestamptz(3), id text,
+      resolution_id text, video_model text, text_model text, failed boolean)
+  ), ending AS (
+    SELECT * FROM (VALUES (false, 'settlement', 'revenue'), (true, 'refund', 'available')) AS by(failed, kind, credit)
+  )`;
 
-/** In one statement, however many there are. Columns that rows do not have are null. */
-async function insertAll(
-  database: Database,
-  table: 'tasks' | 'text_requests' | 'transfers',
-  rows: readonly object[],
-): Promise<void> {
-  await database.raw(`INSERT INTO ${table} SELECT * FROM json_populate_recordset(NULL::${table}, ?::json)`, [
-    JSON.stringify(rows),
-  ]);
-}
+const INSERT_TASKS = /* sql */ `
+  WITH ${ORDERS}, reserved AS (
+    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, api_key_id, task_id)
+    SELECT 'tr_' || id, at, at, 'reservation', 'available', 'reserved', :price, account_id, api_key_id, 'task_' || id
+    FROM orders
+  ), resolved AS (
+    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, pending_id, account_id, api_key_id,
+      task_id)
+    SELECT 'tr_' || resolution_id, at, at + interval '40 seconds', kind, 'reserved', credit, :price, 'tr_' || id,
+      account_id, api_key_id, 'task_' || id
+    FROM orders JOIN ending USING (failed)
+  )
+  INSERT INTO tasks (id, created_at, account_id, api_key_id, kind, model, capability_version, provider, request, price,
+    billable_duration_seconds, request_id, status, reservation_id, resolution_id, deadline_at, workflow_started_at,
+    taken_up_at, start_attempts, next_start_at, output, error_code, error_message, updated_at, completed_at)
+  SELECT 'task_' || id, at, account_id, api_key_id, 'video', video_model, 1, 'simulator',
+    jsonb_build_object('kind', 'video', 'prompt', 'A red kite over the sea, with long shadows', 'durationSeconds', 5,
+      'routes', jsonb_build_array(jsonb_build_object('provider', 'simulator', 'model', video_model))),
+    :price, 5, 'req_' || id, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END, 'tr_' || id, 'tr_' || resolution_id,
+    at + interval '30 minutes', at, at, 1, at,
+    CASE WHEN NOT failed THEN jsonb_build_array(jsonb_build_object('type', 'video', 'mimeType', 'video/mp4',
+      'url', 'https://files.test/task_' || id || '.mp4')) END,
+    CASE WHEN failed THEN 'processing_failed' END, CASE WHEN failed THEN 'It could not be rendered. Try again.' END,
+    at + interval '40 seconds', at + interval '40 seconds'
+  FROM orders`;
+
+const INSERT_TEXTS = /* sql */ `
+  WITH ${ORDERS}, reserved AS (
+    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, account_id, api_key_id,
+      text_request_id)
+    SELECT 'tr_' || id, at, at, 'reservation', 'available', 'reserved', :held, account_id, api_key_id, 'txt_' || id
+    FROM orders
+  ), resolved AS (
+    INSERT INTO transfers (id, opened_at, created_at, kind, debit, credit, amount, released, pending_id, account_id,
+      api_key_id, text_request_id)
+    SELECT 'tr_' || resolution_id, at, at + interval '2 seconds', kind, 'reserved', credit,
+      CASE WHEN failed THEN CAST(:held AS numeric) ELSE :charge END,
+      CASE WHEN failed THEN 0 ELSE CAST(:held AS numeric) - :charge END,
+      'tr_' || id, account_id, api_key_id, 'txt_' || id
+    FROM orders JOIN ending USING (failed)
+  )
+  INSERT INTO text_requests (id, created_at, account_id, api_key_id, request_id, model, format, streamed, upstream,
+    upstream_format, upstream_model, outcome, error_code, catalogue_version, input_tokens, cache_read_tokens,
+    cache_write_tokens, output_tokens, estimated, held, charge, excess, absorbed, reservation_id, opened_at, latency_ms,
+    first_byte_ms)
+  SELECT 'txt_' || id, at, account_id, api_key_id, 'req_' || id, text_model, 'chat-completions', true, 'simulator',
+    'chat-completions', text_model, CASE WHEN failed THEN 'failed' ELSE 'succeeded' END,
+    CASE WHEN failed THEN 'processing_failed' END, :catalogue, :inputTokens, 0, 0, :outputTokens, false, :held,
+    CASE WHEN failed THEN 0 ELSE CAST(:charge AS numeric) END, 0, 0, 'tr_' || id, at, 2000, 300
+  FROM orders`;
+
+/** To what the transfers of each account add up to, as the trigger of migration 0034 does. Nothing seeded is promo credit. */
+const MOVE_BALANCES = /* sql */ `
+  UPDATE accounts SET funded_available = moved.available, funded_reserved = moved.reserved
+  FROM (SELECT account_id, sum(${CHANGE.available}) AS available, sum(${CHANGE.reserved}) AS reserved
+    FROM transfers GROUP BY account_id HAVING sum(signup_amount) = 0) AS moved
+  WHERE accounts.id = moved.account_id AND accounts.name LIKE 'Seeded %'`;
+
+const MOVE_KEYS = /* sql */ `
+  UPDATE api_keys SET used = moved.used, reserved = moved.reserved
+  FROM (SELECT api_key_id, sum(${CHANGE.reserved}) AS reserved,
+      sum(${CHANGE.reserved} + CASE WHEN kind IN ${CHARGES} THEN amount ELSE 0 END) AS used
+    FROM transfers WHERE api_key_id IS NOT NULL GROUP BY api_key_id) AS moved
+  WHERE api_keys.id = moved.api_key_id AND api_keys.name = 'seeded'`;
