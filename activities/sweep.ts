@@ -1,9 +1,10 @@
-/** Runs each sweep until nothing is left to remove. */
+/** Runs each sweep until nothing is left to remove, and brings the sums of usage up to date. */
 import { Context } from '@temporalio/activity';
 import type { Database } from '../db/database.ts';
 import { type DoneResultFile, findDoneResultFiles, forgetResultFiles } from '../db/queries/result-files.ts';
 import { claimUploadsToRemove, forgetRemovedUploads } from '../db/queries/uploads.ts';
 import { type Sweep, SWEEPS } from '../db/sweeps.ts';
+import { sumUsage } from '../db/usage-sums.ts';
 import type { Storage } from '../storage/storage.ts';
 
 export type SweepActivities = ReturnType<typeof createSweepActivities>;
@@ -68,6 +69,12 @@ export function createSweepActivities(dependencies: SweepDependencies) {
           context.heartbeat(removed);
         } while (batch === batchSize);
       };
+      await sumUsage(database, {
+        onStep: () => {
+          context.cancellationSignal.throwIfAborted();
+          context.heartbeat(removed);
+        },
+      });
       for (const [batchSize, sweeps] of sweepsByBatchSize) {
         for (const [name, sweep] of Object.entries(sweeps)) await sweepAll(name, sweep, batchSize);
       }

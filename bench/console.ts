@@ -7,6 +7,7 @@ import { REPORT_LIMITS } from '../db/connections.ts';
 import { createDatabase, type Database } from '../db/database.ts';
 import { listTasks } from '../db/queries/tasks.ts';
 import { listTextUsage } from '../db/queries/usage.ts';
+import { sumUsage } from '../db/usage-sums.ts';
 import { make, openAccount } from './stack/accounts.ts';
 import { startStack } from './stack/stack.ts';
 import { percentile, rounded } from './statistics.ts';
@@ -31,6 +32,8 @@ try {
   const database = createDatabase(stack.databaseUrl, 2, REPORT_LIMITS);
   const amounts = { accounts: ACCOUNTS, tasks: Number(options.tasks), transfers: Number(options.transfers) };
   const keys = await seedConsole(database, amounts, (line) => console.error(line));
+  // As the worker does every ten minutes.
+  await sumUsage(database);
   const pages = await pagesOf(database, keys);
   await database.destroy();
   const [apiUrl = ''] = stack.apiUrls;

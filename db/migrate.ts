@@ -36,6 +36,7 @@ import * as movedAlone from './migrations/0039-moved-alone.ts';
 import * as acknowledgements from './migrations/0040-acknowledgements.ts';
 import * as textCostFactors from './migrations/0041-text-cost-factors.ts';
 import * as countWithHolds from './migrations/0042-count-with-holds.ts';
+import * as dailyUsage from './migrations/0037-daily-usage.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -75,6 +76,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0040-acknowledgements': acknowledgements,
   '0041-text-cost-factors': textCostFactors,
   '0042-count-with-holds': countWithHolds,
+  '0037-daily-usage': dailyUsage,
 };
 
 /** Any number that no other advisory lock uses. */

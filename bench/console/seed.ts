@@ -70,6 +70,7 @@ export async function seedConsole(
   await pastTriggers(database, async (transaction) => {
     await transaction.raw(MOVE_BALANCES);
     await transaction.raw(MOVE_KEYS);
+    await transaction.raw(MARK_USAGE);
   });
   await database.raw('VACUUM (ANALYZE) tasks, transfers, text_requests');
   return keys;
@@ -219,3 +220,8 @@ const MOVE_KEYS = /* sql */ `
       sum(${CHANGE.reserved} + CASE WHEN kind IN ${CHARGES} THEN amount ELSE 0 END) AS used
     FROM transfers WHERE api_key_id IS NOT NULL GROUP BY api_key_id) AS moved
   WHERE api_keys.id = moved.api_key_id AND api_keys.name = 'seeded'`;
+
+/** As migration 0037 does for what is recorded long after it began. */
+const MARK_USAGE = /* sql */ `
+  INSERT INTO late_usage SELECT account_id, (opened_at AT TIME ZONE 'UTC')::date
+  FROM transfers WHERE api_key_id IS NOT NULL GROUP BY 1, 2`;

@@ -1,4 +1,4 @@
-/** Usage by accounts: media tasks and text requests. */
+/** The usage of text requests, one by one. What accounts used a day is in daily-usage.ts. */
 import { createdAtMsOf } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
@@ -6,24 +6,6 @@ import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
-
-/** Usage of one model by one key on one day, in UTC. */
-export interface DailyUsage {
-  /** YYYY-MM-DD. */
-  readonly date: string;
-  readonly kind: 'image' | 'video' | 'text';
-  readonly model: string;
-  readonly apiKeyId: string;
-  /** Requests that ended in a charge, or would have; failures are counted separately. */
-  readonly requests: number;
-  readonly failed: number;
-  readonly inputTokens: bigint;
-  readonly cacheReadTokens: bigint;
-  readonly cacheWriteTokens: bigint;
-  readonly outputTokens: bigint;
-  readonly billableSeconds: bigint;
-  readonly charged: PicoUsd;
-}
 
 /** A finished text request. */
 export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' | 'modifiers'> {
@@ -53,8 +35,6 @@ export interface TextUsage extends Omit<ConsumptionPrice, 'charge' | 'clamped' |
   readonly firstByteMs: number | null;
 }
 
-type DailyRow = RowOf<DailyUsage, 'requests' | 'failed'>;
-
 /** Numbers that PostgreSQL sends as text. */
 type TokenCount = 'inputTokens' | 'cacheReadTokens' | 'cacheWriteTokens' | 'outputTokens' | 'reasoningTokens';
 
@@ -62,53 +42,6 @@ type TextRow = Omit<RowOf<TextUsage, TokenCount>, 'charged' | 'modifiers'> & {
   readonly charge: string;
   readonly modifiers: TextUsage['modifiers'] | null;
 };
-
-/**
- * Sums by day, model and key over everything that began in a period, newest day first. Tasks count once they are final.
- *
- * @param from inclusive
- * @param to exclusive
- */
-export async function sumDailyUsage(
-  database: Database,
-  { accountId, from, to }: { accountId: string; from: Date; to: Date },
-): Promise<readonly DailyUsage[]> {
-  const { rows } = await database.raw<{ rows: DailyRow[] }>(
-    /* sql */ `
-    WITH used AS (
-      SELECT created_at, 'text' AS kind, model, api_key_id, outcome IN ('failed', 'abandoned') AS failed, input_tokens,
-        cache_read_tokens, cache_write_tokens, output_tokens, 0 AS billable_seconds, charge - absorbed AS charged
-      FROM text_requests WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
-      UNION ALL
-      SELECT created_at, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0,
-        CASE status WHEN 'succeeded' THEN coalesce(billable_duration_seconds, 0) ELSE 0 END,
-        CASE status WHEN 'succeeded' THEN price ELSE 0 END
-      FROM tasks WHERE account_id = :accountId AND created_at >= :from AND created_at < :to
-        AND status IN ('succeeded', 'failed')
-    )
-    SELECT to_char(created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD') AS date, kind, model, api_key_id,
-      count(*) FILTER (WHERE NOT failed) AS requests, count(*) FILTER (WHERE failed) AS failed,
-      sum(input_tokens) AS input_tokens, sum(cache_read_tokens) AS cache_read_tokens,
-      sum(cache_write_tokens) AS cache_write_tokens, sum(output_tokens) AS output_tokens,
-      sum(billable_seconds) AS billable_seconds, sum(charged) AS charged
-    FROM used GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, 2, 3, 4`,
-    { accountId, from, to },
-  );
-  return rows.map((row) => ({
-    date: row.date,
-    kind: row.kind,
-    model: row.model,
-    apiKeyId: row.api_key_id,
-    requests: Number(row.requests),
-    failed: Number(row.failed),
-    inputTokens: BigInt(row.input_tokens),
-    cacheReadTokens: BigInt(row.cache_read_tokens),
-    cacheWriteTokens: BigInt(row.cache_write_tokens),
-    outputTokens: BigInt(row.output_tokens),
-    billableSeconds: BigInt(row.billable_seconds),
-    charged: picoUsd(row.charged),
-  }));
-}
 
 export interface TextUsageFilter extends Period {
   /** Absent only for operators. */

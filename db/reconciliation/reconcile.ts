@@ -5,12 +5,14 @@ import { LEDGER_CHECKS } from './ledger-checks.ts';
 import { PROMO_CHECKS } from './promo-checks.ts';
 import { RESULT_CHECK } from './result-check.ts';
 import { TEXT_CHECKS } from './text-checks.ts';
+import { USAGE_CHECKS } from './usage-checks.ts';
 import { DELIVERY_CHECK, WORKFLOW_CHECK } from './workflow-check.ts';
 
 export const CHECKS: readonly Check[] = [
   ...LEDGER_CHECKS,
   ...PROMO_CHECKS,
   ...TEXT_CHECKS,
+  ...USAGE_CHECKS,
   WORKFLOW_CHECK,
   DELIVERY_CHECK,
   RESULT_CHECK,

@@ -6,7 +6,8 @@ import {
   streamRefunds,
 } from '../../../db/queries/statements.ts';
 import { listTransfers as findTransfers, streamTransfers } from '../../../db/queries/transfers.ts';
-import { listTextUsage, streamTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
+import { listTextUsage, streamTextUsage } from '../../../db/queries/usage.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import type { Month } from '../../../domain/month.ts';

@@ -1,7 +1,8 @@
 /** The ledger, statements, usage and refunds as finance sees them: as objects, and as export columns. */
 import type { Activity, BooksOfAccount, Refund, Statement } from '../../../db/queries/statements.ts';
 import type { Transfer } from '../../../db/queries/transfers.ts';
-import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
+import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
+import type { TextUsage } from '../../../db/queries/usage.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { formatUsd, toUsdNumber } from '../../../domain/money.ts';
 import type { Column } from '../../exports.ts';

@@ -1,5 +1,6 @@
 /** Usage as accounts see it. */
-import type { DailyUsage, TextUsage } from '../../../db/queries/usage.ts';
+import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
+import type { TextUsage } from '../../../db/queries/usage.ts';
 import { nullable } from '../../../domain/json-schema.ts';
 import { toUsdNumber } from '../../../domain/money.ts';
 import { toUnixSeconds } from '../../../domain/unix-time.ts';

@@ -1,5 +1,6 @@
 /** The usage of the calling account, by day and by request. */
-import { listTextUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
+import { listTextUsage } from '../../../db/queries/usage.ts';
 import { USAGE } from '../../../domain/policy.ts';
 import { type Answer, json } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';

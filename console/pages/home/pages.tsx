@@ -1,7 +1,7 @@
 /** What an account has, spends and runs. */
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { listTasks } from '../../../db/queries/tasks.ts';
-import { sumDailyUsage } from '../../../db/queries/usage.ts';
+import { sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { BarChart, type Bar } from '../../html/chart.tsx';
 import { Card, Empty, Money, usd } from '../../html/components.tsx';
 import { ALL_MEMBERS, memberPage, page } from '../../page.ts';

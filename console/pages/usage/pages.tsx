@@ -5,7 +5,7 @@ import { presentDailyUsage } from '../../../api/routes/usage/present.ts';
 import type { ApiServices } from '../../../api/services/services.ts';
 import { findAccount } from '../../../db/queries/accounts.ts';
 import { findKeyNames, type KeyName } from '../../../db/queries/api-keys.ts';
-import { type DailyUsage, sumDailyUsage } from '../../../db/queries/usage.ts';
+import { type DailyUsage, sumDailyUsage } from '../../../db/queries/daily-usage.ts';
 import { EXPORT_FORMATS, exportFile } from '../../export.ts';
 import { BarChart } from '../../html/chart.tsx';
 import { Card, Choice, Empty, ExactMoney, Money, Table } from '../../html/components.tsx';

@@ -1,5 +1,5 @@
 /** Adds daily usage up, by whatever a table shows a row for. */
-import type { DailyUsage } from '../../../db/queries/usage.ts';
+import type { DailyUsage } from '../../../db/queries/daily-usage.ts';
 
 /** What is added up. */
 export type UsageSum = Pick<

@@ -250,6 +250,13 @@ const DAMAGES: readonly Damage[] = [
     says: /^there is no rate card of textc-M3 in version lost$/,
   },
   {
+    what: 'a sum of usage that nothing adds up to',
+    check: 'daily_usage',
+    subject: 'account',
+    sql: `INSERT INTO daily_usage SELECT :account, (now() AT TIME ZONE 'UTC')::date, 'text', 'gone', :key, 1, 0, 2, 0, 0, 3, 0, 4`,
+    says: /^text of gone by .* on .*: 1, 0, 2, 0, 0, 3, 0, 4 kept, its rows add up to nothing$/,
+  },
+  {
     what: 'a text request that was charged otherwise than its usage says',
     check: 'text_charges',
     subject: 'charged',

@@ -1,0 +1,129 @@
+/**
+ * What accounts used a day: media tasks and text requests together. Most of it is kept as sums, which db/usage-sums.ts writes; the
+ * rest is added up from the rows. Both are read at once, so that nothing is missed or counted twice.
+ */
+import type { PicoUsd } from '../../domain/money.ts';
+import { type Database, picoUsd } from '../database.ts';
+import type { RowOf } from '../row.ts';
+
+/** Usage of one model by one key on one day, in UTC. */
+export interface DailyUsage {
+  /** YYYY-MM-DD. */
+  readonly date: string;
+  readonly kind: 'image' | 'video' | 'text';
+  readonly model: string;
+  readonly apiKeyId: string;
+  /** Requests that ended in a charge, or would have; failures are counted separately. */
+  readonly requests: number;
+  readonly failed: number;
+  readonly inputTokens: bigint;
+  readonly cacheReadTokens: bigint;
+  readonly cacheWriteTokens: bigint;
+  readonly outputTokens: bigint;
+  readonly billableSeconds: bigint;
+  readonly charged: PicoUsd;
+}
+
+type DailyRow = RowOf<DailyUsage, 'requests' | 'failed'>;
+
+/** The columns of `daily_usage` that say whose sum a row is. */
+export const USAGE_NAMES = 'account_id, day, kind, model, api_key_id';
+const MEASURES = [
+  'requests',
+  'failed',
+  'input_tokens',
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'output_tokens',
+  'billable_seconds',
+  'charged',
+] as const;
+export const USAGE_MEASURES = MEASURES.join(', ');
+
+/** SQL that adds to a sum of `daily_usage` what is inserted, or puts it in its place. */
+export const onSummedUsage = (how: 'add' | 'replace'): string =>
+  MEASURES.map((name) => `${name} = ${how === 'add' ? `daily_usage.${name} + ` : ''}EXCLUDED.${name}`).join(', ');
+
+/**
+ * SQL that adds up rows by account, day, model and key, with the columns of `daily_usage`. Tasks count once they are final.
+ *
+ * @param part a row source with `begins` and `ends`, the part of the time that counts, and optionally `account_id`; the second
+ *   one is exclusive. Parts do not overlap.
+ */
+export function sumUsedIn(part: string, { ofAccount }: { readonly ofAccount: boolean }): string {
+  const within = (prefix: string) =>
+    `created_at >= part.begins AND created_at < part.ends
+      AND id >= part.first_${prefix} AND id < part.last_${prefix}${ofAccount ? ' AND account_id = part.account_id' : ''}`;
+  return /* sql */ `
+    SELECT used.account_id, (created_at AT TIME ZONE 'UTC')::date AS day, kind, model, api_key_id,
+      count(*) FILTER (WHERE NOT is_failed) AS requests, count(*) FILTER (WHERE is_failed) AS failed,
+      sum(input_tokens)::bigint AS input_tokens, sum(cache_read_tokens)::bigint AS cache_read_tokens,
+      sum(cache_write_tokens)::bigint AS cache_write_tokens, sum(output_tokens)::bigint AS output_tokens,
+      sum(billable_seconds)::bigint AS billable_seconds, sum(charged) AS charged
+    FROM (
+      SELECT *, first_id_at('txt_', begins) AS first_txt, first_id_at('txt_', ends) AS last_txt,
+        first_id_at('task_', begins) AS first_task, first_id_at('task_', ends) AS last_task
+      FROM (${part}) AS bounded OFFSET 0
+    ) AS part, LATERAL (
+      SELECT created_at, account_id, 'text' AS kind, model, api_key_id, outcome IN ('failed', 'abandoned') AS is_failed,
+        input_tokens, cache_read_tokens, cache_write_tokens, output_tokens, 0 AS billable_seconds,
+        charge - absorbed AS charged
+      FROM text_requests WHERE ${within('txt')}
+      UNION ALL
+      SELECT created_at, account_id, kind, model, api_key_id, status = 'failed', 0, 0, 0, 0,
+        CASE status WHEN 'succeeded' THEN coalesce(billable_duration_seconds, 0) ELSE 0 END,
+        CASE status WHEN 'succeeded' THEN price ELSE 0 END
+      FROM tasks WHERE ${within('task')} AND status IN ('succeeded', 'failed')
+    ) AS used
+    GROUP BY 1, 2, 3, 4, 5`;
+}
+
+/**
+ * Sums by day, model and key over everything that began in a period, newest day first. Tasks count once they are final.
+ *
+ * @param from inclusive
+ * @param to exclusive
+ */
+export async function sumDailyUsage(
+  database: Database,
+  period: { readonly accountId: string; readonly from: Date; readonly to: Date },
+): Promise<readonly DailyUsage[]> {
+  const { rows } = await database.raw<{ rows: DailyRow[] }>(SUMS, period);
+  return rows.map((row) => ({
+    date: row.date,
+    kind: row.kind,
+    model: row.model,
+    apiKeyId: row.api_key_id,
+    requests: Number(row.requests),
+    failed: Number(row.failed),
+    inputTokens: BigInt(row.input_tokens),
+    cacheReadTokens: BigInt(row.cache_read_tokens),
+    cacheWriteTokens: BigInt(row.cache_write_tokens),
+    outputTokens: BigInt(row.output_tokens),
+    billableSeconds: BigInt(row.billable_seconds),
+    charged: picoUsd(row.charged),
+  }));
+}
+
+/** A day's sum counts where all of the day that is summed lies within the period, and no late row waits to be added. */
+const SUMS = /* sql */ `
+  WITH days AS MATERIALIZED (
+    SELECT day::date AS day, day AT TIME ZONE 'UTC' AS begins, (day + interval '1 day') AT TIME ZONE 'UTC' AS ends, before,
+      day AT TIME ZONE 'UTC' >= :from AND least((day + interval '1 day') AT TIME ZONE 'UTC', before) <= :to
+        AND NOT EXISTS (SELECT FROM late_usage AS late WHERE late.account_id = :accountId AND late.day = days.day::date)
+        AS is_summed
+    FROM daily_usage_summed, generate_series(date_trunc('day', CAST(:from AS timestamptz) AT TIME ZONE 'UTC'),
+      CAST(:to AS timestamptz) AT TIME ZONE 'UTC', '1 day') AS days(day)
+  ), unsummed AS MATERIALIZED (
+    SELECT CAST(:accountId AS text) AS account_id, least(ends, :to) AS ends,
+      greatest(begins, CASE WHEN is_summed THEN before ELSE :from END) AS begins
+    FROM days
+  ), used AS (
+    SELECT ${USAGE_NAMES}, ${USAGE_MEASURES} FROM daily_usage
+    WHERE account_id = :accountId AND day >= (CAST(:from AS timestamptz) AT TIME ZONE 'UTC')::date
+      AND day IN (SELECT day FROM days WHERE is_summed)
+    UNION ALL ${sumUsedIn('SELECT * FROM unsummed WHERE begins < ends', { ofAccount: true })}
+  )
+  SELECT to_char(day, 'YYYY-MM-DD') AS date, kind, model, api_key_id,
+    ${MEASURES.map((name) => `sum(${name}) AS ${name}`).join(', ')}
+  FROM used GROUP BY 1, 2, 3, 4 ORDER BY 1 DESC, 2, 3, 4`;
