@@ -29,7 +29,7 @@ export async function sumUsage(
   { onStep = () => {}, patienceMs = PATIENCE_MS }: { readonly onStep?: () => void; readonly patienceMs?: number } = {},
 ): Promise<void> {
   const settled = await findSettled(database, patienceMs);
-  while (settled !== null && (await sumNextHour(database, settled))) onStep();
+  if (settled !== null) while (await sumNextHour(database, settled)) onStep();
   while ((await sumLateDays(database)) === LATE_DAYS) onStep();
 }
 

@@ -56,6 +56,9 @@ const SHADOWED: Readonly<Record<string, string>> = {
   tasks_api_key_id_fkey: 'transfers_move_balances',
   tasks_price_check: 'transfers_amount_check',
   accounts_low_no_more: 'refuses nothing: it notes that a balance is no longer low',
+  tasks_ended_late: 'refuses nothing: it marks a day whose usage is to be summed again',
+  text_requests_changed_late: 'refuses nothing: it marks a day whose usage is to be summed again',
+  text_requests_recorded_late: 'refuses nothing: it marks a day whose usage is to be summed again',
 };
 
 describe('the rules of the database', () => {
@@ -1264,6 +1267,27 @@ describe('the rules of the database', () => {
       }),
     );
     refuses('to forget all costs', 'text_costs_not_truncated', () => statement('TRUNCATE text_costs'));
+  });
+
+  describe('sums of usage', () => {
+    refuses('two sums of the same', 'daily_usage_pkey', () => {
+      const names = {
+        account_id: given.account.id,
+        day: '2026-01-01',
+        kind: 'text',
+        model: 'm',
+        api_key_id: given.key.id,
+      };
+      const tokens = { input_tokens: 1, cache_read_tokens: 0, cache_write_tokens: 0, output_tokens: 1 };
+      const sum = { ...names, ...tokens, requests: 1, failed: 0, billable_seconds: 0, charged: 1 };
+      return database('daily_usage').insert([sum, sum]);
+    });
+    refuses('to sum up to two times', 'daily_usage_summed_pkey', () =>
+      database('daily_usage_summed').insert({ before: new Date() }),
+    );
+    refuses('to hide such a time', 'daily_usage_summed_is_only_row_check', () =>
+      database('daily_usage_summed').insert({ is_only_row: false, before: new Date() }),
+    );
   });
 
   describe('files of results', () => {
