@@ -14,7 +14,7 @@ import type { TextCost } from '../../../domain/pricing.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { anyText } from '../../endpoint/query.ts';
-import { arrayOf, component, exactly, fieldsOf, object, oneOfTexts, text } from '../../openapi/json-schema.ts';
+import { arrayOf, exactly, fieldsOf, namedObject, object, oneOfTexts, text } from '../../openapi/json-schema.ts';
 
 type CatalogueObject = ReturnType<typeof presentOffer>;
 
@@ -22,36 +22,31 @@ const TERMS = { type: 'object', additionalProperties: text() } as const;
 
 const COSTS = { type: 'object', additionalProperties: TERMS } as const;
 
-const CatalogueSchema = component(
-  'Catalogue',
-  object(
-    fieldsOf<CatalogueObject>({
-      object: exactly('catalogue'),
-      version: text('The name of the edition'),
-      models: arrayOf(
-        object(
-          fieldsOf<CatalogueObject['models'][number]>({
-            id: text('The model'),
-            kind: oneOfTexts(['video', 'image', 'text']),
-            prices: { ...TERMS, description: 'In USD, of text for 1M tokens, and the factors that apply to them' },
-            costs: { ...COSTS, description: 'By route, what the vendor charges, where it is written' },
-            terms: { ...TERMS, description: 'Limits, conditions and routes' },
-          }),
-        ),
-      ),
-      recorded_prices: {
-        type: 'object',
-        description: 'By model, the prices that were charged under the version that was asked about',
-        additionalProperties: TERMS,
-      },
-      recorded_costs: {
-        type: 'object',
-        description: 'By model of text, the costs of its routes on record for that version',
-        additionalProperties: COSTS,
-      },
-    }),
+const CatalogueSchema = namedObject<CatalogueObject>('Catalogue', {
+  object: exactly('catalogue'),
+  version: text('The name of the edition'),
+  models: arrayOf(
+    object(
+      fieldsOf<CatalogueObject['models'][number]>({
+        id: text('The model'),
+        kind: oneOfTexts(['video', 'image', 'text']),
+        prices: { ...TERMS, description: 'In USD, of text for 1M tokens, and the factors that apply to them' },
+        costs: { ...COSTS, description: 'By route, what the vendor charges, where it is written' },
+        terms: { ...TERMS, description: 'Limits, conditions and routes' },
+      }),
+    ),
   ),
-);
+  recorded_prices: {
+    type: 'object',
+    description: 'By model, the prices that were charged under the version that was asked about',
+    additionalProperties: TERMS,
+  },
+  recorded_costs: {
+    type: 'object',
+    description: 'By model of text, the costs of its routes on record for that version',
+    additionalProperties: COSTS,
+  },
+});
 
 export const getCatalogue = endpoint({
   id: 'getCatalogue',

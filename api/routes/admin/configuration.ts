@@ -5,37 +5,27 @@ import { nullable } from '../../../domain/json-schema.ts';
 import { OperatorError } from '../../../domain/operator-error.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { arrayOf, component, exactly, fieldsOf, isoTime, object, text } from '../../openapi/json-schema.ts';
+import { arrayOf, exactly, isoTime, namedObject, text } from '../../openapi/json-schema.ts';
 import type { ConfigurationState } from '../../services/configuration-control.ts';
 
 const LATEST = 50;
 
-const ConfigurationSchema = component(
-  'Configuration',
-  object(
-    fieldsOf<ReturnType<typeof presentState>>({
-      object: exactly('configuration'),
-      process: text('The process that answers: its kind, host and process id'),
-      catalogue_version: text('The version of the catalogue in force'),
-      digest: text('SHA-256 over both files, as they are in force'),
-      since: isoTime('When the process took them up'),
-      refusal: nullable(text('Why the files as they are now are not in force; null where they are')),
-    }),
-  ),
-);
+const ConfigurationSchema = namedObject<ReturnType<typeof presentState>>('Configuration', {
+  object: exactly('configuration'),
+  process: text('The process that answers: its kind, host and process id'),
+  catalogue_version: text('The version of the catalogue in force'),
+  digest: text('SHA-256 over both files, as they are in force'),
+  since: isoTime('When the process took them up'),
+  refusal: nullable(text('Why the files as they are now are not in force; null where they are')),
+});
 
-const ConfigurationRecordSchema = component(
-  'ConfigurationRecord',
-  object(
-    fieldsOf<ReturnType<typeof presentRecord>>({
-      created_at: isoTime('When'),
-      process: text('Which process: its kind, host and process id'),
-      catalogue_version: nullable(text('The version of the catalogue; null where it could not be read')),
-      digest: text('SHA-256 over both files'),
-      refusal: nullable(text('Why it did not take them up; null where it did')),
-    }),
-  ),
-);
+const ConfigurationRecordSchema = namedObject<ReturnType<typeof presentRecord>>('ConfigurationRecord', {
+  created_at: isoTime('When'),
+  process: text('Which process: its kind, host and process id'),
+  catalogue_version: nullable(text('The version of the catalogue; null where it could not be read')),
+  digest: text('SHA-256 over both files'),
+  refusal: nullable(text('Why it did not take them up; null where it did')),
+});
 
 export const getConfiguration = endpoint({
   id: 'getConfiguration',

@@ -2,36 +2,43 @@
 import { ServiceError } from '../../../domain/errors.ts';
 import { dataOf, orAsText } from '../../endpoint/answers.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { arrayOf, component, exactly, fieldsOf, isoTime, object, oneOfTexts, text } from '../../openapi/json-schema.ts';
+import {
+  arrayOf,
+  exactly,
+  fieldsOf,
+  isoTime,
+  namedObject,
+  object,
+  oneOfTexts,
+  text,
+} from '../../openapi/json-schema.ts';
 import { FINDABLE_KINDS, FINDABLE_PREFIXES, findById, type Found } from '../../services/find-by-id.ts';
 import { renderStory, STORY_SOURCES } from '../../services/story.ts';
 import { ListedAccountSchema, presentListedAccount } from './present.ts';
 
 type FoundObject = ReturnType<typeof presentFound>;
 
-const FoundSchema = component(
+const FoundSchema = namedObject<FoundObject>(
   'Found',
-  object(
-    fieldsOf<FoundObject>({
-      object: exactly('found'),
-      id: text('Of what the story is about: a request leads to its task or text request'),
-      kind: oneOfTexts(FINDABLE_KINDS, 'What was asked for'),
-      account: ListedAccountSchema,
-      verdict: text('How it stands'),
-      lines: arrayOf(text(), 'The whole story for people'),
-      events: arrayOf(
-        object(
-          fieldsOf<FoundObject['events'][number]>({
-            at: isoTime('When'),
-            source: oneOfTexts(STORY_SOURCES, 'Who knows of it'),
-            text: text('What happened'),
-          }),
-        ),
-        'Oldest first',
+  {
+    object: exactly('found'),
+    id: text('Of what the story is about: a request leads to its task or text request'),
+    kind: oneOfTexts(FINDABLE_KINDS, 'What was asked for'),
+    account: ListedAccountSchema,
+    verdict: text('How it stands'),
+    lines: arrayOf(text(), 'The whole story for people'),
+    events: arrayOf(
+      object(
+        fieldsOf<FoundObject['events'][number]>({
+          at: isoTime('When'),
+          source: oneOfTexts(STORY_SOURCES, 'Who knows of it'),
+          text: text('What happened'),
+        }),
       ),
-    }),
-    'What an id stands for, whose it is, and what happened to it.',
-  ),
+      'Oldest first',
+    ),
+  },
+  'What an id stands for, whose it is, and what happened to it.',
 );
 
 export const find = endpoint({

@@ -15,13 +15,11 @@ import { anyText, oneOf, PERIOD } from '../../endpoint/query.ts';
 import { type Column, EXPORTS, orAllRows, sendAll } from '../../exports.ts';
 import {
   arrayOf,
-  component,
   count,
   exactly,
-  fieldsOf,
   idOf,
   isoTime,
-  object,
+  namedObject,
   oneOfTexts,
   text,
   usd,
@@ -30,50 +28,40 @@ import { usagePeriod } from '../usage/period.ts';
 import { USAGE_DAYS } from '../usage/routes.ts';
 import { presentVendorCost, VendorCostSchema } from './present-submissions.ts';
 
-const MarginSchema = component(
-  'Margin',
-  object(
-    fieldsOf<ReturnType<typeof presentMargin>>({
-      object: exactly('margin'),
-      kind: oneOfTexts(['video', 'image', 'text']),
-      model: text('The model that clients asked for'),
-      upstream: nullable(text('Who rendered or answered; null if nobody did')),
-      upstream_model: nullable(text('Its name for the model; null if nothing was submitted')),
-      succeeded: count('Tasks and requests that were charged'),
-      failed: count('Those that failed: their clients paid nothing'),
-      without_cost: count('Those that succeeded and whose cost is not known'),
-      revenue_usd: usd('What clients paid'),
-      cost_usd: usd('What those that succeeded cost, as far as it is known'),
-      failed_cost_usd: usd('What the upstream charged for those that failed'),
-      possible_loss_usd: usd('The list price of what may have been rendered for nobody'),
-      margin_usd: nullable(usd('Revenue whose cost is known, less all cost; null if no cost is known')),
-    }),
-  ),
-);
+const MarginSchema = namedObject<ReturnType<typeof presentMargin>>('Margin', {
+  object: exactly('margin'),
+  kind: oneOfTexts(['video', 'image', 'text']),
+  model: text('The model that clients asked for'),
+  upstream: nullable(text('Who rendered or answered; null if nobody did')),
+  upstream_model: nullable(text('Its name for the model; null if nothing was submitted')),
+  succeeded: count('Tasks and requests that were charged'),
+  failed: count('Those that failed: their clients paid nothing'),
+  without_cost: count('Those that succeeded and whose cost is not known'),
+  revenue_usd: usd('What clients paid'),
+  cost_usd: usd('What those that succeeded cost, as far as it is known'),
+  failed_cost_usd: usd('What the upstream charged for those that failed'),
+  possible_loss_usd: usd('The list price of what may have been rendered for nobody'),
+  margin_usd: nullable(usd('Revenue whose cost is known, less all cost; null if no cost is known')),
+});
 
-const RenderSchema = component(
-  'Render',
-  object(
-    fieldsOf<ReturnType<typeof presentRender>>({
-      object: exactly('render'),
-      task_id: idOf('task'),
-      created_at: isoTime('When the task was created'),
-      account_id: idOf('account'),
-      kind: oneOfTexts(['video', 'image']),
-      model: text('The model that the client asked for'),
-      status: oneOfTexts(['succeeded', 'failed']),
-      error_code: nullable(text('Why it failed')),
-      upstream: text('Who rendered it'),
-      upstream_model: nullable(text('Its name for the model; null if nothing was submitted')),
-      job_id: nullable(text('What the upstream calls the job')),
-      revenue_usd: usd('What the client paid'),
-      cost_usd: nullable(usd('What it cost; null if it is not known')),
-      vendor_cost: nullable(VendorCostSchema),
-      possible_loss_usd: usd('The list price of what may have been rendered for nobody'),
-      margin_usd: nullable(usd('Revenue less cost; null if the cost is not known')),
-    }),
-  ),
-);
+const RenderSchema = namedObject<ReturnType<typeof presentRender>>('Render', {
+  object: exactly('render'),
+  task_id: idOf('task'),
+  created_at: isoTime('When the task was created'),
+  account_id: idOf('account'),
+  kind: oneOfTexts(['video', 'image']),
+  model: text('The model that the client asked for'),
+  status: oneOfTexts(['succeeded', 'failed']),
+  error_code: nullable(text('Why it failed')),
+  upstream: text('Who rendered it'),
+  upstream_model: nullable(text('Its name for the model; null if nothing was submitted')),
+  job_id: nullable(text('What the upstream calls the job')),
+  revenue_usd: usd('What the client paid'),
+  cost_usd: nullable(usd('What it cost; null if it is not known')),
+  vendor_cost: nullable(VendorCostSchema),
+  possible_loss_usd: usd('The list price of what may have been rendered for nobody'),
+  margin_usd: nullable(usd('Revenue less cost; null if the cost is not known')),
+});
 
 export const sumMarginsByModel = endpoint({
   id: 'sumMargins',

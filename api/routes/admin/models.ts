@@ -5,37 +5,22 @@ import { nullable } from '../../../domain/json-schema.ts';
 import { dataOf } from '../../endpoint/answers.ts';
 import { jsonBody, optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  arrayOf,
-  boolean,
-  component,
-  exactly,
-  fieldsOf,
-  isoTime,
-  object,
-  oneOfTexts,
-  text,
-} from '../../openapi/json-schema.ts';
+import { arrayOf, boolean, exactly, isoTime, namedObject, oneOfTexts, text } from '../../openapi/json-schema.ts';
 import { type Administrator, authorOf } from '../../services/administrator.ts';
 import { orderModel } from '../../services/order-model.ts';
 import type { ApiServices } from '../../services/services.ts';
 import { operatorActionSchema, optionalReasonSchema } from './schema.ts';
 
-const SoldModelSchema = component(
-  'SoldModel',
-  object(
-    fieldsOf<ReturnType<typeof presentSold>>({
-      id: text('Its id'),
-      object: exactly('sold_model'),
-      kind: oneOfTexts(['video', 'image', 'text']),
-      providers: arrayOf(text(), 'The upstreams of its routes'),
-      enabled: boolean('False while requests for it are refused'),
-      disabled_at: nullable(isoTime('Since when it is disabled')),
-      disabled_by: nullable(text('Who disabled it')),
-      disabled_reason: nullable(text('Why')),
-    }),
-  ),
-);
+const SoldModelSchema = namedObject<ReturnType<typeof presentSold>>('SoldModel', {
+  id: text('Its id'),
+  object: exactly('sold_model'),
+  kind: oneOfTexts(['video', 'image', 'text']),
+  providers: arrayOf(text(), 'The upstreams of its routes'),
+  enabled: boolean('False while requests for it are refused'),
+  disabled_at: nullable(isoTime('Since when it is disabled')),
+  disabled_by: nullable(text('Who disabled it')),
+  disabled_reason: nullable(text('Why')),
+});
 
 export const listSoldModels = endpoint({
   id: 'listSoldModels',

@@ -8,37 +8,25 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
-import {
-  arrayOf,
-  component,
-  count,
-  exactly,
-  exactUsd,
-  fieldsOf,
-  isoTime,
-  object,
-  text,
-} from '../../openapi/json-schema.ts';
+import { arrayOf, count, exactly, exactUsd, isoTime, namedObject, object, text } from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { closeMonth as close } from '../../services/finance/close-month.ts';
 import { BOOKED_COLUMNS, presentBooked, revenueOfBooks } from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
 
-const ClosedMonthSchema = component(
+const ClosedMonthSchema = namedObject<ReturnType<typeof presentClosedMonth>>(
   'ClosedMonth',
-  object(
-    fieldsOf<ReturnType<typeof presentClosedMonth>>({
-      object: exactly('closed_month'),
-      month: text('In UTC, such as 2026-10'),
-      closed_at: isoTime('When it was closed'),
-      author: text('Who closed it'),
-      transfers: count('Number of transfers'),
-      revenue_usd: exactUsd('What was charged'),
-      amounts_usd: object({}, 'What the transfers of each kind add up to; USD, exact'),
-      checksum: text('Over every transfer; reconciliation compares it'),
-    }),
-    'A month whose books do not change any more.',
-  ),
+  {
+    object: exactly('closed_month'),
+    month: text('In UTC, such as 2026-10'),
+    closed_at: isoTime('When it was closed'),
+    author: text('Who closed it'),
+    transfers: count('Number of transfers'),
+    revenue_usd: exactUsd('What was charged'),
+    amounts_usd: object({}, 'What the transfers of each kind add up to; USD, exact'),
+    checksum: text('Over every transfer; reconciliation compares it'),
+  },
+  'A month whose books do not change any more.',
 );
 
 export const listClosedMonths = endpoint({
