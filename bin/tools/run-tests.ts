@@ -18,12 +18,14 @@ const ALL_TESTS = 'test';
 const MORE_JOBS_THAN_CORES = 3;
 /** Started first, so that no process is left with a long file while the others have nothing to do. */
 const LONG_TESTS = [
-  'test/bench/drill/',
-  'test/console/browser',
-  'test/console/every-page',
+  'test/bench/drill/drill.',
+  'test/bench/drill/vendors.',
+  'test/workflows/vendors/',
   'test/source',
-  'test/workflows/',
+  'test/console/every-page',
+  'test/console/browser',
   'test/bin/stack/',
+  'test/workflows/',
   'test/api/',
   'test/db/',
   'test/storage/',

@@ -12,6 +12,25 @@ export async function startVendorStack({ env = {}, ...options }: StackOptions = 
   return startTestStack({ ...options, env: { GENWAY_CATALOGUE: CATALOGUE, ...env } });
 }
 
+/**
+ * A stack as above, with an api and a worker, for the tests of the suite that is being described.
+ *
+ * @returns gives it once they run
+ */
+export function useVendorStack(options?: StackOptions): () => TestStack {
+  let stack: TestStack | undefined;
+  before(async function () {
+    this.timeout(120_000);
+    stack = await startVendorStack(options);
+    await Promise.all([stack.api.start(), stack.worker.start()]);
+  });
+  after(() => stack?.stop());
+  return () => {
+    if (!stack) throw new Error('the stack has not started');
+    return stack;
+  };
+}
+
 export interface VendorTask extends TaskBody {
   /** By which its renders are counted. */
   readonly mark: string;

@@ -2,7 +2,7 @@
 import { expect } from 'chai';
 import { call, type TestStack } from '../../support/stack.ts';
 import { transfersOf } from '../../support/tasks.ts';
-import { attemptsOf, finishedVendorTask, rendersOf, startVendorStack, type VendorTask } from '../../support/vendors.ts';
+import { attemptsOf, finishedVendorTask, rendersOf, type VendorTask } from '../../support/vendors.ts';
 
 export interface VendorFacts {
   /** The upstream's name. */
@@ -17,8 +17,10 @@ export interface VendorFacts {
   readonly learntFrom: string;
   /** What `tasks explain` says of such a submission of the usual video. */
   readonly outcomeTold: RegExp;
-  readonly env?: Readonly<Record<string, string>>;
 }
+
+/** The stack that the suites of several vendors use, once it runs. */
+export type UsedStack = () => TestStack;
 
 /** For what a vendor has beside the others. */
 export interface VendorTools {
@@ -30,9 +32,14 @@ export interface VendorTools {
 }
 
 /** @param more tests that follow, on the same stack */
-export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: VendorTools) => void = () => {}): void {
-  const { provider, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
-  describeVendor(name, facts, (tools) => {
+export function describeTasksAt(
+  name: string,
+  usedStack: UsedStack,
+  facts: VendorFacts,
+  more: (tools: VendorTools) => void = () => {},
+): void {
+  const { provider, model, vendorModel, order, sent, learntFrom, outcomeTold } = facts;
+  describeVendor(name, usedStack, model, (tools) => {
     const { stack, final, expectBooks } = tools;
 
     it('is rendered from text, stored and charged', async () => {
@@ -115,10 +122,11 @@ export function describeTasksAt(name: string, facts: VendorFacts, more: (tools: 
   });
 }
 
-/** Tests on a stack that sells what catalogue/vendors.yaml has, and whose vendors the simulator plays. */
+/** A suite of a vendor, with an account of its own. @param model of the tasks that do not say which */
 export function describeVendor(
   name: string,
-  { model, env = {} }: Pick<VendorFacts, 'model' | 'env'>,
+  usedStack: UsedStack,
+  model: string,
   tests: (tools: VendorTools) => void,
 ): void {
   describe(`a task at ${name}`, function () {
@@ -127,11 +135,9 @@ export function describeVendor(
     let apiKey: string;
 
     before(async () => {
-      stack = await startVendorStack({ env });
-      await Promise.all([stack.api.start(), stack.worker.start()]);
+      stack = usedStack();
       ({ apiKey } = await stack.createAccount({ fundedUsd: 100 }));
     });
-    after(() => stack.stop());
 
     tests({
       stack: () => stack,

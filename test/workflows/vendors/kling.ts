@@ -1,0 +1,19 @@
+import { describeTasksAt, type UsedStack } from './tasks-at-a-vendor.ts';
+
+export const describeKling = (stack: UsedStack): void =>
+  describeTasksAt('Kling', stack, {
+    provider: 'kling',
+    model: 'kling-v2-6',
+    vendorModel: 'kling-v2-6',
+    order: { duration: 10, aspect_ratio: '9:16', resolution: '1080p' },
+    sent: ({ id }) => ({
+      path: '/v1/videos/text2video',
+      duration: '10',
+      mode: 'pro',
+      aspect_ratio: '9:16',
+      external_task_id: id,
+    }),
+    learntFrom: 'a look-up of our id',
+    outcomeTold:
+      /^Attempt 1: accepted, learnt from a look-up of our id; job text2video\|[\w-]+; the upstream charged [\d.]+ \w+; it cost 0\.49 USD$/,
+  });
