@@ -1,26 +1,31 @@
 /**
  * How fast media tasks are created and finished, compared with the best that the Temporal server could do: a bare workflow of four
- * empty activities on the same server, in the same run. Prints one JSON line. Everything runs on this machine: the clients,
- * api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server (in memory).
+ * empty activities on the same server. The two take turns in rounds, so that the load of the machine is in both. Everything runs on
+ * this machine: the clients, api, worker, simulator, PostgreSQL (with its usual durability) and the Temporal development server
+ * (in memory). Prints JSON: the rates, the create calls at a steady 300 a second while the worker runs, what a task and a bare
+ * workflow leave in Temporal's history, and the CPU time that each costs each process.
  */
-import { join } from 'node:path';
 import { cpus } from 'node:os';
+import { parseArgs } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
-import { Agent, request } from 'undici';
-import { childEnvironment } from '../config.ts';
 import { createDatabase } from '../db/database.ts';
 import { openAccount } from './stack/accounts.ts';
-import { startNode } from './stack/node-process.ts';
 import { startStack } from './stack/stack.ts';
 import { mean, percentile, rounded } from './statistics.ts';
+import { startCeiling } from './task-load/ceiling.ts';
+import { type CpuTimes, cpuTimesBetween, cpuTimesOf } from './task-load/cpu-of-stack.ts';
+import { type CreateTarget, createInClosedLoop, createInOpenLoop, type Creates } from './task-load/creates.ts';
+import { readHistoryCost } from './task-load/history-cost.ts';
 
 const CLIENTS = 32;
-const TASKS = 200;
-const ROUNDS = 2;
-const BARE_WORKFLOWS = 100;
-const STARTS_AT_ONCE = 8;
-const CEILING_QUEUE = 'ceiling';
+const STEADY = { perSecond: 300, seconds: 5 } as const;
 const TIMEOUT_MS = 180_000;
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '3' }, tasks: { type: 'string', default: '200' } },
+});
+/** Of each round, and as many bare workflows. */
+const TASKS = Number(values.tasks);
 
 // What is cut short must not leave its servers behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -33,60 +38,54 @@ const [apiUrl = ''] = stack.apiUrls;
 const database = createDatabase(stack.databaseUrl, 2);
 const connection = await Connection.connect({ address: stack.temporalAddress });
 const temporal = new Client({ connection });
-const agent = new Agent({ connections: CLIENTS });
+const ceiling = await startCeiling(stack, temporal);
 try {
-  const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, 10_000);
-  await createTasks(apiKey, 20);
+  const { apiKey } = await openAccount({ apiUrl, adminToken: stack.adminToken }, 1_000_000);
+  const target = { apiUrl, apiKey };
+  await createInClosedLoop(target, { clients: CLIENTS, count: 20 });
   await allFinal();
-  const rounds = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const ceiling = await measureCeiling();
-    rounds.push({ ceiling, ...(await measureTasks(apiKey)) });
+  const rounds: Round[] = [];
+  while (rounds.length < Number(values.rounds)) {
+    rounds.push({ ...(await measureCeiling()), ...(await measureTasks(target)) });
   }
   report(rounds);
+  await reportHistories();
+  // Last, since it may leave tasks behind that have not ended.
+  reportSteady(await createInOpenLoop(target, STEADY));
 } finally {
-  await agent.close();
+  await ceiling.stop();
   await connection.close();
   await database.destroy();
   await stack.stop();
 }
 
 interface Round {
-  readonly ceiling: number;
-  readonly createsPerSecond: number;
-  readonly createMs: readonly number[];
+  readonly barePerSecond: number;
+  readonly bareCpuMs: CpuTimes;
+  readonly creates: Creates;
   readonly finishedPerSecond: number;
+  readonly taskCpuMs: CpuTimes;
 }
 
-async function measureTasks(apiKey: string): Promise<Omit<Round, 'ceiling'>> {
+async function measureCeiling(): Promise<Pick<Round, 'barePerSecond' | 'bareCpuMs'>> {
+  const bareWorker = { 'bare worker': ceiling.pid };
+  const cpuBefore = cpuTimesOf(stack, bareWorker);
   const startedAt = performance.now();
-  const createMs = await createTasks(apiKey, TASKS);
-  const createsPerSecond = TASKS / seconds(startedAt);
-  await allFinal();
-  return { createsPerSecond, createMs, finishedPerSecond: TASKS / seconds(startedAt) };
+  await ceiling.run(TASKS);
+  const barePerSecond = TASKS / seconds(startedAt);
+  return {
+    barePerSecond,
+    bareCpuMs: cpuTimesBetween(cpuBefore, cpuTimesOf(stack, bareWorker), TASKS),
+  };
 }
 
-/** @returns how long each create call took */
-async function createTasks(apiKey: string, count: number): Promise<number[]> {
-  let left = count;
-  const durations: number[] = [];
-  const client = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      const startedAt = performance.now();
-      const { statusCode, body } = await request(`${apiUrl}/v1/videos/tasks`, {
-        method: 'POST',
-        dispatcher: agent,
-        headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse [sim:render_ms=100]', duration: 2 }),
-      });
-      const text = await body.text();
-      if (statusCode !== 201) throw new Error(`a create call was refused: ${text}`);
-      durations.push(performance.now() - startedAt);
-    }
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, client));
-  return durations;
+async function measureTasks(target: CreateTarget): Promise<Omit<Round, 'barePerSecond' | 'bareCpuMs'>> {
+  const cpuBefore = cpuTimesOf(stack);
+  const startedAt = performance.now();
+  const creates = await createInClosedLoop(target, { clients: CLIENTS, count: TASKS });
+  await allFinal();
+  const finishedPerSecond = TASKS / seconds(startedAt);
+  return { creates, finishedPerSecond, taskCpuMs: cpuTimesBetween(cpuBefore, cpuTimesOf(stack), TASKS) };
 }
 
 async function allFinal(): Promise<void> {
@@ -96,56 +95,52 @@ async function allFinal(): Promise<void> {
   });
 }
 
-async function measureCeiling(): Promise<number> {
-  const { namespace } = temporal.options;
-  const worker = await startNode('bench/ceiling/worker.ts', [stack.temporalAddress, namespace, CEILING_QUEUE], {
-    env: childEnvironment({}),
-    logFile: join(stack.home, 'ceiling.log'),
-  });
-  try {
-    await runBare(10);
-    const startedAt = performance.now();
-    await runBare(BARE_WORKFLOWS);
-    return BARE_WORKFLOWS / seconds(startedAt);
-  } finally {
-    await worker.stop(10_000);
-  }
-}
-
-async function runBare(count: number): Promise<void> {
-  const started: Promise<unknown>[] = [];
-  let left = count;
-  const starter = async (): Promise<void> => {
-    while (left > 0) {
-      left -= 1;
-      const handle = await temporal.workflow.start('bare', {
-        workflowId: `bare-${crypto.randomUUID()}`,
-        taskQueue: CEILING_QUEUE,
-      });
-      started.push(handle.result());
-    }
-  };
-  await Promise.all(Array.from({ length: STARTS_AT_ONCE }, starter));
-  await Promise.all(started);
-}
-
 function report(rounds: readonly Round[]): void {
-  const createMs = rounds.flatMap((round) => round.createMs);
-  const finished = mean(rounds.map((round) => round.finishedPerSecond));
-  const ceiling = mean(rounds.map((round) => round.ceiling));
-  console.log(
-    JSON.stringify({
-      creates_per_second: rounded(mean(rounds.map((round) => round.createsPerSecond))),
-      create_p50_ms: rounded(percentile(createMs, 0.5)),
-      create_p99_ms: rounded(percentile(createMs, 0.99)),
-      tasks_finished_per_second: rounded(finished),
-      ceiling_per_second: rounded(ceiling),
-      share_of_ceiling: rounded(finished / ceiling, 2),
-      clients: CLIENTS,
-      tasks: TASKS * rounds.length,
-      cores: cpus().length,
-    }),
-  );
+  const createMs = rounds.flatMap(({ creates }) => creates.durationsMs);
+  const shares = rounds.map(({ finishedPerSecond, barePerSecond }) => finishedPerSecond / barePerSecond);
+  const ofRounds = (valueOf: (round: Round) => number): number => rounded(mean(rounds.map(valueOf)));
+  print({
+    creates_per_second: ofRounds(({ creates }) => creates.perSecond),
+    create_p50_ms: rounded(percentile(createMs, 0.5)),
+    create_p99_ms: rounded(percentile(createMs, 0.99)),
+    tasks_finished_per_second: ofRounds(({ finishedPerSecond }) => finishedPerSecond),
+    ceiling_per_second: ofRounds(({ barePerSecond }) => barePerSecond),
+    share_of_ceiling: rounded(mean(shares), 2),
+    shares_of_rounds: shares.map((share) => rounded(share, 2)),
+    clients: CLIENTS,
+    tasks: TASKS * rounds.length,
+    cores: cpus().length,
+  });
+  print({ cpu_ms_of_a_task: meanOf(rounds.map(({ taskCpuMs }) => taskCpuMs)) });
+  print({ cpu_ms_of_a_bare_workflow: meanOf(rounds.map(({ bareCpuMs }) => bareCpuMs)) });
+}
+
+function reportSteady(steady: Creates): void {
+  print({
+    creates_asked_for_per_second: STEADY.perSecond,
+    creates_per_second: rounded(steady.perSecond),
+    create_p50_ms: rounded(percentile(steady.durationsMs, 0.5)),
+    create_p99_ms: rounded(percentile(steady.durationsMs, 0.99)),
+  });
+}
+
+async function reportHistories(): Promise<void> {
+  const task = await database<{ id: string; status: string }>('tasks')
+    .where({ status: 'succeeded' })
+    .orderBy('id')
+    .first('id');
+  await until(async () => (await temporal.workflow.getHandle(task?.id ?? '').describe()).closeTime !== undefined);
+  print({ history_of_a_task: await readHistoryCost(temporal, task?.id ?? '') });
+  print({ history_of_a_bare_workflow: await readHistoryCost(temporal, await ceiling.run(1)) });
+}
+
+function meanOf(times: readonly CpuTimes[]): CpuTimes {
+  const names = Object.keys(times[0] ?? {});
+  return Object.fromEntries(names.map((name) => [name, rounded(mean(times.map((each) => each[name] ?? 0)))]));
+}
+
+function print(line: object): void {
+  console.log(JSON.stringify(line));
 }
 
 async function until(isReached: () => Promise<boolean>): Promise<void> {

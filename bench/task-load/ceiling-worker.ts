@@ -9,7 +9,7 @@ const worker = await Worker.create({
   connection,
   namespace,
   taskQueue,
-  workflowsPath: fileURLToPath(new URL('./workflow.ts', import.meta.url)),
+  workflowsPath: fileURLToPath(new URL('./ceiling-workflow.ts', import.meta.url)),
   activities: { nothing: async () => undefined },
   maxConcurrentActivityTaskExecutions: 2_000,
   maxConcurrentWorkflowTaskExecutions: 100,

@@ -1,0 +1,76 @@
+/** Create calls, from as many clients as are busy with them or at a rate of their own. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+
+export interface Creates {
+  readonly perSecond: number;
+  /** How long each call took; in an open loop from when it was due, in milliseconds. */
+  readonly durationsMs: readonly number[];
+}
+
+export interface CreateTarget {
+  readonly apiUrl: string;
+  readonly apiKey: string;
+}
+
+/** Each of the clients creates one task after another. @throws Error when a call is refused */
+export async function createInClosedLoop(
+  target: CreateTarget,
+  { clients, count }: { readonly clients: number; readonly count: number },
+): Promise<Creates> {
+  const agent = new Agent({ connections: clients });
+  const durationsMs: number[] = [];
+  let left = count;
+  const client = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const startedAt = performance.now();
+      await create(target, agent);
+      durationsMs.push(performance.now() - startedAt);
+    }
+  };
+  try {
+    const startedAt = performance.now();
+    await Promise.all(Array.from({ length: clients }, client));
+    return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs };
+  } finally {
+    await agent.close();
+  }
+}
+
+/**
+ * Creates tasks at a steady rate, whether the earlier ones were answered or not, as clients that do not know of each other do.
+ *
+ * @throws Error when a call is refused
+ */
+export async function createInOpenLoop(
+  target: CreateTarget,
+  { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
+): Promise<Creates> {
+  const agent = new Agent();
+  const durationsMs: number[] = [];
+  const calls: Promise<void>[] = [];
+  const startedAt = performance.now();
+  try {
+    for (let number = 0; number < perSecond * seconds; number += 1) {
+      const dueAt = startedAt + (number * 1_000) / perSecond;
+      if (dueAt > performance.now()) await sleep(dueAt - performance.now());
+      calls.push(create(target, agent).then(() => void durationsMs.push(performance.now() - dueAt)));
+    }
+    await Promise.all(calls);
+    return { perSecond: (calls.length * 1_000) / (performance.now() - startedAt), durationsMs };
+  } finally {
+    await agent.close();
+  }
+}
+
+async function create({ apiUrl, apiKey }: CreateTarget, dispatcher: Agent): Promise<void> {
+  const { statusCode, body } = await request(`${apiUrl}/v1/videos/tasks`, {
+    method: 'POST',
+    dispatcher,
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'vidone-3.0', prompt: 'A lighthouse [sim:render_ms=100]', duration: 2 }),
+  });
+  const text = await body.text();
+  if (statusCode !== 201) throw new Error(`a create call was refused: ${text}`);
+}
