@@ -15,22 +15,47 @@ export interface RecordedEnding {
   readonly deliveryIds: readonly string[];
 }
 
+/** A step that charged or refunded: how it was to end the task, and what came of it. */
+interface Recorded {
+  readonly ending: TaskEnding;
+  readonly resolution: Resolution;
+}
+
 /** @returns null for a history in which the task was neither charged nor refunded */
 export function readRecordedEnding(history: History): RecordedEnding | null {
   const events = history.events ?? [];
-  for (const completed of events) {
-    const attributes = completed.activityTaskCompletedEventAttributes;
-    if (!attributes) continue;
-    const scheduled = events.find(({ eventId }) => String(eventId) === String(attributes.scheduledEventId));
-    const ending = scheduled && endingOf(scheduled);
-    const [result] = attributes.result?.payloads ?? [];
-    if (!ending || !result) continue;
-    const { taskStatus, transferId, deliveryIds } = defaultPayloadConverter.fromPayload<Resolution>(result);
+  for (const event of events) {
+    const recorded = recordedByMarker(event) ?? recordedByActivity(event, events);
+    if (!recorded) continue;
+    const { ending, resolution } = recorded;
     // The task had already been ended in another way.
-    if (taskStatus !== ending.status) continue;
-    return { ending, resolutionId: transferId, deliveryIds };
+    if (resolution.taskStatus !== ending.status) continue;
+    return { ending, resolutionId: resolution.transferId, deliveryIds: resolution.deliveryIds };
   }
   return null;
+}
+
+/** The marker of a local activity names it in JSON; one that failed has no result. */
+function recordedByMarker({ markerRecordedEventAttributes: marker }: HistoryEvent): Recorded | null {
+  const [data] = marker?.details?.['data']?.payloads ?? [];
+  const [result] = marker?.details?.['result']?.payloads ?? [];
+  if (marker?.markerName !== 'core_local_activity' || !data || !result) return null;
+  const name = defaultPayloadConverter.fromPayload<{ readonly activity_type: string }>(data).activity_type;
+  if (name !== 'settle' && name !== 'refund') return null;
+  const resolution = defaultPayloadConverter.fromPayload<Resolution>(result);
+  return { ending: resolution.ending, resolution };
+}
+
+function recordedByActivity(
+  { activityTaskCompletedEventAttributes: completed }: HistoryEvent,
+  events: readonly HistoryEvent[],
+): Recorded | null {
+  if (!completed) return null;
+  const scheduled = events.find(({ eventId }) => String(eventId) === String(completed.scheduledEventId));
+  const ending = scheduled && endingOf(scheduled);
+  const [result] = completed.result?.payloads ?? [];
+  if (!ending || !result) return null;
+  return { ending, resolution: defaultPayloadConverter.fromPayload<Resolution>(result) };
 }
 
 /** How a step that charges or refunds was to end the task; null for any other step. */

@@ -62,10 +62,13 @@ const { reserve } = proxyLocalActivities<MediaTaskActivities>({
   summary: 'Confirm that the price is reserved',
 });
 
-const money = proxyActivities<MediaTaskActivities>({
+const MONEY = {
   startToCloseTimeout: '30 seconds',
   retry: { initialInterval: '1 second', maximumInterval: '1 minute' },
-});
+} as const;
+const money = proxyActivities<MediaTaskActivities>(MONEY);
+/** Saves Temporal work: these steps only write to PostgreSQL, and repeating them changes nothing. */
+const localMoney = proxyLocalActivities<MediaTaskActivities>(MONEY);
 
 /** The task queue of the steps that call the provider, if it is not the workflow's own. */
 type ProviderQueue = Pick<RouteSteps, 'taskQueue'>;
@@ -83,9 +86,13 @@ type Ending =
 export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise<MediaTaskOutcome> {
   setCurrentDetails('Confirming that the price is reserved.');
   // A cancellation at this point must lead to the refund, too.
-  const { reservationId, alreadyFinal, leavesJob, ...first } = await CancellationScope.nonCancellable(() =>
-    reserve(taskId),
-  );
+  const {
+    reservationId,
+    alreadyFinal,
+    leavesJob,
+    endsLocally = false,
+    ...first
+  } = await CancellationScope.nonCancellable(() => reserve(taskId));
   if (alreadyFinal) {
     if (leavesJob) await abandonJob(taskId, { current: stepsOf(first) });
     setCurrentDetails('Ended: the task was already final when this workflow began.');
@@ -96,7 +103,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   const ending = await produce(taskId, route, Date.parse(deadlineAt)).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
-    const resolution = await resolve(taskId, ending);
+    const resolution = await resolve(taskId, ending, endsLocally);
     upsertSearchAttributes([{ key: SEARCH_ATTRIBUTES.outcome, value: outcomeOf(ending) }]);
     await startDeliveries(taskId, ending, resolution.deliveryIds);
     if (ending.status === 'failed' && ending.abandonsJob) await abandonJob(taskId, route);
@@ -225,14 +232,15 @@ async function abandonJob(taskId: string, { current, jobId }: Route): Promise<vo
   await cancelJob(taskId, jobId).catch(() => undefined);
 }
 
-async function resolve(taskId: string, ending: Ending): Promise<Resolution> {
+async function resolve(taskId: string, ending: Ending, isLocal: boolean): Promise<Resolution> {
+  const { settle, refund } = isLocal ? localMoney : money;
   if (ending.status === 'succeeded') {
     setCurrentDetails('Charging the reserved price.');
-    return money.settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
+    return settle.executeWithOptions({ summary: 'Charge the reserved price' }, [taskId, ending.output]);
   }
   const { code, message } = ending.failure;
   setCurrentDetails(`Refunding the reserved price: ${code}. ${message}`);
-  return money.refund.executeWithOptions({ summary: `Refund the reserved price: ${code}` }, [taskId, code, message]);
+  return refund.executeWithOptions({ summary: `Refund the reserved price: ${code}` }, [taskId, code, message]);
 }
 
 async function startDeliveries(taskId: string, ending: Ending, deliveryIds: readonly string[]): Promise<void> {

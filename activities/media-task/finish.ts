@@ -7,6 +7,8 @@ export interface Resolution {
   readonly transferId: string;
   readonly taskStatus: string;
   readonly deliveryIds: readonly string[];
+  /** What the step was given. Histories do not hold what local activities are given, only what they return. */
+  readonly ending: TaskEnding;
 }
 
 /** Charges the reservation and ends the task as succeeded. */
@@ -32,10 +34,10 @@ function createFinish({ database, metrics }: MediaTaskDependencies) {
       throw error;
     });
     if (finished.applied) metrics.taskEnded(finished.task);
-    return toResolution(finished);
+    return toResolution(finished, ending);
   };
 }
 
-function toResolution({ resolutionId, task, deliveryIds }: FinishedTask): Resolution {
-  return { transferId: resolutionId, taskStatus: task.status, deliveryIds };
+function toResolution({ resolutionId, task, deliveryIds }: FinishedTask, ending: TaskEnding): Resolution {
+  return { transferId: resolutionId, taskStatus: task.status, deliveryIds, ending };
 }

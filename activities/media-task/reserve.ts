@@ -13,6 +13,8 @@ export interface ConfirmedReservation {
   readonly providerQueue?: string;
   /** The first route answers a submission with the files. */
   readonly answersFiles?: true;
+  /** Charged or refunded by a local activity. Tasks that began before there was one keep to an ordinary activity. */
+  readonly endsLocally?: true;
 }
 
 /** Confirms that the task's money is held, and records that its workflow runs. */
@@ -27,10 +29,11 @@ export function createReserve(dependencies: MediaTaskDependencies) {
       return { ...confirmed, ...(leavesJob && { leavesJob }) };
     }
     const turn = nextTurn(dependencies, task, []);
-    if (!turn) return confirmed;
+    if (!turn) return { ...confirmed, endsLocally: true };
     const { taskQueue, answers } = stepsOf(dependencies, turn);
     return {
       ...confirmed,
+      endsLocally: true,
       ...(taskQueue !== undefined && { providerQueue: taskQueue }),
       ...(answers === 'files' && { answersFiles: true }),
     };

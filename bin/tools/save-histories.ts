@@ -46,6 +46,8 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-cancelled-before-it-began': taskCancelledBeforeItBegan,
   'task-final-before-it-began': taskFinalBeforeItBegan,
   'task-with-webhooks': (path) => taskWithWebhook(path, (response) => response.end()),
+  'task-charged-by-a-local-activity': (path) => taskWithWebhook(path, (response) => response.end()),
+  'task-refunded-by-a-local-activity': (path) => directedTask(path, 'fail=processing_failed'),
   'delivery-delivered': (path) => delivery(path, (response) => response.end()),
   'delivery-delivered-at-the-third-attempt': (path) =>
     delivery(path, (response, number) => response.writeHead(number < 3 ? 500 : 200).end()),

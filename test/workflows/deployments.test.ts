@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 import { expect } from 'chai';
 import { waitUntil } from '../../bin/stack/wait-until.ts';
-import { TASK_QUEUES } from '../../domain/task-queues.ts';
 import { call, startTestStack, type StackProcess, type TestStack } from '../support/stack.ts';
 import { createTask, simulatorJobs, type TaskBody, taskWhen, taskWhenFinal, transfersOf } from '../support/tasks.ts';
 
@@ -204,7 +203,6 @@ describe('the task queue of a provider', function () {
       ['dispatch', 'genway-provider-narrow'],
       ['awaitResult', 'genway-provider-narrow'],
       ['storeResult', 'genway-provider-narrow'],
-      ['settle', TASK_QUEUES.media],
     ]);
   });
 });

@@ -177,14 +177,7 @@ describe('a task whose provider announces the end of its job', function () {
       event.workflowExecutionSignaledEventAttributes?.signalName ?? [],
       event.activityTaskScheduledEventAttributes?.activityType?.name ?? [],
     ]);
-    expect(steps?.flat()).to.deep.equal([
-      'dispatch',
-      'awaitResult',
-      'jobEnded',
-      'awaitResult',
-      'storeResult',
-      'settle',
-    ]);
+    expect(steps?.flat()).to.deep.equal(['dispatch', 'awaitResult', 'jobEnded', 'awaitResult', 'storeResult']);
   });
 
   it('was preceded by telling the provider where to announce it', async () => {
