@@ -79,6 +79,12 @@ interface Route {
   jobId?: string;
 }
 
+/** What holds for a task from its beginning. */
+interface Course {
+  readonly deadlineMs: number;
+  readonly storesAtOnce: boolean;
+}
+
 type Ending =
   | { readonly status: 'succeeded'; readonly output: readonly GeneratedMedia[] }
   | { readonly status: 'failed'; readonly failure: TaskFailure; readonly abandonsJob: boolean };
@@ -91,6 +97,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
     alreadyFinal,
     leavesJob,
     endsLocally = false,
+    storesAtOnce = false,
     ...first
   } = await CancellationScope.nonCancellable(() => reserve(taskId));
   if (alreadyFinal) {
@@ -100,7 +107,7 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
   }
 
   const route: Route = { current: stepsOf(first) };
-  const ending = await produce(taskId, route, Date.parse(deadlineAt)).catch(toEnding);
+  const ending = await produce(taskId, route, { deadlineMs: Date.parse(deadlineAt), storesAtOnce }).catch(toEnding);
 
   return CancellationScope.nonCancellable(async () => {
     const resolution = await resolve(taskId, ending, endsLocally);
@@ -118,14 +125,14 @@ export async function mediaTask({ taskId, deadlineAt }: MediaTaskInput): Promise
 }
 
 /** Tries routes until one has led to stored files. */
-async function produce(taskId: string, route: Route, deadlineMs: number): Promise<Ending> {
+async function produce(taskId: string, route: Route, course: Course): Promise<Ending> {
   for (;;) {
     const queue = queueOf(route.current);
-    const handedOver = await handOver(taskId, route.current, deadlineMs);
+    const handedOver = await handOver(taskId, route.current, course.deadlineMs);
     if (typeof handedOver === 'string') {
       route.jobId = handedOver;
-      await awaitResult(taskId, handedOver, queue, deadlineMs);
-      return { status: 'succeeded', output: await storeResult(taskId, handedOver, queue) };
+      const stored = await awaitResult(taskId, handedOver, queue, course);
+      return { status: 'succeeded', output: stored ?? (await storeResult(taskId, handedOver, queue)) };
     }
     if (!('nextRoute' in handedOver)) return { status: 'succeeded', output: handedOver };
     route.current = handedOver.nextRoute;
@@ -185,8 +192,17 @@ async function attemptHandOver(taskId: string, { answers, ...queue }: RouteSteps
   });
 }
 
-/** One long activity. When the provider announces the end, a new one asks for the result immediately. */
-async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, deadlineMs: number): Promise<void> {
+/**
+ * One long activity. When the provider announces the end, a new one asks for the result immediately.
+ *
+ * @returns null if the result is still to be stored
+ */
+async function awaitResult(
+  taskId: string,
+  jobId: string,
+  queue: ProviderQueue,
+  { deadlineMs, storesAtOnce }: Course,
+): Promise<readonly GeneratedMedia[] | null> {
   let announced = false;
   setHandler(jobEnded, () => {
     announced = true;
@@ -204,19 +220,26 @@ async function awaitResult(taskId: string, jobId: string, queue: ProviderQueue, 
       scheduleToCloseTimeout: timeLeftMs(deadlineMs),
       heartbeatTimeout: HEARTBEAT_TIMEOUT_MS,
       retry: { initialInterval: '1 second', backoffCoefficient: 1 },
-      summary: attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end',
+      summary:
+        (attempt === 1 ? 'Wait for the provider' : 'Ask again: the provider has announced the end') +
+        (storesAtOnce ? ', and store the result' : ''),
     });
     const scope = new CancellationScope();
-    const verdict = scope.run(() => awaitResult(taskId, jobId, isAnnounced));
+    const verdict = scope.run(() => awaitResult(taskId, jobId, isAnnounced, storesAtOnce));
     const ended = verdict.then(() => true);
-    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return;
+    if (await Promise.race([ended, condition(() => announced).then(() => false)])) return filesOf(await verdict);
     scope.cancel();
     const endedAnyway = await ended.catch((error: unknown) => {
       if (isCancellation(error)) return false;
       throw error;
     });
-    if (endedAnyway) return;
+    if (endedAnyway) return filesOf(await verdict);
   }
+}
+
+/** @param result the number of files, if none is stored yet */
+function filesOf(result: number | readonly GeneratedMedia[]): readonly GeneratedMedia[] | null {
+  return typeof result === 'number' ? null : result;
 }
 
 /** Does what it can within its time, without an error. */

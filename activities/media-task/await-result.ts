@@ -1,9 +1,10 @@
 import { Context } from '@temporalio/activity';
-import type { Task } from '../../domain/task.ts';
+import type { GeneratedMedia, Task } from '../../domain/task.ts';
 import type { JobState } from '../../providers/media/adapter.ts';
 import { loadTask, type MediaTaskDependencies, upstreamOf } from './dependencies.ts';
 import { createHeartbeat, sleepWithHeartbeat } from './liveness.ts';
 import { createCostRecorder } from './record-cost.ts';
+import { createStoreAtOnce } from './store-at-once.ts';
 import { taskFailure } from './task-failure.ts';
 
 /** An upstream that keeps reporting an unknown job has lost it; during a deployment it may do so only for a while. */
@@ -11,14 +12,20 @@ const UNKNOWN_ANSWERS_UNTIL_LOST = 5;
 
 /**
  * Polls the upstream until it reports a final state, at the pace that the upstream asks for. A failed poll is not a
- * final state. Returns the number of results, or fails with the upstream's code; only the activity's deadline ends the
+ * final state. Returns the stored files, or the number of results; or fails with the upstream's code; only the activity's deadline ends the
  * wait for a job that reports nothing.
  */
 export function createAwaitResult(dependencies: MediaTaskDependencies) {
   const { database, clock, providerPatienceMs } = dependencies;
   const recordCost = createCostRecorder(dependencies);
+  const storeAtOnce = createStoreAtOnce(dependencies);
 
-  return async (taskId: string, jobId: string, isAnnounced = false): Promise<number> => {
+  return async (
+    taskId: string,
+    jobId: string,
+    isAnnounced = false,
+    storesAtOnce = false,
+  ): Promise<number | readonly GeneratedMedia[]> => {
     const task = await loadTask(database, taskId);
     const upstream = upstreamOf(dependencies, task);
     const context = Context.current();
@@ -34,7 +41,8 @@ export function createAwaitResult(dependencies: MediaTaskDependencies) {
       beat(said);
       if (state.state === 'succeeded') {
         await recordCost(task, state.cost ?? null);
-        return state.results.length;
+        const stored = storesAtOnce ? await storeAtOnce(task, upstream, state.results) : null;
+        return stored ?? state.results.length;
       }
       if (state.state === 'failed') throw await verdict(task, state);
       if (lost(state.state === 'unknown')) {

@@ -15,7 +15,12 @@ export interface ConfirmedReservation {
   readonly answersFiles?: true;
   /** Charged or refunded by a local activity. Tasks that began before there was one keep to an ordinary activity. */
   readonly endsLocally?: true;
+  /** The step that waits for the provider stores the result if it can; in tasks that began earlier it never does. */
+  readonly storesAtOnce?: true;
 }
+
+/** How tasks that begin now go on, which their histories record. */
+const NOW = { endsLocally: true, storesAtOnce: true } as const;
 
 /** Confirms that the task's money is held, and records that its workflow runs. */
 export function createReserve(dependencies: MediaTaskDependencies) {
@@ -29,11 +34,11 @@ export function createReserve(dependencies: MediaTaskDependencies) {
       return { ...confirmed, ...(leavesJob && { leavesJob }) };
     }
     const turn = nextTurn(dependencies, task, []);
-    if (!turn) return { ...confirmed, endsLocally: true };
+    if (!turn) return { ...confirmed, ...NOW };
     const { taskQueue, answers } = stepsOf(dependencies, turn);
     return {
       ...confirmed,
-      endsLocally: true,
+      ...NOW,
       ...(taskQueue !== undefined && { providerQueue: taskQueue }),
       ...(answers === 'files' && { answersFiles: true }),
     };

@@ -28,6 +28,12 @@ export class ResultFaultError extends Error {
 /** The file is complete but wrong, and fetching it again is unlikely to help. */
 export class WrongFileError extends ResultFaultError {}
 
+interface Storing {
+  readonly say: Say;
+  /** Ends it; by default, the cancellation of the step. */
+  readonly signal?: AbortSignal;
+}
+
 type Dependencies = Pick<MediaTaskDependencies, 'database' | 'storage'>;
 
 /**
@@ -39,7 +45,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
     task: Task,
     upstream: MediaUpstream,
     files: readonly ResultFile[],
-    say: Say,
+    { say, signal = Context.current().cancellationSignal }: Storing,
   ): Promise<readonly GeneratedMedia[]> => {
     const folder = `results/${task.id}/${randomBytes(10).toString('hex')}`;
     const keys: string[] = [];
@@ -48,7 +54,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
       if (wanted.length > MAX_FILES) throw new WrongFileError(`The model's result has more than ${MAX_FILES} files.`);
       const media: GeneratedMedia[] = [];
       for (const [index, file] of wanted.entries()) {
-        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say }));
+        media.push(await storeFile({ task, upstream, file, name: `${folder}/${index}`, keys, say, signal }));
       }
       return media;
     } catch (error) {
@@ -58,8 +64,7 @@ export function createFileStorer({ database, storage }: Dependencies) {
     }
   };
 
-  async function storeFile({ task, upstream, file, name, keys, say }: FileToStore): Promise<GeneratedMedia> {
-    const signal = Context.current().cancellationSignal;
+  async function storeFile({ task, upstream, file, name, keys, say, signal }: FileToStore): Promise<GeneratedMedia> {
     const download = await upstream.fetchResult(file, signal);
     const { head, body } = await peek(counted(download.body, name, say), FILE_TYPE_BYTES);
     const type = detectFileType(head);
@@ -97,6 +102,7 @@ interface FileToStore {
   /** Receives the key before anything is written under it. */
   readonly keys: string[];
   readonly say: Say;
+  readonly signal: AbortSignal;
 }
 
 /** A video model produces one video (contract 2.2): extras such as a still are not fetched. All images are. */

@@ -41,7 +41,7 @@ export function createStoreResult(dependencies: MediaTaskDependencies) {
       let pauseMs = FIRST_PAUSE_MS;
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await storeFiles(task, upstream, await freshFiles(upstream, jobId), say);
+          return await storeFiles(task, upstream, await freshFiles(upstream, jobId), { say });
         } catch (error) {
           const fault = resultFaultOf(error);
           if (!fault) throw error;

@@ -1,0 +1,34 @@
+/** Stores a result in the step that learnt of it, which saves most tasks a step of its own. */
+import { Context } from '@temporalio/activity';
+import { STORE_AT_ONCE_MS } from '../../domain/step-limits.ts';
+import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import type { ResultFile } from '../../providers/media/result-file.ts';
+import type { MediaUpstream } from '../../providers/media/upstream.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
+import { whileHeartbeating } from './liveness.ts';
+import { createFileStorer } from './store-files.ts';
+
+/** Once, and only while the deadline is far enough away not to cut it off. @returns null if `storeResult` has to do it */
+export type StoreAtOnce = (
+  task: Task,
+  upstream: MediaUpstream,
+  files: readonly ResultFile[],
+) => Promise<readonly GeneratedMedia[] | null>;
+
+export function createStoreAtOnce(dependencies: MediaTaskDependencies): StoreAtOnce {
+  const storeFiles = createFileStorer(dependencies);
+
+  return async (task, upstream, files) => {
+    const leftMs = task.deadlineAt.getTime() - dependencies.clock.nowMs();
+    if (files.length === 0 || leftMs < 2 * STORE_AT_ONCE_MS) return null;
+    const context = Context.current();
+    const signal = AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(STORE_AT_ONCE_MS)]);
+    try {
+      return await whileHeartbeating(context, (say) => storeFiles(task, upstream, files, { say, signal }));
+    } catch {
+      context.cancellationSignal.throwIfAborted();
+      // Whatever it was, `storeResult` meets it again, and knows what to make of it.
+      return null;
+    }
+  };
+}
