@@ -37,6 +37,7 @@ import * as acknowledgements from './migrations/0040-acknowledgements.ts';
 import * as textCostFactors from './migrations/0041-text-cost-factors.ts';
 import * as countWithHolds from './migrations/0042-count-with-holds.ts';
 import * as dailyUsage from './migrations/0037-daily-usage.ts';
+import * as finishTasks from './migrations/0044-finish-tasks.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -77,6 +78,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0041-text-cost-factors': textCostFactors,
   '0042-count-with-holds': countWithHolds,
   '0037-daily-usage': dailyUsage,
+  '0044-finish-tasks': finishTasks,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -1,7 +1,9 @@
-import { eventOf, type FinishedTask, finishTask, type TaskEnding } from '../../db/queries/finish-task.ts';
+import { ApplicationFailure } from '@temporalio/common';
+import { createBatcher } from '../../db/batcher.ts';
+import { eventOf, type Finish, type FinishedTask, finishTasks, type TaskEnding } from '../../db/queries/finish-task.ts';
 import type { TaskErrorCode } from '../../domain/errors.ts';
 import type { GeneratedMedia } from '../../domain/task.ts';
-import { loadTask, type MediaTaskDependencies } from './dependencies.ts';
+import type { MediaTaskDependencies } from './dependencies.ts';
 
 export interface Resolution {
   readonly transferId: string;
@@ -11,28 +13,34 @@ export interface Resolution {
   readonly ending: TaskEnding;
 }
 
+/** Ends a task. */
+export type FinishTask = (taskId: string, ending: TaskEnding, sendsEvent: boolean) => Promise<Resolution>;
+
+const MAX_TASKS_PER_TRANSACTION = 50;
+
 /** Charges the reservation and ends the task as succeeded. */
-export function createSettle(dependencies: MediaTaskDependencies) {
-  const finish = createFinish(dependencies);
+export function createSettle(finish: FinishTask) {
   return async (taskId: string, output: readonly GeneratedMedia[]): Promise<Resolution> =>
     finish(taskId, { status: 'succeeded', output }, true);
 }
 
 /** Refunds the whole reservation and ends the task as failed. A processing timeout sends no event. */
-export function createRefund(dependencies: MediaTaskDependencies) {
-  const finish = createFinish(dependencies);
+export function createRefund(finish: FinishTask) {
   return async (taskId: string, code: TaskErrorCode, message: string): Promise<Resolution> =>
     finish(taskId, { status: 'failed', failure: { code, message } }, code !== 'processing_timeout');
 }
 
-function createFinish({ database, metrics }: MediaTaskDependencies) {
-  return async (taskId: string, ending: TaskEnding, sendsEvent: boolean): Promise<Resolution> => {
+/** Tasks that end while a transaction is under way share the next one. */
+export function createFinish({ database, metrics }: MediaTaskDependencies): FinishTask {
+  const batcher = createBatcher<Finish, FinishedTask | null>((finishes) => finishTasks(database, finishes), {
+    maxItems: MAX_TASKS_PER_TRANSACTION,
+    onFlush: (items) => metrics.batchFlushed('task_ends', items),
+  });
+  return async (taskId, ending, sendsEvent) => {
     const event = sendsEvent ? eventOf(ending) : null;
-    const finished = await finishTask(database, taskId, ending, event).catch(async (error: unknown) => {
-      // A task that a restored database has lost will not come back, so retries are useless.
-      await loadTask(database, taskId);
-      throw error;
-    });
+    const finished = await batcher.add({ taskId, ending, event });
+    // A task that a restored database has lost will not come back, so retries are useless.
+    if (!finished) throw ApplicationFailure.nonRetryable(`there is no task ${taskId}`, 'TaskMissing');
     if (finished.applied) metrics.taskEnded(finished.task);
     return toResolution(finished, ending);
   };

@@ -7,7 +7,7 @@ import { createAwaitResult } from './await-result.ts';
 import { createCancelJob } from './cancel-job.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
 import { createDispatch } from './dispatch.ts';
-import { createRefund, createSettle } from './finish.ts';
+import { createFinish, createRefund, createSettle } from './finish.ts';
 import { createRender } from './render.ts';
 import { createReserve } from './reserve.ts';
 import { createStoreResult } from './store-result.ts';
@@ -20,14 +20,15 @@ export type { RouteSteps } from './routes.ts';
 export type MediaTaskActivities = ReturnType<typeof createMediaTaskActivities>;
 
 export function createMediaTaskActivities(dependencies: MediaTaskDependencies) {
+  const finish = createFinish(dependencies);
   return {
     reserve: createReserve(dependencies),
     dispatch: createDispatch(dependencies),
     render: createRender(dependencies),
     awaitResult: createAwaitResult(dependencies),
     storeResult: createStoreResult(dependencies),
-    settle: createSettle(dependencies),
-    refund: createRefund(dependencies),
+    settle: createSettle(finish),
+    refund: createRefund(finish),
     cancelJob: createCancelJob(dependencies),
   };
 }

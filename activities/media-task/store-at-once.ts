@@ -8,7 +8,7 @@ import type { MediaTaskDependencies } from './dependencies.ts';
 import { whileHeartbeating } from './liveness.ts';
 import { createFileStorer } from './store-files.ts';
 
-/** Once, and only while the deadline is far enough away not to cut it off. @returns null if `storeResult` has to do it */
+/** Tries it once, and ends well before the deadline would end the step. @returns null if `storeResult` has to do it */
 export type StoreAtOnce = (
   task: Task,
   upstream: MediaUpstream,
@@ -20,9 +20,10 @@ export function createStoreAtOnce(dependencies: MediaTaskDependencies): StoreAtO
 
   return async (task, upstream, files) => {
     const leftMs = task.deadlineAt.getTime() - dependencies.clock.nowMs();
-    if (files.length === 0 || leftMs < 2 * STORE_AT_ONCE_MS) return null;
+    const limitMs = Math.min(STORE_AT_ONCE_MS, Math.floor(leftMs / 2));
+    if (files.length === 0 || limitMs <= 0) return null;
     const context = Context.current();
-    const signal = AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(STORE_AT_ONCE_MS)]);
+    const signal = AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(limitMs)]);
     try {
       return await whileHeartbeating(context, (say) => storeFiles(task, upstream, files, { say, signal }));
     } catch {

@@ -48,6 +48,7 @@ const PATHS: Readonly<Record<string, RunPath>> = {
   'task-with-webhooks': (path) => taskWithWebhook(path, (response) => response.end()),
   'task-charged-by-a-local-activity': (path) => taskWithWebhook(path, (response) => response.end()),
   'task-refunded-by-a-local-activity': (path) => directedTask(path, 'fail=processing_failed'),
+  'task-stored-at-once': (path) => finalTask(path.stack, path.apiKey, 'A lighthouse'),
   'delivery-delivered': (path) => delivery(path, (response) => response.end()),
   'delivery-delivered-at-the-third-attempt': (path) =>
     delivery(path, (response, number) => response.writeHead(number < 3 ? 500 : 200).end()),

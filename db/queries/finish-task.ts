@@ -1,10 +1,10 @@
-import { createdAtMsOf, newId } from '../../domain/ids.ts';
+import { createdAtMsOf, isId, newId } from '../../domain/ids.ts';
 import { type GeneratedMedia, isFinal, type Task, type TaskFailure } from '../../domain/task.ts';
 import { WEBHOOKS } from '../../domain/policy.ts';
 import { renderEvent } from '../../domain/webhook-event.ts';
 import { againIfLost } from '../connections.ts';
 import type { Database } from '../database.ts';
-import { taskById, type TaskRow, toTask } from './tasks.ts';
+import { createdAtOf, findTask, type TaskRow, toTask } from './tasks.ts';
 
 /** The ending of a task. */
 export type TaskEnding =
@@ -28,13 +28,23 @@ export interface FinishedTask {
   readonly applied: boolean;
 }
 
+/** A task to end. */
+export interface Finish {
+  readonly taskId: string;
+  readonly ending: TaskEnding;
+  /** Null for an ending that causes none (a processing timeout) or was announced before. */
+  readonly event: EventOfEnding | null;
+  /** The id of the settlement or refund, and so the time, of an ending that a restored database has lost. */
+  readonly lostId?: string | undefined;
+}
+
 /**
  * Ends a task: settlement or refund, final status, event and deliveries, in one statement (migration 0009), so that
  * nothing waits for the locks of a process that stops halfway. Calling it again with any ending changes nothing and
  * returns the first ending.
  *
- * @param event null for an ending that causes none (a processing timeout) or was announced before
- * @param lostId the id of the settlement or refund, and so the time, of an ending that a restored database has lost
+ * @param event as in {@link Finish}
+ * @param lostId as in {@link Finish}
  * @throws Error if there is no such task
  */
 export async function finishTask(
@@ -44,41 +54,77 @@ export async function finishTask(
   event: EventOfEnding | null,
   lostId?: string,
 ): Promise<FinishedTask> {
-  return againIfLost(async () => {
-    const read = await readTask(database, taskId);
-    if (!read) throw new Error(`there is no task ${taskId}`);
-    if (isFinal(read.task.status)) return alreadyFinished(database, read.task);
-    const resolutionId = lostId ?? newId('transfer', read.now.getTime());
-    const finished = asFinished(read.task, ending, resolutionId, new Date(createdAtMsOf('transfer', resolutionId)));
-    const deliveryIds = Array.from({ length: event ? WEBHOOKS.maxEndpoints : 0 }, () =>
-      newId('delivery', read.now.getTime()),
-    );
-    const { rows } = await database.raw<{ rows: (TaskRow & { applied: boolean; delivery_ids: string[] })[] }>(
-      /* sql */ `
-      SELECT finished.applied, finished.delivery_ids, (finished.task).* FROM finish_task(:id, :createdAt, :status,
-        :resolutionId, :completedAt, :output, :errorCode, :errorMessage, :eventId, :eventType, :payload, :deliveryIds)
-        AS finished`,
-      {
-        id: taskId,
-        createdAt: finished.createdAt,
-        status: finished.status,
-        resolutionId,
-        completedAt: finished.completedAt,
-        output: finished.output && JSON.stringify(finished.output),
-        errorCode: finished.failure?.code ?? null,
-        errorMessage: finished.failure?.message ?? null,
-        eventId: event?.id ?? null,
-        eventType: event?.type ?? null,
-        payload: event?.payload(finished) ?? null,
-        deliveryIds,
-      },
-    );
-    const [row] = rows;
-    if (!row) throw new Error(`task ${taskId} cannot have disappeared`);
-    const task = toTask(row);
-    if (!row.applied) return alreadyFinished(database, task);
-    return { task, resolutionId, deliveryIds: row.delivery_ids, applied: true };
+  const [finished] = await againIfLost(() => finishTasks(database, [{ taskId, ending, event, lostId }]));
+  if (!finished) throw new Error(`there is no task ${taskId}`);
+  return finished;
+}
+
+/**
+ * Ends several tasks as {@link finishTask} ends each, all of them in one statement (migration 0044), or none.
+ *
+ * @returns one for each, in order; null where there is no such task
+ */
+export async function finishTasks(
+  database: Database,
+  finishes: readonly Finish[],
+): Promise<readonly (FinishedTask | null)[]> {
+  const { tasks, now } = await readTasks(database, finishes);
+  const items = finishes.flatMap((finish, index) => {
+    const task = tasks.get(finish.taskId);
+    return task && !isFinal(task.status) ? [{ index, ...toItem(finish, task, now) }] : [];
   });
+  const rows = items.length === 0 ? [] : await finishRows(database, items);
+  const applied = new Map(
+    rows.flatMap((row) => {
+      const item = items[Number(row.place) - 1];
+      return item && row.applied ? [[item.index, row] as const] : [];
+    }),
+  );
+  return Promise.all(
+    finishes.map(async ({ taskId }, index) => {
+      const row = applied.get(index);
+      if (row)
+        return {
+          task: toTask(row),
+          resolutionId: row.resolution_id ?? '',
+          deliveryIds: row.delivery_ids,
+          applied: true,
+        };
+      return tasks.has(taskId) ? alreadyFinished(database, taskId) : null;
+    }),
+  );
+}
+
+type FinishedRow = TaskRow & { readonly place: string; readonly applied: boolean; readonly delivery_ids: string[] };
+
+async function finishRows(database: Database, items: readonly object[]): Promise<readonly FinishedRow[]> {
+  const { rows } = await database.raw<{ rows: FinishedRow[] }>(
+    'SELECT finished.place, finished.applied, finished.delivery_ids, (finished.task).* FROM finish_tasks(?::jsonb) AS finished',
+    [JSON.stringify(items)],
+  );
+  return rows;
+}
+
+/** As `finish_tasks` takes it. */
+function toItem({ ending, event, lostId }: Finish, task: Task, now: Date) {
+  const moment = now < task.createdAt ? task.createdAt : now;
+  const resolutionId = lostId ?? newId('transfer', moment.getTime());
+  const finished = asFinished(task, ending, resolutionId, new Date(createdAtMsOf('transfer', resolutionId)));
+  return {
+    id: task.id,
+    created_at: task.createdAt,
+    account_id: task.accountId,
+    status: finished.status,
+    resolution_id: resolutionId,
+    completed_at: finished.completedAt,
+    output: finished.output,
+    error_code: finished.failure?.code ?? null,
+    error_message: finished.failure?.message ?? null,
+    event_id: event?.id ?? null,
+    event_type: event?.type ?? null,
+    payload: event?.payload(finished) ?? null,
+    delivery_ids: Array.from({ length: event ? WEBHOOKS.maxEndpoints : 0 }, () => newId('delivery', moment.getTime())),
+  };
 }
 
 /** The event that announces an ending to clients. */
@@ -88,13 +134,19 @@ export function eventOf({ status }: TaskEnding): EventOfEnding {
   return { id, type, payload: (task) => renderEvent({ id, type, task }) };
 }
 
-/** The task, and the database's current time. */
-async function readTask(database: Database, taskId: string): Promise<{ task: Task; now: Date } | null> {
-  const query = taskById(database, taskId);
-  const row = await query?.select<(TaskRow & { now: Date })[]>('*', database.raw('clock_timestamp() AS now')).first();
-  if (!row) return null;
-  const task = toTask(row);
-  return { task, now: row.now < task.createdAt ? task.createdAt : row.now };
+/** The tasks that exist, by id, and the database's current time. */
+async function readTasks(
+  database: Database,
+  finishes: readonly Finish[],
+): Promise<{ readonly tasks: ReadonlyMap<string, Task>; readonly now: Date }> {
+  const ids = finishes.map(({ taskId }) => taskId).filter((id) => isId('task', id));
+  const rows = await database<TaskRow>('tasks')
+    .whereIn(
+      ['id', 'created_at'],
+      ids.map((id) => [id, createdAtOf(id)]),
+    )
+    .select<(TaskRow & { now: Date })[]>('*', database.raw('clock_timestamp() AS now'));
+  return { tasks: new Map(rows.map((row) => [row.id, toTask(row)])), now: rows[0]?.now ?? new Date() };
 }
 
 /** The task as it will be in the database. */
@@ -110,8 +162,9 @@ function asFinished(task: Task, ending: TaskEnding, resolutionId: string, now: D
   };
 }
 
-async function alreadyFinished(database: Database, task: Task): Promise<FinishedTask> {
-  if (task.resolutionId === null) throw new Error(`task ${task.id} is final without a resolution`);
+async function alreadyFinished(database: Database, taskId: string): Promise<FinishedTask> {
+  const task = await findTask(database, taskId);
+  if (task?.resolutionId == null) throw new Error(`task ${taskId} is final without a resolution`);
   const deliveries = await database<{ id: string; task_id: string; status: string }>('deliveries')
     .where({ task_id: task.id, status: 'pending' })
     .whereNull('workflow_started_at')

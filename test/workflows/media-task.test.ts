@@ -131,7 +131,7 @@ describe('a media task', function () {
     const { id } = await final(await create('x'));
     const handle = stack.temporal.workflow.getHandle(id);
     await handle.result();
-    expect((await handle.describe()).historyLength).to.equal(26);
+    expect((await handle.describe()).historyLength).to.equal(20);
   });
 
   it('starts deliveries that are found by account, kind and task', async () => {

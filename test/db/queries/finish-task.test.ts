@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Database } from '../../../db/database.ts';
 import { findApiKey } from '../../../db/queries/api-keys.ts';
-import { finishTask, type TaskEnding } from '../../../db/queries/finish-task.ts';
+import { finishTask, finishTasks, type TaskEnding } from '../../../db/queries/finish-task.ts';
 import { findTransfer } from '../../../db/queries/transfers.ts';
 import { deleteWebhookEndpoint, updateWebhookEndpoint } from '../../../db/queries/webhook-endpoints.ts';
 import { TASK_ERROR_CODES } from '../../../domain/errors.ts';
@@ -115,6 +115,42 @@ describe('db/queries/finish-task', () => {
       tasks.map(({ id }) => id),
     );
     expect(events.length).to.equal(succeeded);
+  });
+
+  it('ends many tasks of many accounts in one transaction, as it would end each alone', async () => {
+    const others = await Promise.all([createFundedKey(database), createFundedKey(database)]);
+    const keys = [key, ...others, key];
+    const tasks = await Promise.all(keys.map((one) => createTaskRow(database, one)));
+    const ended = await finishAsFailed(database, { id: tasks[1]?.id ?? '' });
+    const unknown = { taskId: newId('task'), ending: SUCCESS, event: null };
+    const finishes = tasks.map(({ id }, index) => ({
+      taskId: id,
+      ending: index === 0 ? FAILURE : SUCCESS,
+      event: newEvent(index === 0 ? 'task.failed' : 'task.succeeded'),
+    }));
+    const finished = await finishTasks(database, [...finishes, unknown, ...finishes.slice(0, 1)]);
+    expect(finished.map((one) => one && [one.task.id, one.task.status, one.applied])).to.deep.equal([
+      [tasks[0]?.id, 'failed', true],
+      [ended.task.id, 'failed', false],
+      [tasks[2]?.id, 'succeeded', true],
+      [tasks[3]?.id, 'succeeded', true],
+      null,
+      [tasks[0]?.id, 'failed', false],
+    ]);
+    expect(await balances()).to.include({ fundedAvailable: parseUsd(99), fundedReserved: 0n });
+  });
+
+  it('never waits for itself, however batches with the same accounts race', async () => {
+    const keys = await Promise.all(Array.from({ length: 4 }, () => createFundedKey(database)));
+    const batches = await Promise.all(
+      Array.from({ length: 6 }, async (_, index) => {
+        const tasks = await Promise.all(keys.map((one) => createTaskRow(database, one)));
+        const finishes = tasks.map(({ id }) => ({ taskId: id, ending: SUCCESS, event: null }));
+        return index % 2 === 0 ? finishes : finishes.toReversed();
+      }),
+    );
+    const finished = await Promise.all(batches.map((finishes) => finishTasks(database, finishes)));
+    expect(finished.flat().every((one) => one?.applied)).to.equal(true);
   });
 
   it('ends a task that was never taken up', async () => {
