@@ -1,7 +1,7 @@
 /** Stores a result in the step that learnt of it, which saves most tasks a step of its own. */
 import { Context } from '@temporalio/activity';
 import { STORE_AT_ONCE_MS } from '../../domain/step-limits.ts';
-import type { GeneratedMedia, Task } from '../../domain/task.ts';
+import { type GeneratedMedia, isFinal, type Task } from '../../domain/task.ts';
 import type { ResultFile } from '../../providers/media/result-file.ts';
 import type { MediaUpstream } from '../../providers/media/upstream.ts';
 import type { MediaTaskDependencies } from './dependencies.ts';
@@ -21,7 +21,7 @@ export function createStoreAtOnce(dependencies: MediaTaskDependencies): StoreAtO
   return async (task, upstream, files) => {
     const leftMs = task.deadlineAt.getTime() - dependencies.clock.nowMs();
     const limitMs = Math.min(STORE_AT_ONCE_MS, Math.floor(leftMs / 2));
-    if (files.length === 0 || limitMs <= 0) return null;
+    if (isFinal(task.status) || files.length === 0 || limitMs <= 0) return null;
     const context = Context.current();
     const signal = AbortSignal.any([context.cancellationSignal, AbortSignal.timeout(limitMs)]);
     try {

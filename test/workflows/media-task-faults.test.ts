@@ -72,7 +72,7 @@ describe('a media task, when its upstream or the store is not as it should be', 
   });
 
   it('stores nothing when its history is run again after the refund', async () => {
-    const task = await final(create('x [sim:dead_links=3]'));
+    const task = await final(create('x [sim:dead_links=9]'));
     expect(task).to.include({ status: 'failed', error_code: 'result_transfer_failed' });
     const handle = stack.temporal.workflow.getHandle(task.id);
     await handle.result();
