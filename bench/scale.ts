@@ -3,13 +3,15 @@
  *
  * - holds and settlements a second by 1, 4 and 16 processes, all on one account and spread over 1,000, with the time a hold takes,
  *   and the least share that a process got;
- * - requests through 4 text processes at once, with the account's balance checked against what was charged.
+ * - requests through 4 text processes at once, with the account's balance checked against what was charged;
+ * - media tasks through 2 api processes and 2 workers at once, with what was rendered and every balance checked.
  */
 import { cpus } from 'node:os';
 import { parseUsd } from '../domain/money.ts';
 import { loadLedger } from './ledger-load/run.ts';
 import { mean, rounded } from './statistics.ts';
 import { loadAtAnyRate, startTextStack, type Target } from './text-stack.ts';
+import { measureManyProcesses } from './task-load/many-processes.ts';
 
 const PROCESSES = [1, 4, 16] as const;
 const REQUESTS_AT_ONCE = 256;
@@ -33,6 +35,7 @@ try {
 } finally {
   await stack.stop();
 }
+await measureTasks();
 
 async function measureLedger(processes: number, digests: readonly Buffer[]): Promise<void> {
   const requestsAtOnce = REQUESTS_AT_ONCE / processes;
@@ -73,6 +76,14 @@ async function measureTextProcesses(): Promise<void> {
       cores: cpus().length,
     }),
   );
+}
+
+/** @throws Error when a task was not rendered once, or a balance is wrong */
+async function measureTasks(): Promise<void> {
+  const measured = await measureManyProcesses();
+  console.log(JSON.stringify({ ...measured, cores: cpus().length }));
+  const wrong = measured.rendered_more_or_less_than_once + measured.accounts_with_a_wrong_balance;
+  if (wrong > 0) throw new Error('not every task was rendered and charged once');
 }
 
 /** @throws Error when a balance is not what was paid in less what requests were charged, or money is still held */

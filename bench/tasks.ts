@@ -147,7 +147,7 @@ async function until(isReached: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   while (!(await isReached())) {
     if (performance.now() > deadline) throw new Error('the tasks did not finish in time');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, 250));
   }
 }
 
