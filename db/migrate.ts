@@ -37,7 +37,7 @@ import * as acknowledgements from './migrations/0040-acknowledgements.ts';
 import * as textCostFactors from './migrations/0041-text-cost-factors.ts';
 import * as countWithHolds from './migrations/0042-count-with-holds.ts';
 import * as dailyUsage from './migrations/0037-daily-usage.ts';
-import * as finishTasks from './migrations/0044-finish-tasks.ts';
+import * as tasksInBatches from './migrations/0044-tasks-in-batches.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -78,7 +78,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0041-text-cost-factors': textCostFactors,
   '0042-count-with-holds': countWithHolds,
   '0037-daily-usage': dailyUsage,
-  '0044-finish-tasks': finishTasks,
+  '0044-tasks-in-batches': tasksInBatches,
 };
 
 /** Any number that no other advisory lock uses. */

@@ -205,23 +205,7 @@ export async function claimTasksToStart(
   { limit, retryAfterSeconds, served = [] }: { limit: number; retryAfterSeconds: number; served?: readonly string[] },
 ): Promise<readonly TaskToStart[]> {
   const { rows } = await database.raw<{ rows: TaskToStartRow[] }>(
-    /* sql */ `
-    WITH served AS (SELECT account_id, count(*) AS times FROM unnest(:served::text[]) AS one(account_id) GROUP BY account_id),
-    unstarted AS (
-      SELECT id, created_at, next_start_at, coalesce(served.times, 0)
-        + row_number() OVER (PARTITION BY account_id ORDER BY next_start_at) AS turn
-      FROM tasks LEFT JOIN served USING (account_id) WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND next_start_at <= now()
-        AND (deadline_at > now() OR ${MAY_STILL_RENDER_SQL})),
-    -- More than are taken, for callers that ask at the same moment.
-    first AS (SELECT id, created_at, next_start_at, turn FROM unstarted ORDER BY turn, next_start_at LIMIT :limit * 8),
-    -- Materialised: as a plain subquery it could run, and lock, more than once.
-    due AS MATERIALIZED (
-      SELECT tasks.id, tasks.created_at FROM tasks JOIN first ON first.id = tasks.id AND first.created_at = tasks.created_at
-      WHERE workflow_started_at IS NULL AND status IN ('queued', 'processing') AND tasks.next_start_at <= now()
-      ORDER BY first.turn, first.next_start_at LIMIT :limit FOR UPDATE OF tasks SKIP LOCKED)
-    UPDATE tasks SET next_start_at = now() + make_interval(secs => :retryAfterSeconds), start_attempts = start_attempts + 1
-    FROM due WHERE tasks.id = due.id AND tasks.created_at = due.created_at
-    RETURNING tasks.id, tasks.account_id, tasks.model, tasks.kind, tasks.deadline_at, tasks.request_id`,
+    'SELECT * FROM claim_tasks(:limit, :retryAfterSeconds, :served)',
     { limit, retryAfterSeconds, served },
   );
   return rows.map(toTaskToStart);
