@@ -78,6 +78,14 @@ async function measureTextProcesses(): Promise<void> {
   );
 }
 
+/** Requests and their money, with indexes. */
+async function bytesOfRequests(): Promise<number> {
+  const { rows } = await stack.database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
+    SELECT sum(pg_total_relation_size(part.relid)) AS bytes
+    FROM unnest(ARRAY['text_requests', 'transfers']::regclass[]) AS whole, pg_partition_tree(whole) AS part WHERE part.isleaf`);
+  return Number(rows[0]?.bytes);
+}
+
 /** @throws Error when a task was not rendered once, or a balance is wrong */
 async function measureTasks(): Promise<void> {
   const measured = await measureManyProcesses();
@@ -99,6 +107,7 @@ async function expectNothingLost(): Promise<void> {
   console.log(
     JSON.stringify({
       requests: Number(found?.requests),
+      database_bytes_of_a_request: Math.round((await bytesOfRequests()) / Number(found?.requests)),
       accounts: Number(found?.accounts),
       wrong: Number(found?.wrong),
     }),

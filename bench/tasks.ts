@@ -49,6 +49,7 @@ try {
     rounds.push({ ...(await measureCeiling()), ...(await measureTasks(target)) });
   }
   report(rounds);
+  await reportBytes();
   await reportHistories();
   // Last, since it may leave tasks behind that have not ended.
   reportSteady(await createInOpenLoop(target, STEADY));
@@ -122,6 +123,16 @@ function reportSteady(steady: Creates): void {
     create_p50_ms: rounded(percentile(steady.durationsMs, 0.5)),
     create_p99_ms: rounded(percentile(steady.durationsMs, 0.99)),
   });
+}
+
+/** What the tasks of this run take in PostgreSQL, with their indexes. */
+async function reportBytes(): Promise<void> {
+  const { rows } = await database.raw<{ rows: { bytes: string; tasks: string }[] }>(/* sql */ `
+    SELECT (SELECT count(*) FROM tasks) AS tasks, (
+      SELECT sum(pg_total_relation_size(part.relid)) FROM
+        unnest(ARRAY['tasks', 'transfers', 'submissions', 'events', 'result_files']::regclass[]) AS whole,
+        pg_partition_tree(whole) AS part WHERE part.isleaf) AS bytes`);
+  print({ database_bytes_of_a_task: Math.round(Number(rows[0]?.bytes) / Number(rows[0]?.tasks)) });
 }
 
 async function reportHistories(): Promise<void> {

@@ -3,6 +3,7 @@ import type { Client } from '@temporalio/client';
 
 export interface HistoryCost {
   readonly events: number;
+  readonly bytes: number;
   readonly workflow_tasks: number;
   readonly activities: number;
   readonly local_activities: number;
@@ -16,7 +17,8 @@ export interface HistoryCost {
 
 /** Counts what a workflow that has ended left in its history. */
 export async function readHistoryCost(temporal: Client, workflowId: string): Promise<HistoryCost> {
-  const { events } = await temporal.workflow.getHandle(workflowId).fetchHistory();
+  const handle = temporal.workflow.getHandle(workflowId);
+  const [{ events }, { historySize }] = await Promise.all([handle.fetchHistory(), handle.describe()]);
   const all = events ?? [];
   const count = (isCounted: (event: (typeof all)[number]) => unknown): number => all.filter(isCounted).length;
   const activities = count((event) => event.activityTaskScheduledEventAttributes);
@@ -26,6 +28,7 @@ export async function readHistoryCost(temporal: Client, workflowId: string): Pro
   const children = count((event) => event.startChildWorkflowExecutionInitiatedEventAttributes);
   return {
     events: all.length,
+    bytes: historySize ?? 0,
     workflow_tasks: count((event) => event.workflowTaskCompletedEventAttributes),
     activities,
     local_activities: count(isLocalActivity),
