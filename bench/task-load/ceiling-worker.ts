@@ -15,6 +15,5 @@ const worker = await Worker.create({
   maxConcurrentWorkflowTaskExecutions: 100,
 });
 process.on('SIGTERM', () => worker.shutdown());
-console.log('polling');
 await worker.run();
 await connection.close();

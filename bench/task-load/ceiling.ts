@@ -31,9 +31,12 @@ export async function startCeiling(stack: Stack, temporal: Client): Promise<Ceil
   };
 }
 
+function newId(): string {
+  return `bare-${crypto.randomUUID()}`;
+}
+
 async function runBare(temporal: Client, count: number): Promise<string> {
   const ended: Promise<unknown>[] = [];
-  const newId = (): string => `bare-${crypto.randomUUID()}`;
   let workflowId = newId();
   let left = count;
   const starter = async (): Promise<void> => {

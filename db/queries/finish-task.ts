@@ -164,7 +164,7 @@ function asFinished(task: Task, ending: TaskEnding, resolutionId: string, now: D
 
 async function alreadyFinished(database: Database, taskId: string): Promise<FinishedTask> {
   const task = await findTask(database, taskId);
-  if (task?.resolutionId == null) throw new Error(`task ${taskId} is final without a resolution`);
+  if (!task || task.resolutionId === null) throw new Error(`task ${taskId} is final without a resolution`);
   const deliveries = await database<{ id: string; task_id: string; status: string }>('deliveries')
     .where({ task_id: task.id, status: 'pending' })
     .whereNull('workflow_started_at')
