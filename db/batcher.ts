@@ -1,7 +1,7 @@
 /**
  * Natural batching: while one flush is in flight, further calls queue up, and the next flush takes them all. An idle
  * batcher flushes everything that arrives in one turn of the event loop; a busy one shares each round trip, lock and
- * commit among many calls. It needs no timer.
+ * commit among many calls. It needs no timer, unless it is to wait for callers to come back.
  */
 import { isConnectionLost, OutcomeUnknownError } from './connections.ts';
 import { isRefusal } from './database.ts';
@@ -21,6 +21,11 @@ interface BatcherOptions<Item, Result> {
    * that fails too. Defaults to the same flush, which must then be idempotent.
    */
   readonly again?: (items: readonly Item[]) => Promise<readonly Result[]>;
+  /**
+   * How long after a flush to wait, at most, for those whose items it handled to come back with their next ones, if they
+   * and those who wait already are many. Fewer and larger flushes cost less. Defaults to not at all.
+   */
+  readonly gatherMs?: number;
   /** Called with the number of items in each flush. */
   readonly onFlush?: (items: number) => void;
 }
@@ -31,6 +36,42 @@ interface Waiting<Item, Result> {
   readonly reject: (error: unknown) => void;
 }
 
+/** So few that the next flush need not wait for them. */
+const FEW_ITEMS = 8;
+
+/** The wait after a flush for those who are about to come back. */
+class Gathering {
+  readonly #longestMs: number;
+  readonly #onEnd: () => void;
+  #enough = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(longestMs: number, onEnd: () => void) {
+    this.#longestMs = longestMs;
+    this.#onEnd = onEnd;
+  }
+
+  /** @param expected how many items may come */
+  begin(expected: number): void {
+    if (this.#longestMs === 0 || expected < FEW_ITEMS) return;
+    this.#enough = expected;
+    this.#timer = setTimeout(() => {
+      this.end();
+      this.#onEnd();
+    }, this.#longestMs);
+  }
+
+  /** Whether there is nothing to wait for with so many items. */
+  isEnough(items: number): boolean {
+    return items >= this.#enough;
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#enough = 0;
+  }
+}
+
 /**
  * @param flush handles a batch, entirely or not at all; must return one result per item, in order. If PostgreSQL
  *   refuses a batch of several items, each is tried alone, so that a bad item fails only itself. If the connection is
@@ -38,23 +79,15 @@ interface Waiting<Item, Result> {
  */
 export function createBatcher<Item, Result>(
   flush: (items: readonly Item[]) => Promise<readonly Result[]>,
-  { maxItems, again = flush, onFlush }: BatcherOptions<Item, Result>,
+  { maxItems, again = flush, gatherMs = 0, onFlush }: BatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
   let queue: Waiting<Item, Result>[] = [];
   let isRequested = false;
   let isFlushing = false;
+  const gathering = new Gathering(gatherMs, request);
   let idleWaiters: (() => void)[] = [];
 
-  async function repeat(items: readonly Item[]): Promise<readonly Result[]> {
-    try {
-      return await again(items);
-    } catch (error) {
-      if (isRefusal(error) && !isConnectionLost(error)) throw error;
-      throw new OutcomeUnknownError('a batch and its repetition were both lost with their connections', {
-        cause: error,
-      });
-    }
-  }
+  const repeat = (items: readonly Item[]): Promise<readonly Result[]> => unlessLost(again(items));
 
   async function flushBatch(batch: readonly Waiting<Item, Result>[], how = flush): Promise<void> {
     try {
@@ -67,7 +100,7 @@ export function createBatcher<Item, Result>(
   }
 
   function request(): void {
-    if (isRequested || isFlushing || queue.length === 0) return;
+    if (isRequested || isFlushing || queue.length === 0 || !gathering.isEnough(queue.length)) return;
     isRequested = true;
     // Waits until everything that has already arrived was read, so that it becomes part of the batch.
     setImmediate(flushNext);
@@ -75,6 +108,7 @@ export function createBatcher<Item, Result>(
 
   function flushNext(): void {
     isRequested = false;
+    gathering.end();
     const batch = queue.slice(0, maxItems);
     queue = queue.slice(maxItems);
     isFlushing = true;
@@ -82,6 +116,7 @@ export function createBatcher<Item, Result>(
     void flushBatch(batch).finally(() => {
       isFlushing = false;
       resolveIfIdle();
+      gathering.begin(Math.min(batch.length + queue.length, maxItems));
       request();
     });
   }
@@ -104,6 +139,18 @@ export function createBatcher<Item, Result>(
         resolveIfIdle();
       }),
   };
+}
+
+/** @throws OutcomeUnknownError when the repetition of a lost batch is lost, too */
+async function unlessLost<Result>(repetition: Promise<Result>): Promise<Result> {
+  try {
+    return await repetition;
+  } catch (error) {
+    if (isRefusal(error) && !isConnectionLost(error)) throw error;
+    throw new OutcomeUnknownError('a batch and its repetition were both lost with their connections', {
+      cause: error,
+    });
+  }
 }
 
 /** A completed flush is not repeated, whatever it returned. */

@@ -15,7 +15,7 @@ interface Flush {
 const refusal = new DatabaseError('refused', 0, 'error');
 
 /** A batcher whose flushes end when the test says so. */
-function createManualBatcher(options: { maxItems: number }) {
+function createManualBatcher(options: { maxItems: number; gatherMs?: number }) {
   const flushes: Flush[] = [];
   const batcher = createBatcher<number, string>(
     (items) =>
@@ -89,6 +89,53 @@ describe('db/batcher', () => {
     await succeed(1);
     await succeed(2);
     await results;
+  });
+
+  describe('that gathers', () => {
+    // Longer than any test takes.
+    const FOREVER_MS = 60_000;
+    const numbers = (from: number, count: number): number[] =>
+      Array.from({ length: count }, (_, index) => from + index);
+
+    it('waits for as many as a flush handled and as waited meanwhile, and flushes them once they are there', async () => {
+      const { batcher, batches, succeed } = createManualBatcher({ maxItems: 50, gatherMs: FOREVER_MS });
+      const add = (items: readonly number[]): Promise<unknown> => Promise.all(items.map((item) => batcher.add(item)));
+      const first = add(numbers(0, 6));
+      await turn();
+      const waiting = add(numbers(6, 3));
+      await succeed(0);
+      const returning = add(numbers(9, 5));
+      await turn();
+      expect(batches()).to.deep.equal([numbers(0, 6)]);
+      const last = batcher.add(14);
+      await turn();
+      expect(batches()).to.deep.equal([numbers(0, 6), numbers(6, 9)]);
+      await succeed(1);
+      await Promise.all([first, waiting, returning, last]);
+      // Ends the wait that has just begun.
+      const rest = add(numbers(20, 9));
+      await turn();
+      await succeed(2);
+      await rest;
+    });
+
+    it('does not wait when only few could come', async () => {
+      const { batcher, batches, succeed } = createManualBatcher({ maxItems: 50, gatherMs: FOREVER_MS });
+      const first = Promise.all(numbers(0, 3).map((item) => batcher.add(item)));
+      await turn();
+      await succeed(0);
+      const next = batcher.add(3);
+      await turn();
+      expect(batches()).to.deep.equal([numbers(0, 3), [3]]);
+      await succeed(1);
+      await Promise.all([first, next]);
+    });
+
+    it('does not wait for long', async () => {
+      const batcher = createBatcher<number, string>(async (batch) => batch.map(String), { maxItems: 50, gatherMs: 1 });
+      await Promise.all(numbers(0, 20).map((item) => batcher.add(item)));
+      expect(await batcher.add(20)).to.equal('20');
+    });
   });
 
   it('rejects a single call with what its flush threw, and continues', async () => {
