@@ -22,48 +22,20 @@ type Fields = Readonly<Record<string, unknown>>;
 const STREAMING_PATH = '/v1beta/models/{model}:streamGenerateContent';
 const MAX_CANDIDATES = 8;
 
-interface Wording {
-  readonly status: number;
-  readonly name: string;
-  readonly message: string;
-}
+type Wording = readonly [status: number, name: string, message: string];
 
 /** https://ai.google.dev/gemini-api/docs/troubleshooting; a refused prompt is no error, see {@link renderBlocked}. */
 const WORDINGS: Readonly<Record<Exclude<FailureKind, 'content_policy_violation'>, Wording>> = {
-  bad_request: {
-    status: 400,
-    name: 'INVALID_ARGUMENT',
-    message: 'Request contains an invalid argument.',
-  },
-  unauthenticated: {
-    status: 400,
-    name: 'INVALID_ARGUMENT',
-    message: 'API key not valid. Please pass a valid API key.',
-  },
-  no_funds: {
-    status: 429,
-    name: 'RESOURCE_EXHAUSTED',
-    message: 'You exceeded your current quota, please check your plan and billing details.',
-  },
-  forbidden: { status: 403, name: 'PERMISSION_DENIED', message: 'The caller does not have permission' },
-  not_found: { status: 404, name: 'NOT_FOUND', message: 'The model is not found for API version v1beta.' },
-  too_large: { status: 400, name: 'INVALID_ARGUMENT', message: 'Request payload size exceeds the limit.' },
-  rate_limit_exceeded: {
-    status: 429,
-    name: 'RESOURCE_EXHAUSTED',
-    message: 'Resource has been exhausted (e.g. check quota).',
-  },
-  processing_failed: { status: 500, name: 'INTERNAL', message: 'An internal error has occurred. Please retry.' },
-  processing_unavailable: {
-    status: 503,
-    name: 'UNAVAILABLE',
-    message: 'The model is overloaded. Please try again later.',
-  },
-  processing_timeout: {
-    status: 504,
-    name: 'DEADLINE_EXCEEDED',
-    message: 'Deadline expired before operation could complete.',
-  },
+  bad_request: [400, 'INVALID_ARGUMENT', 'Request contains an invalid argument.'],
+  unauthenticated: [400, 'INVALID_ARGUMENT', 'API key not valid. Please pass a valid API key.'],
+  no_funds: [429, 'RESOURCE_EXHAUSTED', 'You exceeded your current quota, please check your plan and billing details.'],
+  forbidden: [403, 'PERMISSION_DENIED', 'The caller does not have permission'],
+  not_found: [404, 'NOT_FOUND', 'The model is not found for API version v1beta.'],
+  too_large: [400, 'INVALID_ARGUMENT', 'Request payload size exceeds the limit.'],
+  rate_limit_exceeded: [429, 'RESOURCE_EXHAUSTED', 'Resource has been exhausted (e.g. check quota).'],
+  processing_failed: [500, 'INTERNAL', 'An internal error has occurred. Please retry.'],
+  processing_unavailable: [503, 'UNAVAILABLE', 'The model is overloaded. Please try again later.'],
+  processing_timeout: [504, 'DEADLINE_EXCEEDED', 'Deadline expired before operation could complete.'],
 };
 
 const DETAILS: Partial<Readonly<Record<FailureKind, object>>> = {
@@ -120,11 +92,11 @@ function wordingOf({ kind }: TextFailure): Wording {
 }
 
 function statusOf(failure: TextFailure): number {
-  return failure.status ?? wordingOf(failure).status;
+  return failure.status ?? wordingOf(failure)[0];
 }
 
 function renderError(failure: TextFailure): object {
-  const { name, message } = wordingOf(failure);
+  const [, name, message] = wordingOf(failure);
   const details = DETAILS[failure.kind];
   return {
     error: {

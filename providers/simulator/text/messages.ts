@@ -18,41 +18,21 @@ import { splitIntoPieces } from './tokens.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-interface Wording {
-  readonly status: number;
-  readonly type: string;
-  readonly message: string;
-}
+type Wording = readonly [status: number, type: string, message: string];
 
 /** https://docs.anthropic.com/en/api/errors */
 const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
-  bad_request: { status: 400, type: 'invalid_request_error', message: 'The request is invalid.' },
-  content_policy_violation: {
-    status: 400,
-    type: 'invalid_request_error',
-    message: 'Output blocked by content filtering policy',
-  },
-  unauthenticated: { status: 401, type: 'authentication_error', message: 'invalid x-api-key' },
-  no_funds: {
-    status: 400,
-    type: 'invalid_request_error',
-    message: 'Your credit balance is too low to access the API.',
-  },
-  forbidden: {
-    status: 403,
-    type: 'permission_error',
-    message: 'Your API key does not have permission to use the specified resource.',
-  },
-  not_found: { status: 404, type: 'not_found_error', message: 'The requested resource could not be found.' },
-  too_large: { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' },
-  rate_limit_exceeded: {
-    status: 429,
-    type: 'rate_limit_error',
-    message: 'This request would exceed your rate limit. Please try again later.',
-  },
-  processing_failed: { status: 500, type: 'api_error', message: 'Internal server error' },
-  processing_unavailable: { status: 529, type: 'overloaded_error', message: 'Overloaded' },
-  processing_timeout: { status: 504, type: 'timeout_error', message: 'Request timed out' },
+  bad_request: [400, 'invalid_request_error', 'The request is invalid.'],
+  content_policy_violation: [400, 'invalid_request_error', 'Output blocked by content filtering policy'],
+  unauthenticated: [401, 'authentication_error', 'invalid x-api-key'],
+  no_funds: [400, 'invalid_request_error', 'Your credit balance is too low to access the API.'],
+  forbidden: [403, 'permission_error', 'Your API key does not have permission to use the specified resource.'],
+  not_found: [404, 'not_found_error', 'The requested resource could not be found.'],
+  too_large: [413, 'request_too_large', 'Request exceeds the maximum size'],
+  rate_limit_exceeded: [429, 'rate_limit_error', 'This request would exceed your rate limit. Please try again later.'],
+  processing_failed: [500, 'api_error', 'Internal server error'],
+  processing_unavailable: [529, 'overloaded_error', 'Overloaded'],
+  processing_timeout: [504, 'timeout_error', 'Request timed out'],
 };
 
 export const messages: SimulatedFormat = {
@@ -81,7 +61,7 @@ export const messages: SimulatedFormat = {
   renderFailure(failure) {
     const retry = { 'retry-after': String(RETRY_AFTER_SECONDS) };
     return {
-      status: failure.status ?? WORDINGS[failure.kind].status,
+      status: failure.status ?? WORDINGS[failure.kind][0],
       headers: failure.kind === 'rate_limit_exceeded' ? retry : {},
       body: JSON.stringify({ ...renderError(failure), request_id: newId('req_') }),
     };
@@ -89,7 +69,7 @@ export const messages: SimulatedFormat = {
 };
 
 function renderError(failure: TextFailure): object {
-  const { type, message } = WORDINGS[failure.kind];
+  const [, type, message] = WORDINGS[failure.kind];
   return { type: 'error', error: { type, message: failure.message || message } };
 }
 

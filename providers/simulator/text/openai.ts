@@ -2,80 +2,55 @@
 import { RETRY_AFTER_SECONDS, TextFailure, type FailureKind } from './failure.ts';
 import { bearerOf, newId, type FailedAnswer, type SimulatedFormat } from './format.ts';
 
-interface Wording {
-  readonly status: number;
-  readonly type: string;
-  readonly code: string | null;
-  readonly message: string;
-}
+type Wording = readonly [status: number, type: string, code: string | null, message: string];
 
 const WORDINGS: Readonly<Record<FailureKind, Wording>> = {
-  bad_request: {
-    status: 400,
-    type: 'invalid_request_error',
-    code: null,
-    message: 'The request is invalid.',
-  },
-  content_policy_violation: {
-    status: 400,
-    type: 'invalid_request_error',
-    code: 'content_policy_violation',
-    message: 'Your request was rejected as a result of our safety system.',
-  },
-  unauthenticated: {
-    status: 401,
-    type: 'invalid_request_error',
-    code: 'invalid_api_key',
-    message: 'Incorrect API key provided. You can find your API key in your account settings.',
-  },
-  no_funds: {
-    status: 429,
-    type: 'insufficient_quota',
-    code: 'insufficient_quota',
-    message: 'You exceeded your current quota, please check your plan and billing details.',
-  },
-  forbidden: {
-    status: 403,
-    type: 'invalid_request_error',
-    code: 'model_not_found',
-    message: 'The project does not have access to the model.',
-  },
-  not_found: {
-    status: 404,
-    type: 'invalid_request_error',
-    code: 'model_not_found',
-    message: 'The model does not exist or you do not have access to it.',
-  },
-  too_large: {
-    status: 413,
-    type: 'invalid_request_error',
-    code: null,
-    message: 'The request is too large.',
-  },
-  rate_limit_exceeded: {
-    status: 429,
-    type: 'requests',
-    code: 'rate_limit_exceeded',
-    message: 'Rate limit reached for requests per minute. Please try again in 1s.',
-  },
-  processing_failed: {
-    status: 500,
-    type: 'server_error',
-    code: null,
-    message: 'The server had an error while processing your request. Sorry about that!',
-  },
-  processing_unavailable: {
-    status: 503,
-    type: 'service_unavailable_error',
-    code: 'service_unavailable_error',
-    message: 'The engine is currently overloaded, please try again later.',
-  },
-  processing_timeout: {
-    status: 504,
-    type: 'timeout_error',
-    code: 'timeout_error',
-    message: 'The request timed out.',
-  },
+  bad_request: [400, 'invalid_request_error', null, 'The request is invalid.'],
+  content_policy_violation: [
+    400,
+    'invalid_request_error',
+    'content_policy_violation',
+    'Your request was rejected as a result of our safety system.',
+  ],
+  unauthenticated: [
+    401,
+    'invalid_request_error',
+    'invalid_api_key',
+    'Incorrect API key provided. You can find your API key in your account settings.',
+  ],
+  no_funds: [
+    429,
+    'insufficient_quota',
+    'insufficient_quota',
+    'You exceeded your current quota, please check your plan and billing details.',
+  ],
+  forbidden: [403, 'invalid_request_error', 'model_not_found', 'The project does not have access to the model.'],
+  not_found: [
+    404,
+    'invalid_request_error',
+    'model_not_found',
+    'The model does not exist or you do not have access to it.',
+  ],
+  too_large: [413, 'invalid_request_error', null, 'The request is too large.'],
+  rate_limit_exceeded: [
+    429,
+    'requests',
+    'rate_limit_exceeded',
+    'Rate limit reached for requests per minute. Please try again in 1s.',
+  ],
+  processing_failed: [
+    500,
+    'server_error',
+    null,
+    'The server had an error while processing your request. Sorry about that!',
+  ],
+  processing_unavailable: [
+    503,
+    'service_unavailable_error',
+    'service_unavailable_error',
+    'The engine is currently overloaded, please try again later.',
+  ],
+  processing_timeout: [504, 'timeout_error', 'timeout_error', 'The request timed out.'],
 };
 
 /** `{message, type, param, code}`. */
@@ -85,7 +60,7 @@ export function openaiError(failure: TextFailure): {
   readonly param: null;
   readonly code: string | null;
 } {
-  const { type, code, message } = WORDINGS[failure.kind];
+  const [, type, code, message] = WORDINGS[failure.kind];
   return { message: failure.message || message, type, param: null, code };
 }
 
@@ -112,7 +87,7 @@ export const openaiCommon: Pick<SimulatedFormat, 'contentTypes' | 'requireCreden
   renderFailure(failure): FailedAnswer {
     const retry = { 'retry-after': String(RETRY_AFTER_SECONDS) };
     return {
-      status: failure.status ?? WORDINGS[failure.kind].status,
+      status: failure.status ?? WORDINGS[failure.kind][0],
       headers: failure.kind === 'rate_limit_exceeded' ? retry : {},
       body: JSON.stringify({ error: openaiError(failure) }),
     };
