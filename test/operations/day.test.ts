@@ -2,6 +2,7 @@
  * A day of somebody who runs Genway alone: from files with mistakes to the end of the month, by the `genway` command only. What
  * it prints is a chapter of docs/operations.md, which this test writes (GENWAY_WRITE_DAY=1) or compares.
  */
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +38,8 @@ describe('a day of an operator', function () {
   let stack: TestStack;
   let environment: NodeJS.ProcessEnv;
   let catalogue: string;
+  /** The secrets of the processes, once they are others than at the beginning. */
+  let secrets: Readonly<Record<string, string>> = {};
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'genway-day-'));
@@ -57,7 +60,17 @@ describe('a day of an operator', function () {
   }
 
   async function startAll(): Promise<void> {
-    await Promise.all([stack.api.start(), stack.text.start(), stack.worker.start()]);
+    await Promise.all([stack.api.start(secrets), stack.text.start(secrets), stack.worker.start(secrets)]);
+  }
+
+  /** One after another, so that there is always one that answers. */
+  async function restartEach(): Promise<void> {
+    for (const process of [stack.api, stack.text]) {
+      await process.stop();
+      await process.start(secrets);
+    }
+    await stack.worker.stop();
+    await stack.worker.start(secrets);
   }
 
   /** So that nobody is connected to the database any more. */
@@ -74,7 +87,7 @@ describe('a day of an operator', function () {
     const { stdout, stderr } = await runProgram('genway', words, environment);
     const printed = `${stdout}${stderr}`.replaceAll(folder, FOLDER).trimEnd();
     const typed = words.map((word) => (/^[\w.:/@-]+$/.test(word) ? word : `'${word}'`)).join(' ');
-    const hidden = printed.replace(/\b(sk|ga)-[^\s…]+/g, '$1-…');
+    const hidden = printed.replace(/\b(sk-|ga-|whsec_)[^\s…]+/g, '$1…');
     const lines = hidden === '' ? [] : hidden.split(/\r?\n/);
     const isExport = words[1] === 'export';
     const shown = isExport ? lines.slice(0, EXPORTED_LINES) : lines;
@@ -83,19 +96,20 @@ describe('a day of an operator', function () {
     return printed;
   }
 
-  /** Requests one after another. @returns ends them, and gives their statuses */
+  /** Requests one after another, each sent where a process answers. @returns ends them, and gives their statuses */
   function load(apiKey: string): () => Promise<readonly number[]> {
     const statuses = new Set<number>();
     const over = new AbortController();
     const clients = Array.from({ length: CLIENTS }, async (_, index) => {
-      const base = index % 2 === 0 ? stack.baseUrl : stack.textBaseUrl;
+      const [base, other] = index % 2 === 0 ? [stack.baseUrl, stack.textBaseUrl] : [stack.textBaseUrl, stack.baseUrl];
       while (!over.signal.aborted) {
         const body = {
           model: MODEL,
           max_tokens: 100,
           messages: [{ role: 'user', content: '[sim:tokens=50,delay_ms=100]' }],
         };
-        statuses.add((await call(`${base}/v1/chat/completions`, { key: apiKey, body })).status);
+        const ask = (at: string) => call(`${at}/v1/chat/completions`, { key: apiKey, body });
+        statuses.add((await ask(base).catch(() => ask(other))).status);
       }
     });
     return async () => {
@@ -112,6 +126,7 @@ describe('a day of an operator', function () {
     const customer = await takeOnACustomer();
     await changePrices(customer.apiKey);
     await replaceAToken(customer.apiKey);
+    await replaceSecrets(customer);
     await stopTheCustomer(customer);
     await restoreABackup(customer.apiKey);
     await closeTheDay(customer.accountId);
@@ -182,6 +197,33 @@ describe('a day of an operator', function () {
     await genway('admin-tokens', 'revoke', field(first, 'id'));
     const refused = await call(`${stack.baseUrl}/admin/v1/models`, { key: field(first, 'admin_token') });
     expect(refused.status).to.equal(401);
+    expect(await end()).to.deep.equal([200]);
+  }
+
+  async function replaceSecrets({ accountId, apiKey }: { accountId: string; apiKey: string }): Promise<void> {
+    step(
+      'Another pepper and another encryption key, under load',
+      'In three rounds, each of which restarts the processes one by one ([replacing secrets](#replacing-secrets)): the new ones are accepted, ' +
+        'then they come first, and in the end the old ones are gone. No request fails, and the API key of the customer stays as it is.',
+    );
+    await genway('webhooks', 'create', accountId, 'https://acme.example/hooks');
+    const { GENWAY_KEY_PEPPER: pepper = '', GENWAY_ENCRYPTION_KEY: key = '' } = stack.environment;
+    const [newPepper, newKey] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+    const end = load(apiKey);
+    secrets = { GENWAY_KEY_PEPPER_ALSO: newPepper, GENWAY_ENCRYPTION_KEY_ALSO: newKey };
+    await restartEach();
+    const first = { GENWAY_KEY_PEPPER: newPepper, GENWAY_ENCRYPTION_KEY: newKey };
+    secrets = { ...first, GENWAY_KEY_PEPPER_ALSO: pepper, GENWAY_ENCRYPTION_KEY_ALSO: key };
+    await restartEach();
+    const operators = environment;
+    environment = { ...operators, ...secrets };
+    await call(`${stack.baseUrl}/v1/balance`, { key: apiKey });
+    expect(await genway('secrets', 'reseal'))
+      .to.match(/webhook_endpoints: 1 rows looked at, 1 sealed anew/)
+      .and.match(/until they are next used: 0$/);
+    secrets = first;
+    await restartEach();
+    environment = { ...operators, ...first };
     expect(await end()).to.deep.equal([200]);
   }
 

@@ -29,7 +29,8 @@ export interface StackOptions {
 
 /** A process of the stack. */
 export interface StackProcess {
-  start(): Promise<void>;
+  /** @param env beside its usual configuration, from now on until it is started without */
+  start(env?: Readonly<Record<string, string>>): Promise<void>;
   /** As an orchestrator would: SIGTERM, and time to finish. */
   stop(): Promise<void>;
   /** As a crash would. */
@@ -224,13 +225,13 @@ function createProcess({
     return one.pid;
   };
   return {
-    start: async () => {
+    start: async (env = {}) => {
       // Each start waits for its own words, not for those of the process before it.
       await writeFile(logFile, '', { flag: 'w' });
       running = await startProcess({
         command: process.execPath,
         args: [join(await testPrograms(), 'bin', `${name}.js`)],
-        env: environment,
+        env: { ...environment, ...env },
         output: logFile,
       });
       let ended = false;
