@@ -123,6 +123,8 @@ export async function findAccount(database: Database, accountId: string): Promis
 
 /** Everybody who moves money locks the account first; until the transaction ends, nobody else moves any. */
 export async function lockAccount(transaction: Database, accountId: string): Promise<void> {
+  // A top-up may follow. Whoever creates the tables of a month locks these two tables in this order, too.
+  await transaction.raw('LOCK TABLE top_ups IN ROW EXCLUSIVE MODE');
   await transaction('accounts').where({ id: accountId }).forNoKeyUpdate().select('id');
 }
 
