@@ -13,6 +13,7 @@ import {
 } from '../../db/queries/by-id.ts';
 import { findDelivery, listDeliveries } from '../../db/queries/deliveries.ts';
 import { listAccountActions } from '../../db/queries/operator-actions.ts';
+import { findPromoGrantById } from '../../db/queries/promo-grants.ts';
 import { findTask } from '../../db/queries/tasks.ts';
 import { findTransferById, listTransfersOfText } from '../../db/queries/transfers.ts';
 import { findTextUsage } from '../../db/queries/usage.ts';
@@ -51,6 +52,7 @@ const FINDERS = {
   delivery: findDeliveryStory,
   file: findFileStory,
   operatorAction: findActionStory,
+  promoGrant: findPromoStory,
 } as const satisfies Partial<Record<IdKind, Finder>>;
 
 export type FindableKind = keyof typeof FINDERS;
@@ -257,6 +259,22 @@ async function findActionStory(sources: Sources, id: string): Promise<OwnedStory
     ? findTaskStory(sources, taskId)
     : accountId !== null && findAccountStory(sources, accountId));
   return subject ? { ...subject, id, verdict: `${kind} of ${subject.id} by ${author}: ${reason}` } : null;
+}
+
+async function findPromoStory({ database }: Sources, id: string): Promise<OwnedStory | null> {
+  const grant = await findPromoGrantById(database, id);
+  if (!grant) return null;
+  const { accountId, amount, available, reserved, spent, expired, createdAt, expiresAt, author, reason } = grant;
+  const parts = `${formatUsd(available)} available, ${formatUsd(reserved)} held, ${formatUsd(spent)} spent, ${formatUsd(expired)} expired`;
+  return {
+    id,
+    accountId,
+    verdict: `promo credit of ${formatUsd(amount)} USD (${grant.reference}): ${parts}.`,
+    events: oldestFirst([
+      { at: createdAt, source: 'operator', text: `${formatUsd(amount)} USD given by ${author}: ${reason}` },
+      { at: expiresAt, source: 'ledger', text: 'What is left expires' },
+    ]),
+  };
 }
 
 /** The event of a moment that may not have come. */

@@ -305,6 +305,7 @@ export const en = {
       delivery: 'Delivery',
       file: 'File',
       operatorAction: 'Action of an operator',
+      promoGrant: 'Promo credit',
     },
     ofAccount: (name: string) => `Account ${name}`,
     balance: 'Balance',

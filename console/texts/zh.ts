@@ -300,6 +300,7 @@ export const zh: typeof en = {
       delivery: '投递',
       file: '文件',
       operatorAction: '运维操作',
+      promoGrant: '促销赠金',
     },
     ofAccount: (name) => `账户 ${name}`,
     balance: '余额',

@@ -84,6 +84,12 @@ export async function listPromoGrants(
   return (await query.orderBy('id', 'desc').limit(limit)).map(toGrant);
 }
 
+/** The grant of that id, whoever it was given: for operators. */
+export async function findPromoGrantById(database: Database, id: string): Promise<PromoGrant | null> {
+  const row = await database<PromoGrantRow>('promo_grants').where({ id }).first();
+  return row ? toGrant(row) : null;
+}
+
 /** What of an account's balance is promo credit, and when the first of it expires. */
 export async function sumPromoCredit(
   database: Database,

@@ -3,7 +3,9 @@ import { listDeliveries } from '../../../../db/queries/deliveries.ts';
 import { deleteApiKey } from '../../../../db/queries/api-keys.ts';
 import { findTask } from '../../../../db/queries/tasks.ts';
 import type { NewTextHold } from '../../../../db/text-money/ledger.ts';
+import { grantPromoCredit } from '../../../../db/queries/promo-grants.ts';
 import { newId } from '../../../../domain/ids.ts';
+import { parseUsd } from '../../../../domain/money.ts';
 import { type ErrorBody, startTestApp, type TestApp, type TestCaller } from '../../../support/app.ts';
 import { createEndpoint, createTaskRow, finishAsSucceeded } from '../../../support/factories.ts';
 import { type Answer, call } from '../../../support/stack.ts';
@@ -16,6 +18,7 @@ interface FoundBody {
     readonly account: { readonly id: string; readonly name: string };
     readonly verdict: string;
     readonly lines: readonly string[];
+    readonly events: readonly { readonly text: string }[];
   };
 }
 
@@ -106,6 +109,21 @@ describe('api/routes/admin/find', () => {
     expect((await find(action.id)).body.data.verdict).to.equal(`suspend of ${accountId} by admin: x`);
   });
 
+  it('knows promo credit, and who gave it', async () => {
+    const { accountId } = await app.createAccount();
+    const { grant } = await grantPromoCredit(app.database, {
+      accountId,
+      amount: parseUsd(5),
+      expiresAt: new Date(Date.now() + 86_400_000),
+      reference: 'spring',
+      author: 'admin',
+      reason: 'a campaign',
+    });
+    const { verdict, events } = (await find(grant.id)).body.data;
+    expect(verdict).to.equal('promo credit of 5 USD (spring): 5 available, 0 held, 0 spent, 0 expired.');
+    expect(events.map(({ text }) => text)).to.deep.equal(['5 USD given by admin: a campaign', 'What is left expires']);
+  });
+
   it('is plain text by Accept, with the account first', async () => {
     const response = await fetch(`${app.baseUrl}/admin/v1/find/${caller.keyId}`, {
       headers: { authorization: `Bearer ${app.adminToken}`, accept: 'text/plain' },
@@ -113,7 +131,16 @@ describe('api/routes/admin/find', () => {
     expect(await response.text()).to.match(new RegExp(`^account: ${caller.accountId}, Test\n${caller.keyId}: sk-…`));
   });
 
-  for (const kind of ['task', 'textRequest', 'request', 'transfer', 'event', 'file', 'operatorAction'] as const) {
+  for (const kind of [
+    'task',
+    'textRequest',
+    'request',
+    'transfer',
+    'event',
+    'file',
+    'operatorAction',
+    'promoGrant',
+  ] as const) {
     it(`answers 404 for the id of a ${kind} that does not exist`, async () => {
       expect((await find(newId(kind))).status).to.equal(404);
     });
