@@ -5,7 +5,7 @@ import { findAccountTask, listTasks } from '../../../db/queries/tasks.ts';
 import { ServiceError } from '../../../domain/errors.ts';
 import { isId } from '../../../domain/ids.ts';
 import { isFinal, type Task, TASK_KINDS, TASK_STATUSES } from '../../../domain/task.ts';
-import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time, usd } from '../../html/components.tsx';
+import { Card, Choice, Copyable, Empty, Field, Money, Pages, Time } from '../../html/components.tsx';
 import { Facts } from '../../html/data-table.tsx';
 import { Filters, optionsOf } from '../../html/filters.tsx';
 import { readListPage } from '../../list-page.ts';
@@ -137,11 +137,7 @@ function Details({ task, visit: { texts } }: { readonly task: Task; readonly vis
               common.status,
               <>
                 <TaskStatus task={task} texts={texts} />
-                {task.failure === null ? null : (
-                  <p>
-                    {task.failure.message} {words.refunded(usd(task.price))}.
-                  </p>
-                )}
+                {task.failure === null ? null : <p>{task.failure.message}</p>}
               </>,
             ],
             [words.prompt, task.request.prompt],
