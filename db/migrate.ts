@@ -38,6 +38,7 @@ import * as textCostFactors from './migrations/0041-text-cost-factors.ts';
 import * as countWithHolds from './migrations/0042-count-with-holds.ts';
 import * as dailyUsage from './migrations/0037-daily-usage.ts';
 import * as tasksInBatches from './migrations/0044-tasks-in-batches.ts';
+import * as failures from './migrations/0038-failures.ts';
 import { ensurePartitions } from './partitions.ts';
 
 const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
@@ -79,6 +80,7 @@ const MIGRATIONS: Readonly<Record<string, Pick<Knex.Migration, 'up'>>> = {
   '0042-count-with-holds': countWithHolds,
   '0037-daily-usage': dailyUsage,
   '0044-tasks-in-batches': tasksInBatches,
+  '0038-failures': failures,
 };
 
 /** Any number that no other advisory lock uses. */

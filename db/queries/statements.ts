@@ -4,6 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { CHANGE } from '../ledger-sql.ts';
+import { LONGEST_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
 
@@ -117,14 +118,22 @@ const WITH_CAUSE = /* sql */ `
   LEFT JOIN tasks AS task ON task.id = refund.task_id AND task.created_at = refund.opened_at
   LEFT JOIN text_requests AS request ON request.id = refund.text_request_id`;
 
-/** All refunds by cause, the highest sum first. */
+/**
+ * All refunds by cause, the highest sum first. Reads indexes of refunds and failures alone (migration 0038): what succeeded, and
+ * got everything back because it was free, has no cause.
+ */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
+  const begun = { from: filter.from && new Date(filter.from.getTime() - LONGEST_CHAIN_MS) };
+  const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code');
+  const requests = database('text_requests').whereNot('outcome', 'succeeded').select('id', 'error_code', 'outcome');
+  for (const failed of [tasks, requests]) createdIn(failed, begun);
   const rows = await database
     .select<{ cause: string | null; refunds: string; amount: string }[]>(
       database.raw(`${CAUSE} AS cause, count(*) AS refunds, sum(refund.amount) AS amount`),
     )
     .from(refundsIn(database, filter).as('refund'))
-    .joinRaw(WITH_CAUSE)
+    .leftJoin(tasks.as('task'), { 'task.id': 'refund.task_id', 'task.created_at': 'refund.opened_at' })
+    .leftJoin(requests.as('request'), { 'request.id': 'refund.text_request_id' })
     .groupByRaw('1')
     .orderByRaw('3 DESC, 1');
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));

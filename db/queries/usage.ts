@@ -1,5 +1,6 @@
 /** The usage of text requests, one by one. What accounts used a day is in daily-usage.ts. */
-import { createdAtMsOf } from '../../domain/ids.ts';
+import type { Knex } from 'knex';
+import { createdAtMsOf, firstIdAt } from '../../domain/ids.ts';
 import type { PicoUsd } from '../../domain/money.ts';
 import type { ConsumptionPrice } from '../../domain/text-price.ts';
 import { type Database, picoUsd } from '../database.ts';
@@ -62,22 +63,16 @@ export function streamTextUsage(database: Database, filter: TextUsageFilter): As
 /** A page of text requests, newest first. @param before the id of the last request on the previous page */
 export async function listTextUsage(
   database: Database,
-  {
-    accountId,
-    apiKeyId,
-    model,
-    outcome,
-    before,
-    limit,
-    ...period
-  }: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
+  asked: TextUsageFilter & { readonly before?: string | undefined; readonly limit: number },
 ): Promise<readonly TextUsage[]> {
+  const { accountId, apiKeyId, model, outcome, before, limit, ...period } = asked;
   const query = database<TextRow>('text_requests');
   if (accountId !== undefined) void query.where('account_id', accountId);
   if (apiKeyId !== undefined) void query.where('api_key_id', apiKeyId);
   if (model !== undefined) void query.where('model', model);
   if (outcome !== undefined) void query.where('outcome', outcome);
   createdIn(query, period);
+  if (model !== undefined) withIdsIn(query, await findUseOfModel(database, { accountId, model }));
   if (before !== undefined) {
     const createdAt = new Date(createdAtMsOf('textRequest', before));
     // Repeats part of the pair's condition to exclude newer partitions.
@@ -87,6 +82,40 @@ export async function listTextUsage(
   if (accountId !== undefined) void query.orderBy('created_at', 'desc');
   else if (before !== undefined) void query.where('id', '<', before);
   return (await query.orderBy('id', 'desc').limit(limit)).map(toTextUsage);
+}
+
+/**
+ * When a model was used, by the sums of usage: a list of what no index finds need not look anywhere else.
+ *
+ * @returns a period, perhaps longer than it was used; one that has not ended while it was used lately
+ */
+async function findUseOfModel(
+  database: Database,
+  { accountId, model }: { readonly accountId: string | undefined; readonly model: string },
+): Promise<Period> {
+  const { rows } = await database.raw<{ rows: { from: Date; to: Date | null }[] }>(
+    /* sql */ `
+    WITH days AS (
+      SELECT day FROM daily_usage WHERE kind = 'text' AND model = :model AND account_id = coalesce(:account, account_id)
+      UNION ALL SELECT day FROM late_usage WHERE account_id = coalesce(:account, account_id)
+    )
+    SELECT least(min(day) AT TIME ZONE 'UTC', before) AS "from",
+      CASE WHEN NOT EXISTS (SELECT FROM text_requests
+          WHERE created_at >= before AND id >= first_id_at('txt_', before) AND model = :model)
+        THEN coalesce((max(day) + 1) AT TIME ZONE 'UTC', before) END AS "to"
+    FROM daily_usage_summed LEFT JOIN days ON true GROUP BY before`,
+    { account: accountId ?? null, model },
+  );
+  const [use] = rows;
+  if (!use) throw new Error('the only row of a table is always there');
+  return { from: use.from, to: use.to ?? undefined };
+}
+
+/** By their ids as well, which say when they began. */
+function withIdsIn(query: Knex.QueryBuilder, { from, to }: Period): void {
+  createdIn(query, { from, to });
+  if (from) void query.where('id', '>=', firstIdAt('textRequest', from.getTime()));
+  if (to) void query.where('id', '<', firstIdAt('textRequest', to.getTime()));
 }
 
 /** The text request of that id once it has ended, whoever made it: for operators. */
