@@ -43,7 +43,7 @@ export class Form {
   }
 }
 
-/** @throws ServiceError `bad_request` for what is no form */
+/** @throws ServiceError `bad_request` for anything but a form */
 export async function readForm(request: IncomingMessage): Promise<Form> {
   const type = request.headers['content-type'] ?? '';
   if (!type.toLowerCase().startsWith('application/x-www-form-urlencoded')) {

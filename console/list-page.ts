@@ -15,8 +15,8 @@ export interface Slice {
 }
 
 /**
- * Reads the page that the query's cursor asks for, with one entry more than it shows: whether there are older ones. A cursor that
- * is no id of that kind asks for the first page.
+ * Reads the page that the query's cursor asks for, with one entry more than it shows: whether there are older ones. An invalid
+ * cursor asks for the first page.
  */
 export async function readListPage<Entry extends { readonly id: string }>(
   query: URLSearchParams,

@@ -4,7 +4,7 @@ import type { Period } from '../db/period.ts';
 const DAY = /^[12]\d{3}-\d{2}-\d{2}$/;
 const DAY_MS = 86_400_000;
 
-/** From the start of `from` to the end of `to`; what is no day bounds nothing. */
+/** From the start of `from` to the end of `to`; an invalid day sets no bound. */
 export function periodOf(query: URLSearchParams): Period {
   const [from, to] = [startOf(query.get('from')), startOf(query.get('to'))];
   return { from, to: to && new Date(to.getTime() + DAY_MS) };

@@ -78,7 +78,7 @@ interface CheckoutSessionDocument {
   readonly amount_total?: number | null;
   readonly currency?: string | null;
   readonly metadata: Metadata;
-  /** What the link to a payment page was given for the page to be told apart by. */
+  /** What the link to a payment page was given, by which the page is recognised. */
   readonly client_reference_id?: string | null;
 }
 

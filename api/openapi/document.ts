@@ -27,8 +27,8 @@ const DESCRIPTION = `One gateway to image, video and text models, billed per use
 request that does not stream is not cut off after 100 seconds.
 
 **Errors** have one envelope (the text formats have their own) with a \`code\` for programs, and say what to change. Retry only
-what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, a
-path that is none 404, both in the common envelope.`;
+what is \`retryable\`, after \`Retry-After\` where it is sent. A path without the method of a request answers 405 with \`Allow\`, and
+an unknown path 404, both in the common envelope.`;
 
 /** Describes endpoints, with the models of a catalogue. */
 export function createOpenApiDocument(endpoints: readonly Operation[], catalogue: Catalogue): OpenApiDocument {

@@ -8,7 +8,7 @@ const CLOCKS_APART_MS = 60_000;
 /**
  * Whether a form was shown lately, by the id that it was shown with.
  *
- * @throws ServiceError `bad_request` for a form that is too old, and for what is no such id
+ * @throws ServiceError `bad_request` for a form that is too old, and for an id of another kind
  */
 export function assertFreshForm(kind: IdKind, id: string): void {
   const age = isId(kind, id) ? Date.now() - createdAtMsOf(kind, id) : Number.POSITIVE_INFINITY;

@@ -1,4 +1,4 @@
-/** Tables and lists of facts, in which what something is called stands beside how it is shown. */
+/** Tables and lists of facts, which name each thing beside how it is shown. */
 import type { Child } from 'hono/jsx';
 import { Empty, Table } from './components.tsx';
 

@@ -90,7 +90,7 @@ function toOutcome(row: OutcomeRow): MediaOutcome {
   };
 }
 
-/** A refusal to take the job is told with its cause before the upstream's words. */
+/** A refusal to take the job has its cause before the upstream's words. */
 function verdictOf({ outcome, learnt_from: learntFrom, detail }: OutcomeRow): MediaVerdict {
   switch (outcome) {
     case null:

@@ -15,7 +15,7 @@ export function contentItems(request: RenderRequest): readonly JsonObject[] {
   const isReferred = hasReferences(request);
   const most = imagesAs === 'first_and_last_frame' ? 2 : 1;
   if (!isReferred && images.length > most) {
-    throw new JobRefusedError('bad_request', `The model takes ${most} images at the most.`);
+    throw new JobRefusedError('bad_request', `The model takes at most ${most} images.`);
   }
   const roleOf = (index: number): string =>
     isReferred ? 'reference_image' : index === 0 ? 'first_frame' : 'last_frame';

@@ -1,5 +1,5 @@
 /**
- * Directives: `[sim:name=value,name]` anywhere in a prompt or message tells the simulator how to behave. All formats share
+ * Directives: `[sim:name=value,name]` anywhere in a prompt or message controls the simulator. All formats share
  * the syntax; each obeys the names that it knows and ignores the others.
  */
 

@@ -80,7 +80,7 @@ export class HealthBoard {
 }
 
 /**
- * Faults that one account may provoke by what it sends, such as a file that is not there. They count once another account has met
+ * Faults that one account may provoke by what it sends, such as a missing file. They count once another account has met
  * the same, with no answer in between.
  */
 const PROVOCABLE: ReadonlySet<UpstreamFault> = new Set(['access_refused', 'model_unknown']);

@@ -234,7 +234,7 @@ async function endWhatOwnerMade(database: Database, accountId: string, ownerId: 
   await deleteLinksBy(database, { accountId, ownerId });
 }
 
-/** Each link fills somebody's mailbox, or tells whether somebody has that address. */
+/** Each link fills somebody's mailbox, or gives away whether somebody has that address. */
 async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
   const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
   return !(await takeSignInAttempt(database, limit));

@@ -32,7 +32,7 @@ export const filePages = [
   }),
 ];
 
-/** @throws ServiceError for what is no picture, and when the account keeps too many files */
+/** @throws ServiceError for a file that is not a picture, and when the account keeps too many files */
 async function receive(visit: MemberVisit, services: ApiServices): Promise<Upload> {
   const caller = await consoleCaller(visit, services);
   const store = await uploadBody.read(visit.context.req, services);

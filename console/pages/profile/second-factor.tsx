@@ -99,7 +99,7 @@ export function OwnSecondFactor({
   );
 }
 
-/** @param id tells the fields of several forms on the page from each other */
+/** @param id distinguishes the fields of several forms on the page */
 export function CurrentPassword({ label, id }: { readonly label: string; readonly id: string }) {
   return (
     <Field

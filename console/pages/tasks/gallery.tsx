@@ -1,4 +1,4 @@
-/** Tasks as pictures and videos. One that is running asks for itself again until it has ended. */
+/** Tasks as pictures and videos. The browser fetches a running one again until it has ended. */
 import type { Task } from '../../../domain/task.ts';
 import { isFinal } from '../../../domain/task.ts';
 import { Badge, Money, Time, type Tone, usd } from '../../html/components.tsx';

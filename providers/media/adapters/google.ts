@@ -118,7 +118,7 @@ function framesOf(request: RenderRequest): JsonObject {
     return { referenceImages: images.map((image) => ({ image, referenceType: 'asset' })) };
   }
   const most = imagesAs === 'first_and_last_frame' ? 2 : 1;
-  if (images.length > most) throw new JobRefusedError('bad_request', `The model takes ${most} images at the most.`);
+  if (images.length > most) throw new JobRefusedError('bad_request', `The model takes at most ${most} images.`);
   const [image, lastFrame] = images;
   return { ...(image && { image }), ...(lastFrame && { lastFrame }) };
 }

@@ -94,13 +94,13 @@ export const kling: MediaAdapter = {
 function sortOf({ kind, images = [], imagesAs, referenceVideos = [], referenceAudios = [] }: RenderRequest): Sort {
   if (referenceVideos.length > 0 || referenceAudios.length > 0) throw tooMuch('neither reference videos nor audios');
   if (kind === 'image') {
-    if (images.length > 1) throw tooMuch('one image at the most');
+    if (images.length > 1) throw tooMuch('at most one image');
     return 'images';
   }
   if (images.length === 0) return 'text2video';
   if (imagesAs === 'references') return 'multi-image2video';
   const most = imagesAs === 'first_frame' ? 1 : 2;
-  if (images.length > most) throw tooMuch(most === 1 ? 'one image at the most' : 'two images at the most');
+  if (images.length > most) throw tooMuch(most === 1 ? 'at most one image' : 'at most two images');
   return 'image2video';
 }
 

@@ -74,7 +74,7 @@ export const openaiVideos: MediaAdapter = {
 function partsOf(request: RenderRequest): readonly FormPart[] {
   const { images = [], referenceVideos = [], referenceAudios = [], files, params } = request;
   if (images.length > 1 || referenceVideos.length > 0 || referenceAudios.length > 0) {
-    throw new JobRefusedError('bad_request', 'The model takes one image at the most, and neither videos nor sounds.');
+    throw new JobRefusedError('bad_request', 'The model takes at most one image, and neither videos nor sounds.');
   }
   const fields: JsonObject = { ...identityOf(request), ...params };
   const texts = Object.entries(fields).map(([name, value]) => ({ name, value: String(value) }));

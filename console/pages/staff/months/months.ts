@@ -24,7 +24,7 @@ export interface MonthOverview {
   readonly sums: MonthSums | null;
 }
 
-/** The month in the path. @throws ServiceError `not_found` for what is no month */
+/** The month in the path. @throws ServiceError `not_found` for an invalid month */
 export function monthOf({ params }: UserVisit): Month {
   const month = parseMonth(params['month'] ?? '');
   if (!month) throw new ServiceError('not_found', 'There is no such month.');

@@ -70,7 +70,7 @@ export function TaskContent({ explanation, temporal, problem, isPromptShown, vis
   );
 }
 
-/** What happened; asks for itself again until the task has ended. */
+/** What happened; the browser fetches it again until the task has ended. */
 export function TaskStory({ explanation, texts }: { readonly explanation: TaskExplanation; readonly texts: Texts }) {
   const { task, verdict, events, workflow } = explanation;
   const live = isFinal(task.status)
