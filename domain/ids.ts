@@ -33,6 +33,10 @@ export const ID_PREFIX = {
 
 export type IdKind = keyof typeof ID_PREFIX;
 
+/** A busy process makes several identifiers in a millisecond. */
+let latestMs = -1;
+let latestTime = '';
+
 /**
  * Makes a new identifier.
  *
@@ -44,7 +48,12 @@ export function newId(kind: IdKind, nowMs: number = Date.now()): string {
 
 /** Sorts before every identifier of that kind created at `nowMs` or later, and after all older ones. */
 export function firstIdAt(kind: IdKind, nowMs: number): string {
-  return ID_PREFIX[kind] + Math.trunc(nowMs).toString(36).padStart(TIME_LENGTH, '0');
+  const wholeMs = Math.trunc(nowMs);
+  if (wholeMs !== latestMs) {
+    latestMs = wholeMs;
+    latestTime = wholeMs.toString(36).padStart(TIME_LENGTH, '0');
+  }
+  return ID_PREFIX[kind] + latestTime;
 }
 
 /** Whether `value` has the form of such an identifier. Says nothing about whether it exists. */

@@ -230,6 +230,8 @@ function isPeakAt(peak: PricePeak, atMs: number): boolean {
 }
 
 function multiplyRates(rates: TokenRates, factors: readonly Rational[]): TokenRates {
+  // Every text request is priced half a dozen times, and most prices have no factor.
+  if (factors.length === 0) return rates;
   const numerator = factors.reduce((product, factor) => product * factor.numerator, 1n);
   const denominator = factors.reduce((product, factor) => product * factor.denominator, 1n);
   const multiply = (rate: PicoUsd): PicoUsd => (rate * numerator) / denominator;

@@ -107,8 +107,10 @@ export interface TextLedgerOptions {
   readonly freeRequestsPerMinute: { readonly neverToppedUp: number; readonly toppedUp: number };
 }
 
+type ColumnValue = string | number | bigint | boolean | null | undefined;
+
 /** The parameters of `write_text` for holds, each an array over them. */
-const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
+const HOLD_COLUMNS: readonly ((hold: NewTextHold) => ColumnValue)[] = [
   ({ id }) => id,
   ({ reservationId }) => reservationId,
   ({ accountId }) => accountId,
@@ -128,7 +130,7 @@ const HOLD_COLUMNS: readonly ((hold: NewTextHold) => unknown)[] = [
 ];
 
 /** The parameters of `write_text` for settlements, each an array over them. */
-const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => unknown)[] = [
+const SETTLEMENT_COLUMNS: readonly ((settlement: TextSettlement) => ColumnValue)[] = [
   ({ hold }) => hold.id,
   ({ hold }) => hold.accountId,
   ({ resolutionId }) => resolutionId,
@@ -305,8 +307,19 @@ function withoutHold(settlement: TextSettlement): string {
   });
 }
 
-function columns<Item>(of: readonly ((item: Item) => unknown)[], items: readonly Item[]): unknown[][] {
-  return of.map((column) => items.map(column));
+/** Array literals, which are written here because the driver looks for quotes in every value twice. */
+function columns<Item>(of: readonly ((item: Item) => ColumnValue)[], items: readonly Item[]): string[] {
+  return of.map((column) => `{${items.map((item) => elementOf(column(item))).join(',')}}`);
+}
+
+/** What needs no quotes in an array literal; the empty string and NULL do. */
+const PLAIN = /^(?!null$)[\w:.+-]+$/i;
+
+/** https://www.postgresql.org/docs/current/arrays.html#ARRAYS-IO */
+function elementOf(value: ColumnValue): string {
+  if (value === null || value === undefined) return 'NULL';
+  const text = String(value);
+  return PLAIN.test(text) ? text : `"${text.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
 }
 
 function parameters(count: number): string {

@@ -31,15 +31,21 @@ class Edition implements UpstreamsInUse {
   /** The set itself while they are in force, and each request. */
   users = 1;
   readonly #settings: ReadonlyMap<string, TextUpstreamSettings>;
+  /** By upstream and format. */
+  readonly #targets = new Map<string, Map<string, UpstreamEndpoint | undefined>>();
 
   constructor(settings: readonly TextUpstreamSettings[], endpoints: ReadonlyMap<string, Shared>) {
     this.#settings = new Map(settings.map((upstream) => [upstream.name, upstream]));
     this.endpoints = endpoints;
+    for (const upstream of settings) {
+      const formats = Object.values(FORMATS).map(({ name }) => name);
+      const byFormat = formats.map((name) => [name, endpoints.get(addressOf(upstream, name))?.endpoint] as const);
+      this.#targets.set(upstream.name, new Map(byFormat));
+    }
   }
 
   endpointOf({ provider, format }: Target): UpstreamEndpoint | undefined {
-    const upstream = this.#settings.get(provider);
-    return upstream && this.endpoints.get(addressOf(upstream, format))?.endpoint;
+    return this.#targets.get(provider)?.get(format);
   }
 
   keysOf(route: Target): readonly string[] {

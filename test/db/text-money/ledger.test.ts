@@ -272,6 +272,21 @@ describe('the money of text requests', () => {
       expect(await Promise.all([one, other].map(used))).to.deep.equal([107n, 130n]);
     });
 
+    it('writes any text as it is', async () => {
+      const key = await keyWith({ fundedUsd: 1 });
+      const texts = ['', 'NULL', 'a "b" \\c', '{d,e}', 'ü f', "g'h"];
+      const holds = texts.map((model) => newHold(key, { model }));
+      await ledger.write({ holds, settlements: [] });
+      const upstreams = texts.map((provider) => ({ provider, format: 'chat-completions', model: provider }));
+      await ledger.settle(holds.map((hold, index) => settlementOf(hold, { upstream: upstreams[index] ?? null })));
+      const written = await database('text_requests')
+        .where({ api_key_id: key.id })
+        .orderBy('id')
+        .select('id', 'model', 'upstream');
+      const wanted = holds.map(({ id, model }) => ({ id, model, upstream: model }));
+      expect(written).to.have.deep.members(wanted);
+    });
+
     it('holds from what a settlement gives back only once that is written', async () => {
       const key = await keyWith({ fundedUsd: 1 });
       const ending = await held(newHold(key, { amount: USD }));
