@@ -7,6 +7,7 @@
  * - media tasks through 2 api processes and 2 workers at once, with what was rendered and every balance checked.
  */
 import { cpus } from 'node:os';
+import { waitUntil } from '../bin/stack/wait-until.ts';
 import { parseUsd } from '../domain/money.ts';
 import { loadLedger } from './ledger-load/run.ts';
 import { mean, rounded } from './statistics.ts';
@@ -19,6 +20,7 @@ const SECONDS = 5;
 const ACCOUNTS = 1_000;
 const TEXT_PROCESSES = 4;
 const CLIENTS_EACH = 16;
+const SETTLED_WITHIN_MS = 30_000;
 
 // What is cut short must not leave its servers behind.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
@@ -31,6 +33,7 @@ try {
     for (const processes of PROCESSES) await measureLedger(processes, digests.slice(0, accounts));
   }
   await measureTextProcesses();
+  await whenNothingIsHeld();
   await expectNothingLost();
 } finally {
   await stack.stop();
@@ -92,6 +95,17 @@ async function measureTasks(): Promise<void> {
   console.log(JSON.stringify({ ...measured, cores: cpus().length }));
   const wrong = measured.rendered_more_or_less_than_once + measured.accounts_with_a_wrong_balance;
   if (wrong > 0) throw new Error('not every task was rendered and charged once');
+}
+
+/** What clients left behind when they stopped is settled a moment later. */
+async function whenNothingIsHeld(): Promise<void> {
+  await waitUntil(
+    async () => {
+      const held = await stack.database('text_holds').first('id');
+      if (held) throw new Error('something is still held');
+    },
+    { timeoutMs: SETTLED_WITHIN_MS },
+  );
 }
 
 /** @throws Error when a balance is not what was paid in less what requests were charged, or money is still held */

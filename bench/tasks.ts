@@ -44,12 +44,13 @@ try {
   const target = { apiUrl, apiKey };
   await createInClosedLoop(target, { clients: CLIENTS, count: 20 });
   await allFinal();
+  const bytesBefore = await databaseBytes();
   const rounds: Round[] = [];
   while (rounds.length < Number(values.rounds)) {
     rounds.push({ ...(await measureCeiling()), ...(await measureTasks(target)) });
   }
   report(rounds);
-  await reportBytes();
+  print({ database_bytes_of_a_task: Math.round(((await databaseBytes()) - bytesBefore) / (TASKS * rounds.length)) });
   await reportHistories();
   // Last, since it may leave tasks behind that have not ended.
   reportSteady(await createInOpenLoop(target, STEADY));
@@ -120,19 +121,19 @@ function reportSteady(steady: Creates): void {
   print({
     creates_asked_for_per_second: STEADY.perSecond,
     creates_per_second: rounded(steady.perSecond),
+    creates_failed: steady.failed,
     create_p50_ms: rounded(percentile(steady.durationsMs, 0.5)),
     create_p99_ms: rounded(percentile(steady.durationsMs, 0.99)),
   });
 }
 
-/** What the tasks of this run take in PostgreSQL, with their indexes. */
-async function reportBytes(): Promise<void> {
-  const { rows } = await database.raw<{ rows: { bytes: string; tasks: string }[] }>(/* sql */ `
-    SELECT (SELECT count(*) FROM tasks) AS tasks, (
-      SELECT sum(pg_total_relation_size(part.relid)) FROM
-        unnest(ARRAY['tasks', 'transfers', 'submissions', 'events', 'result_files']::regclass[]) AS whole,
-        pg_partition_tree(whole) AS part WHERE part.isleaf) AS bytes`);
-  print({ database_bytes_of_a_task: Math.round(Number(rows[0]?.bytes) / Number(rows[0]?.tasks)) });
+/** What tasks take in PostgreSQL, with their indexes. */
+async function databaseBytes(): Promise<number> {
+  const { rows } = await database.raw<{ rows: { bytes: string }[] }>(/* sql */ `
+    SELECT sum(pg_total_relation_size(part.relid)) AS bytes
+    FROM unnest(ARRAY['tasks', 'transfers', 'submissions', 'events', 'result_files']::regclass[]) AS whole,
+      pg_partition_tree(whole) AS part WHERE part.isleaf`);
+  return Number(rows[0]?.bytes);
 }
 
 async function reportHistories(): Promise<void> {

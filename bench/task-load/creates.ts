@@ -6,6 +6,8 @@ export interface Creates {
   readonly perSecond: number;
   /** How long each call took; in an open loop from when it was due, in milliseconds. */
   readonly durationsMs: readonly number[];
+  /** Calls that were refused or cut off. */
+  readonly failed: number;
 }
 
 export interface CreateTarget {
@@ -32,17 +34,13 @@ export async function createInClosedLoop(
   try {
     const startedAt = performance.now();
     await Promise.all(Array.from({ length: clients }, client));
-    return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs };
+    return { perSecond: (count * 1_000) / (performance.now() - startedAt), durationsMs, failed: 0 };
   } finally {
     await agent.close();
   }
 }
 
-/**
- * Creates tasks at a steady rate, whether the earlier ones were answered or not, as clients that do not know of each other do.
- *
- * @throws Error when a call is refused
- */
+/** Creates tasks at a steady rate, whether the earlier ones were answered or not, as clients that do not know of each other do. */
 export async function createInOpenLoop(
   target: CreateTarget,
   { perSecond, seconds }: { readonly perSecond: number; readonly seconds: number },
@@ -50,15 +48,21 @@ export async function createInOpenLoop(
   const agent = new Agent();
   const durationsMs: number[] = [];
   const calls: Promise<void>[] = [];
+  let failed = 0;
   const startedAt = performance.now();
   try {
     for (let number = 0; number < perSecond * seconds; number += 1) {
       const dueAt = startedAt + (number * 1_000) / perSecond;
       if (dueAt > performance.now()) await sleep(dueAt - performance.now());
-      calls.push(create(target, agent).then(() => void durationsMs.push(performance.now() - dueAt)));
+      calls.push(
+        create(target, agent).then(
+          () => void durationsMs.push(performance.now() - dueAt),
+          () => void (failed += 1),
+        ),
+      );
     }
     await Promise.all(calls);
-    return { perSecond: (calls.length * 1_000) / (performance.now() - startedAt), durationsMs };
+    return { perSecond: (durationsMs.length * 1_000) / (performance.now() - startedAt), durationsMs, failed };
   } finally {
     await agent.close();
   }
