@@ -96,7 +96,8 @@ const PAGE = /* sql */ `
     request.catalogue_version AS "catalogueVersion",
     CASE WHEN page.text_request_id IS NULL THEN spent.cost
       -- Counted once, though a charge may take several transfers, each of which adds to the margin.
-      WHEN page.kind IN ('settlement', 'refund') THEN answered.cost ELSE answered.cost * 0 END AS cost,
+      WHEN page.kind IN ('settlement', 'refund') THEN cost_of_text(request.*, rates.*)
+      WHEN charged.has_cost THEN 0 END AS cost,
     CASE page.kind WHEN 'refund'
       THEN coalesce(task.error_code, request.error_code, nullif(request.outcome, 'succeeded')) END AS cause,
     CASE page.kind WHEN 'refund' THEN task.error_message END AS message,
@@ -110,10 +111,11 @@ const PAGE = /* sql */ `
     SELECT sum(cost) AS cost, max(model) FILTER (WHERE outcome = 'accepted') AS model FROM submissions
     WHERE task_id = page.task_id AND task_created_at = page.opened_at
   ) AS spent ON page.kind IN ('settlement', 'refund') AND page.task_id IS NOT NULL
+  LEFT JOIN text_costs AS rates ON rates.version = request.catalogue_version AND rates.model = request.model
+    AND rates.upstream = request.upstream AND rates.upstream_model = request.upstream_model
   LEFT JOIN LATERAL (
-    SELECT cost_of_text(used, rates) AS cost
-    FROM text_requests AS used JOIN text_costs AS rates ON rates.version = used.catalogue_version
-      AND rates.model = used.model AND rates.upstream = used.upstream AND rates.upstream_model = used.upstream_model
+    SELECT true AS has_cost FROM text_requests AS used JOIN text_costs AS known ON known.version = used.catalogue_version
+      AND known.model = used.model AND known.upstream = used.upstream AND known.upstream_model = used.upstream_model
     WHERE used.id = page.text_request_id
-  ) AS answered ON page.kind = 'refund' OR page.kind IN ${CHARGES}
+  ) AS charged ON page.kind IN ${CHARGES} AND page.kind <> 'settlement'
   ORDER BY page.id`;
