@@ -1,6 +1,6 @@
 /** How the time of some work grows with its size, on a machine that has other things to do. */
 
-const RUNS = 5;
+const RUNS = 3;
 const ATTEMPTS = 6;
 const SMALLEST = 500;
 const LARGEST = 32_000;
