@@ -61,7 +61,7 @@ export async function withRecovery(
   const connection = Connection.lazy({ ...connectionOptions(config.temporal), connectTimeout: CONNECT_TIMEOUT_MS });
   try {
     const client = new Client({ connection, namespace: config.temporal.namespace });
-    const files = openStorage(config, pino({ level: 'silent' }));
+    const files = await openStorage(config, pino({ level: 'silent' }));
     await checkStores(database, client, config.temporal);
     await work({ database, client, files });
   } finally {

@@ -58,7 +58,7 @@ const client = createGuardedClient(config.edge);
 const files = keepFiles({ config, database, log, registry: metrics.registry, kind: 'worker' });
 const connection = await connectTemporal(config.temporal);
 const temporal = new Client({ connection, namespace: config.temporal.namespace });
-const storage = watchStorage(openStorage(config, log), { onChange: onStorageChange });
+const storage = watchStorage(await openStorage(config, log), { onChange: onStorageChange });
 const media = openMediaUpstreams(config, tracing, clock);
 media.renew(files.current().upstreams.media);
 let limits = providerLimits(files.current().upstreams);

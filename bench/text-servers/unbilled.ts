@@ -20,7 +20,7 @@ const free: TextBillingService = {
 
 const config = loadConfig();
 const log = createLog('text', config);
-const web = openWeb('text', config, log, NO_TRACING);
+const web = await openWeb('text', config, log, NO_TRACING);
 const text = openText(config, web, null, free);
 const app = createTextApp({ ...web.dependencies, text: text.service, upstreams: text.upstreams });
 const server = await listen(app.callback(), config.host, config.text.port);

@@ -13,7 +13,7 @@ export async function openServing(kind: 'api' | 'text', cutoffOf: (config: Confi
   const config = loadConfig();
   const log = createLog(kind, config);
   const tracing = await openTracing(kind, config.tracing);
-  const web = openWeb(kind, config, log, tracing);
+  const web = await openWeb(kind, config, log, tracing);
   const { clock } = web.dependencies;
   const text = openText(config, web, cutoffOf(config));
   const begun = begin(log, async () => {

@@ -53,7 +53,7 @@ export interface Web {
 const REPORT_CONNECTIONS = 3;
 
 /** Opens what the applications need. The connection to Temporal is made on first use, so Temporal may be down. */
-export function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Web {
+export async function openWeb(kind: string, config: Config, log: Logger, tracing: Tracing): Promise<Web> {
   const database = createDatabase(config.database.url, config.database.poolSize);
   const reports = createDatabase(config.database.url, REPORT_CONNECTIONS, REPORT_LIMITS);
   const client = temporalClient(config, tracing);
@@ -89,7 +89,7 @@ export function openWeb(kind: string, config: Config, log: Logger, tracing: Trac
     sealer,
     starter,
     workflows: createWorkflowAccess(client),
-    storage: openStorage(config, log),
+    storage: await openStorage(config, log),
     moderator,
     providerCallbacks: { readers: callbackReaders.upstreams, announce: createJobAnnouncer(client) },
     startReconciliation: createReconciliationStarter(client),
