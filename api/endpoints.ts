@@ -23,7 +23,7 @@ import { find } from './routes/admin/find.ts';
 import { createKey, deleteKey, getKey, listKeys, updateKey } from './routes/admin/keys.ts';
 import { listRenders, sumMarginsByModel } from './routes/admin/margins.ts';
 import { closeMonth, exportMonth, listClosedMonths } from './routes/admin/months.ts';
-import { getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
+import { acknowledge, getReconciliation, listReconciliations, reconcile } from './routes/admin/reconciliations.ts';
 import { applyConfiguration, getConfiguration, listConfigurationRecords } from './routes/admin/configuration.ts';
 import { disableModel, enableModel, listSoldModels } from './routes/admin/models.ts';
 import { cancelTask, explainTask, getAnyTask, listAllTasks, redeliverTask } from './routes/admin/tasks.ts';
@@ -155,6 +155,7 @@ const FINANCE = [
   reconcile,
   listReconciliations,
   getReconciliation,
+  acknowledge,
 ];
 const SERVICE = [isAlive, isReady, getMetrics];
 

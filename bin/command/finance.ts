@@ -234,8 +234,24 @@ function addReconciliationCommands(program: Command, admin: Administration): voi
     .action(async (options: Options) =>
       admin.list(`/reconciliations${query(options, { limit: 'limit', cursor: 'cursor' })}`, RECONCILIATION_COLUMNS),
     );
+  reconciliations
+    .command('acknowledge <reconciliation> <findings...>')
+    .description(
+      'say why findings that nobody can remedy stay as they are: by their numbers in the report, such as 1 2',
+    )
+    .requiredOption('--reason <text>', 'why; kept with the month that is closed')
+    .option('--author <name>', 'who; by default whose admin token it is')
+    .action(async (id: string, findings: readonly string[], { reason, author }: Options) => {
+      const path = `/reconciliations/${encodeURIComponent(id)}/acknowledgements`;
+      const body = given({ findings: findings.map(Number), reason, author });
+      const answer = await admin.call('POST', path, body);
+      if (admin.isJson()) admin.showJson(answer);
+      else showReport(dataOf(answer), admin);
+    });
   exportOptions(reconciliations.command('show <reconciliation>'))
-    .description('show the checks and findings of a report; exits with code 1 if there are findings')
+    .description(
+      'show the checks and findings of a report; exits with code 1 if there are findings that nobody has acknowledged',
+    )
     .action(async (id: string, options: Options) => {
       const path = `/reconciliations/${id}`;
       if (await admin.exportAll(path, options)) return;
@@ -252,18 +268,29 @@ async function reportOf(admin: Administration, id: string): Promise<Fields> {
   }
 }
 
-/** @throws CommandError when there are findings */
-function showReconciliation(answer: Fields, { isJson, showJson, print }: Administration): void {
+/** @throws CommandError when there are findings that nobody has acknowledged */
+function showReconciliation(answer: Fields, admin: Administration): void {
   const reconciliation = dataOf(answer);
-  if (isJson()) showJson(answer);
-  else {
-    print(table(rowsOf({ data: reconciliation['checks'] ?? [] }), CHECK_COLUMNS));
-    for (const { check, subject, detail, remedy } of rowsOf({ data: reconciliation['findings'] ?? [] })) {
-      print(`\n${textOf(check)}: ${textOf(subject)}\n  ${textOf(detail)}\n  To do: ${textOf(remedy)}`);
-    }
-    print(`\n${textOf(reconciliation['id'])}: ${textOf(reconciliation['status'])}`);
+  if (admin.isJson()) admin.showJson(answer);
+  else showReport(reconciliation, admin);
+  const findings = rowsOf({ data: reconciliation['findings'] ?? [] });
+  const open = Number(reconciliation['findings_total']) - findings.filter(isAcknowledged).length;
+  if (open > 0) throw new CommandError(`The books disagree. Findings: ${open}.`);
+}
+
+function showReport(reconciliation: Fields, { print }: Pick<Administration, 'print'>): void {
+  print(table(rowsOf({ data: reconciliation['checks'] ?? [] }), CHECK_COLUMNS));
+  for (const [index, finding] of rowsOf({ data: reconciliation['findings'] ?? [] }).entries()) {
+    const { check, subject, detail, remedy, acknowledgement } = finding;
+    print(`\n${index + 1}. ${textOf(check)}: ${textOf(subject)}\n  ${textOf(detail)}\n  To do: ${textOf(remedy)}`);
+    if (!isObject(acknowledgement)) continue;
+    const { state, author, reason } = acknowledgement;
+    const words = state === 'confirmed' ? 'Acknowledged by' : 'Waits for a second person; acknowledged by';
+    print(`  ${words} ${textOf(author)}: ${textOf(reason)}`);
   }
-  if (reconciliation['status'] === 'findings') {
-    throw new CommandError(`The books disagree. Findings: ${textOf(reconciliation['findings_total'])}.`);
-  }
+  print(`\n${textOf(reconciliation['id'])}: ${textOf(reconciliation['status'])}`);
+}
+
+function isAcknowledged({ acknowledgement }: Fields): boolean {
+  return isObject(acknowledgement) && acknowledgement['state'] === 'confirmed';
 }

@@ -432,6 +432,8 @@ export const en = {
     closableFrom: 'Can be closed from',
     close: 'Close the month',
     closeTitle: (month: string) => `Close ${month}?`,
+    acknowledged: 'Acknowledged findings',
+    acknowledgedExplained: 'Reconciliation found these, and nobody can remedy them. They are kept with the month.',
     freezes: 'What closing freezes',
     frozen: [
       'Nothing can be booked in this month, or before it, any more. The database refuses it.',
@@ -545,6 +547,15 @@ export const en = {
     question: 'Question',
     took: 'Took',
     agrees: 'Yes',
+    acknowledged: 'Acknowledged',
+    acknowledge: 'Acknowledge',
+    acknowledgeExplained:
+      'For findings that nobody can remedy: tick them above and say why they stay. They no longer keep a month open, and the ' +
+      'month says so. Where corrections take two people, a second one confirms those about money.',
+    choose: (subject: string) => `Acknowledge ${subject}`,
+    reason: 'Why it cannot be remedied',
+    confirmedBy: (author: string) => `confirmed by ${author}`,
+    decisions: { confirm: 'Confirm', reject: 'Reject', withdraw: 'Withdraw' },
   },
   billing: {
     title: 'Billing',

@@ -425,6 +425,8 @@ export const zh: typeof en = {
     closableFrom: '最早可关账时间',
     close: '关账',
     closeTitle: (month) => `为 ${month} 关账？`,
+    acknowledged: '已确认知悉的发现',
+    acknowledgedExplained: '对账发现了这些问题，且无法处理。它们随该月一并保存。',
     freezes: '关账会冻结什么',
     frozen: [
       '这个月及之前不能再记账，由数据库拒绝。',
@@ -502,6 +504,14 @@ export const zh: typeof en = {
     question: '问题',
     took: '用时',
     agrees: '一致',
+    acknowledged: '已确认知悉',
+    acknowledge: '确认知悉',
+    acknowledgeExplained:
+      '用于无法处理的发现：在上方勾选并说明保留的原因。此后它们不再妨碍月份结账，并会记录在该月中。若更正须由两人完成，与资金有关的发现须由第二个人确认。',
+    choose: (subject) => `确认知悉 ${subject}`,
+    reason: '无法处理的原因',
+    confirmedBy: (author) => `由 ${author} 确认`,
+    decisions: { confirm: '确认', reject: '拒绝', withdraw: '撤回' },
   },
   billing: {
     title: '账单',

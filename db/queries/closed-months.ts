@@ -3,6 +3,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Month, nextMonth, parseMonth } from '../../domain/month.ts';
 import { type Database, picoUsd } from '../database.ts';
 import type { RowOf } from '../row.ts';
+import { findLatestReport, listAcknowledgements } from './acknowledgements.ts';
 
 export interface ClosedMonth extends Books {
   /** As `2026-10`. */
@@ -12,6 +13,22 @@ export interface ClosedMonth extends Books {
   readonly author: string;
   /** Over every row of the month. */
   readonly checksum: string;
+  /** The findings of reconciliation that stood then, acknowledged. */
+  readonly acknowledged: readonly AcknowledgedFinding[];
+}
+
+/** A finding that nobody can remedy, as it is kept with a month. */
+export interface AcknowledgedFinding {
+  readonly id: string;
+  readonly check: string;
+  readonly subject: string;
+  readonly detail: string;
+  readonly reason: string;
+  readonly author: string;
+  /** The author, where it took no second person. */
+  readonly confirmedBy: string;
+  /** When somebody acknowledged it, as ISO 8601. */
+  readonly acknowledgedAt: string;
 }
 
 /** Why a month cannot be closed. */
@@ -20,7 +37,7 @@ export type MonthRefusal =
   | { readonly reason: 'not over' }
   /** Months are closed one after the other. */
   | { readonly reason: 'out of turn'; readonly next: string }
-  /** The latest reconciliation found rows that disagree. */
+  /** The latest reconciliation found rows that disagree, and nobody has acknowledged them. */
   | { readonly reason: 'findings'; readonly reconciliationId: string; readonly findings: number };
 
 /** The books of a month. */
@@ -35,7 +52,7 @@ type ClosedMonthRow = Omit<RowOf<ClosedMonth, 'transfers'>, 'amounts'> & {
   readonly amounts: Readonly<Record<string, string>>;
 };
 
-const COLUMNS = `to_char(month, 'YYYY-MM') AS month, closed_at, author, transfers, amounts, checksum`;
+const COLUMNS = `to_char(month, 'YYYY-MM') AS month, closed_at, author, transfers, amounts, checksum, acknowledged`;
 /** Any number that no other advisory lock uses. */
 const CLOSING_LOCK = 5_410_301;
 
@@ -57,11 +74,11 @@ export async function closeMonth(
     if (refusal) return { refusal };
     const { rows } = await transaction.raw<{ rows: ClosedMonthRow[] }>(
       /* sql */ `
-      INSERT INTO closed_months (month, author, transfers, amounts, checksum)
-      SELECT :month::date, :author, books.transfers, books.amounts, books.checksum
+      INSERT INTO closed_months (month, author, transfers, amounts, checksum, acknowledged)
+      SELECT :month::date, :author, books.transfers, books.amounts, books.checksum, :acknowledged::jsonb
       FROM books_of_month(:month::date) AS books
       RETURNING ${COLUMNS}`,
-      { month: `${month.name}-01`, author },
+      { month: `${month.name}-01`, author, acknowledged: JSON.stringify(await listAcknowledged(transaction)) },
     );
     if (!rows[0]) throw new Error('an insert always returns its row');
     return { closed: toClosedMonth(rows[0]), isNew: true };
@@ -78,21 +95,28 @@ export async function findMonthRefusal(database: Database, month: Month): Promis
     [month.to],
   );
   if (!rows[0]?.is_over) return { reason: 'not over' };
-  const disagreement = await findDisagreement(database);
-  return disagreement && { reason: 'findings', ...disagreement };
+  const latest = await findLatestReport(database);
+  return latest && latest.findings > 0 ? { reason: 'findings', ...latest } : null;
 }
 
-/** The latest reconciliation that has ended, if it found anything. */
-async function findDisagreement(
-  database: Database,
-): Promise<{ readonly reconciliationId: string; readonly findings: number } | null> {
-  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(/* sql */ `
-    SELECT id, (SELECT coalesce(sum((result ->> 'findings')::bigint), 0) FROM jsonb_array_elements(checks) AS result)
-      AS findings
-    FROM reconciliations WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`);
-  const [latest] = rows;
-  const findings = Number(latest?.findings ?? 0);
-  return latest && findings > 0 ? { reconciliationId: latest.id, findings } : null;
+/** The findings of the latest reconciliation that stand, acknowledged. */
+export async function listAcknowledged(database: Database): Promise<readonly AcknowledgedFinding[]> {
+  const latest = await findLatestReport(database);
+  const found = latest ? await listAcknowledgements(database, latest.reconciliationId) : [];
+  return found.flatMap(({ outcome, decidedBy, checkName, createdAt, id, subject, detail, reason, author }) =>
+    outcome === 'confirmed' && decidedBy !== null
+      ? {
+          id,
+          check: checkName,
+          subject,
+          detail,
+          reason,
+          author,
+          confirmedBy: decidedBy,
+          acknowledgedAt: createdAt.toISOString(),
+        }
+      : [],
+  );
 }
 
 /** The books of a month as they stand. */
@@ -136,6 +160,7 @@ function toClosedMonth(row: ClosedMonthRow): ClosedMonth {
     author: row.author,
     ...toBooks(row),
     checksum: row.checksum,
+    acknowledged: row.acknowledged,
   };
 }
 

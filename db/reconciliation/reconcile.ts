@@ -18,6 +18,15 @@ export const CHECKS: readonly Check[] = [
   RESULT_CHECK,
 ];
 
+const NOT_ABOUT_MONEY: ReadonlySet<string> = new Set(
+  [WORKFLOW_CHECK, DELIVERY_CHECK, RESULT_CHECK].map(({ name }) => name),
+);
+
+/** Whether what a check finds is about money; so it is taken to be of a check that an earlier release had. */
+export function isAboutMoney(check: string): boolean {
+  return !NOT_ABOUT_MONEY.has(check);
+}
+
 /** A report shows this many findings of each check; more of the same kind share a cause. */
 const MAX_FINDINGS_SHOWN = 100;
 

@@ -24,6 +24,10 @@ const ACCESS = `
   get  /staff/reconciliations/{reconciliation_id}       200      200     200      404
   get  /staff/reconciliations/{reconciliation_id}/report 200     200     200      404
   get  /staff/reconciliations/{reconciliation_id}/export 200     200     200      404
+  post /staff/reconciliations/{reconciliation_id}/acknowledge 400 400     403      404
+  post /staff/reconciliations/{reconciliation_id}/confirm 404    404     403      404
+  post /staff/reconciliations/{reconciliation_id}/reject 404     404     403      404
+  post /staff/reconciliations/{reconciliation_id}/withdraw 404   404     403      404
   get  /staff/corrections                               200      200     200      404
   post /staff/corrections                               400      400     403      404
   post /staff/corrections/{correction_id}/approve       404      404     403      404

@@ -1,6 +1,9 @@
 /** Months: everything that is booked in one, and closing it. */
-import { type ClosedMonth, listClosedMonths as findClosed } from '../../../db/queries/closed-months.ts';
-import { streamMonth } from '../../../db/queries/month-export.ts';
+import {
+  type AcknowledgedFinding,
+  type ClosedMonth,
+  listClosedMonths as findClosed,
+} from '../../../db/queries/closed-months.ts';
 import { badRequest } from '../../../domain/errors.ts';
 import { formatUsd } from '../../../domain/money.ts';
 import { type Month, parseMonth } from '../../../domain/month.ts';
@@ -8,11 +11,40 @@ import { dataOf } from '../../endpoint/answers.ts';
 import { optionalJsonBody } from '../../endpoint/body.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { orAllRows, sendAll, sendLines } from '../../exports.ts';
-import { arrayOf, count, exactly, exactUsd, isoTime, namedObject, object, text } from '../../openapi/json-schema.ts';
+import {
+  arrayOf,
+  count,
+  exactly,
+  exactUsd,
+  fieldsOf,
+  idOf,
+  isoTime,
+  namedObject,
+  object,
+  text,
+} from '../../openapi/json-schema.ts';
 import { authorOf } from '../../services/administrator.ts';
 import { closeMonth as close } from '../../services/finance/close-month.ts';
-import { BOOKED_COLUMNS, presentBooked, revenueOfBooks } from '../../services/finance/month-rows.ts';
+import {
+  MONTH_COLUMNS,
+  presentMonthLine,
+  revenueOfBooks,
+  streamMonthLines,
+} from '../../services/finance/month-rows.ts';
 import { closeMonthSchema } from './schema.ts';
+
+const AcknowledgedFindingSchema = object(
+  fieldsOf<ReturnType<typeof presentAcknowledged>>({
+    id: idOf('acknowledgement'),
+    check: text('The check that found it'),
+    subject: text('The id of the row'),
+    detail: text('What is wrong; amounts are in pico-USD'),
+    reason: text('Why it stays as it is'),
+    author: text('Who acknowledged it'),
+    confirmed_by: text('The second person, or the author where it took one'),
+    acknowledged_at: isoTime('When'),
+  }),
+);
 
 const ClosedMonthSchema = namedObject<ReturnType<typeof presentClosedMonth>>(
   'ClosedMonth',
@@ -25,6 +57,7 @@ const ClosedMonthSchema = namedObject<ReturnType<typeof presentClosedMonth>>(
     revenue_usd: exactUsd('What was charged'),
     amounts_usd: object({}, 'What the transfers of each kind add up to; USD, exact'),
     checksum: text('Over every transfer; reconciliation compares it'),
+    acknowledged_findings: arrayOf(AcknowledgedFindingSchema, 'Those of reconciliation that stood when it was closed'),
   },
   'A month whose books do not change any more.',
 );
@@ -48,7 +81,8 @@ export const closeMonth = endpoint({
   access: 'admin-finance',
   summary: 'Close a month',
   description:
-    'A day after its end at the earliest, one month after the other, and not while the latest reconciliation has findings. ' +
+    'A day after its end at the earliest, one month after the other, and not while the latest reconciliation has findings that ' +
+    'nobody has acknowledged. ' +
     'Nothing can be booked in it or before it any more: corrections are new transfers in the open month.',
   body: optionalJsonBody('CloseMonth', closeMonthSchema),
   answers: { 200: dataOf(ClosedMonthSchema, 'Closed before'), 201: dataOf(ClosedMonthSchema, 'Closed') },
@@ -70,12 +104,17 @@ export const exportMonth = endpoint({
   summary: 'Export everything that is booked in a month',
   description:
     'Every transfer of every account with what it was for: usage, revenue, cost, margin, and why refunds were given. JSON ' +
-    'lines, or CSV with `Accept: text/csv`; streamed. A closed month always gives the same rows.',
+    'lines, or CSV with `Accept: text/csv`; streamed. A closed month always gives the same rows; the last ones are the ' +
+    'findings of reconciliation that were acknowledged, of the kind `acknowledged_finding`.',
   answers: { 200: orAllRows({ description: 'The transfers of the month' }) },
   refusals: ['bad_request'],
   handle: ({ params, context }, { reports }) => {
     const month = existingMonth(params.month);
-    const transfers = { rows: () => streamMonth(reports, month), columns: BOOKED_COLUMNS, present: presentBooked };
+    const transfers = {
+      rows: () => streamMonthLines(reports, month),
+      columns: MONTH_COLUMNS,
+      present: presentMonthLine,
+    };
     if (!sendAll(context, transfers)) sendLines(context, transfers);
   },
 });
@@ -88,7 +127,7 @@ function existingMonth(name: string): Month {
 }
 
 function presentClosedMonth(closed: ClosedMonth) {
-  const { month, closedAt, author, transfers, amounts, checksum } = closed;
+  const { month, closedAt, author, transfers, amounts, checksum, acknowledged } = closed;
   return {
     object: 'closed_month',
     month,
@@ -98,5 +137,10 @@ function presentClosedMonth(closed: ClosedMonth) {
     revenue_usd: formatUsd(revenueOfBooks(closed)),
     amounts_usd: Object.fromEntries([...amounts].map(([kind, amount]) => [kind, formatUsd(amount)])),
     checksum,
+    acknowledged_findings: acknowledged.map(presentAcknowledged),
   };
+}
+
+function presentAcknowledged({ confirmedBy, acknowledgedAt, ...finding }: AcknowledgedFinding) {
+  return { ...finding, confirmed_by: confirmedBy, acknowledged_at: acknowledgedAt };
 }

@@ -76,6 +76,24 @@ export const closeMonthSchema = Joi.object<CloseMonthBody>({
   author: freeText({ min: 1, max: 200 }).description(AUTHOR),
 });
 
+export interface AcknowledgeBody {
+  readonly findings: number[];
+  readonly reason: string;
+  readonly author?: string;
+}
+
+export const acknowledgeSchema = Joi.object<AcknowledgeBody>({
+  findings: Joi.array()
+    .items(Joi.number().integer().min(1).max(100_000))
+    .min(1)
+    .max(1000)
+    .required()
+    .description('Which findings of the report, counted from 1')
+    .example([1]),
+  reason: freeText({ min: 1, max: 1000 }).required().description('Why nobody can remedy them; kept with the month'),
+  author: freeText({ min: 1, max: 200 }).description(AUTHOR),
+});
+
 export interface TopUpBody {
   readonly amount_usd: string | number;
   readonly reference: string;

@@ -44,8 +44,10 @@ function sentenceFor(refusal: MonthRefusal, month: Month): string {
   if (refusal.reason === 'out of turn') {
     return `Months are closed one after the other: the next one is ${refusal.next}.`;
   }
+  const { reconciliationId, findings } = refusal;
   return (
-    `The books do not agree: ${refusal.reconciliationId} has ${refusal.findings} ${refusal.findings === 1 ? 'finding' : 'findings'}. ` +
-    'Do what the report says, run a reconciliation, and close the month then.'
+    `The books do not agree: ${reconciliationId} has ${findings} ${findings === 1 ? 'finding' : 'findings'} that nobody has ` +
+    'acknowledged. Do what the report says and run a reconciliation, or acknowledge what cannot be remedied; close the ' +
+    'month then.'
   );
 }

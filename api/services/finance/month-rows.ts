@@ -1,8 +1,10 @@
 /** A month's transfers as rows of its export: what was booked, with usage, revenue, cost and margin. */
-import type { BookedTransfer } from '../../../db/queries/month-export.ts';
-import type { Books } from '../../../db/queries/closed-months.ts';
+import type { Database } from '../../../db/database.ts';
+import { type AcknowledgedFinding, type Books, findClosedMonth } from '../../../db/queries/closed-months.ts';
+import { type BookedTransfer, streamMonth } from '../../../db/queries/month-export.ts';
 import { isCharge, TRANSFERS } from '../../../domain/ledger.ts';
 import { formatUsd, type PicoUsd } from '../../../domain/money.ts';
+import type { Month } from '../../../domain/month.ts';
 import type { Column } from '../../exports.ts';
 
 /** The kinds of transfers that charge accounts. */
@@ -27,7 +29,7 @@ function marginOf(transfer: BookedTransfer): PicoUsd | null {
 
 const exact = (amount: PicoUsd | null): string | null => (amount === null ? null : formatUsd(amount));
 
-export const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
+const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
   ['created_at', ({ createdAt }) => createdAt.toISOString()],
   ['id', ({ id }) => id],
   ['kind', ({ kind }) => kind],
@@ -63,7 +65,32 @@ export const BOOKED_COLUMNS: readonly Column<BookedTransfer>[] = [
   ['reason', ({ reason }) => reason],
 ];
 
+/** A line of a month's export: a transfer, or after them a finding that was acknowledged when the month was closed. */
+export type MonthLine = BookedTransfer | AcknowledgedFinding;
+
+const ACKNOWLEDGED_FIELDS: Readonly<Record<string, (finding: AcknowledgedFinding) => string>> = {
+  created_at: ({ acknowledgedAt }) => acknowledgedAt,
+  id: ({ id }) => id,
+  kind: () => 'acknowledged_finding',
+  cause: ({ check }) => check,
+  message: ({ subject, detail }) => `${subject}: ${detail}`,
+  author: ({ author, confirmedBy }) => (author === confirmedBy ? author : `${author}, confirmed by ${confirmedBy}`),
+  reason: ({ reason }) => reason,
+};
+
+/** The columns of a month's export. A finding has none of the amounts. */
+export const MONTH_COLUMNS: readonly Column<MonthLine>[] = BOOKED_COLUMNS.map(([name, value]) => [
+  name,
+  (line) => ('confirmedBy' in line ? (ACKNOWLEDGED_FIELDS[name]?.(line) ?? null) : value(line)),
+]);
+
+/** Everything that is booked in a month, and which findings were acknowledged when it was closed. */
+export async function* streamMonthLines(database: Database, month: Month): AsyncGenerator<MonthLine> {
+  yield* streamMonth(database, month);
+  yield* (await findClosedMonth(database, month.name))?.acknowledged ?? [];
+}
+
 /** The same fields for programs; amounts are exact decimals there, too. */
-export function presentBooked(transfer: BookedTransfer): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(BOOKED_COLUMNS.map(([name, value]) => [name, value(transfer)]));
+export function presentMonthLine(line: MonthLine): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(MONTH_COLUMNS.map(([name, value]) => [name, value(line)]));
 }

@@ -1,21 +1,24 @@
 /** What closing a month freezes, before somebody does it. */
 import { revenueOfBooks } from '../../../../api/services/finance/month-rows.ts';
-import type { Books } from '../../../../db/queries/closed-months.ts';
+import type { AcknowledgedFinding, Books } from '../../../../db/queries/closed-months.ts';
 import type { Month } from '../../../../domain/month.ts';
 import { Card, ExactMoney, FormButton, Problem } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import type { UserVisit } from '../../../page.ts';
+import { AcknowledgedFindings } from './acknowledged.tsx';
 
 export function ClosingContent({
   month,
   books,
   refusal,
+  acknowledged,
   visit: { texts, session },
 }: {
   readonly month: Month;
   readonly books: Books;
   /** Why it cannot be closed now. */
   readonly refusal: string | null;
+  readonly acknowledged: readonly AcknowledgedFinding[];
   readonly visit: UserVisit;
 }) {
   const { months: words, common, reconciliation } = texts;
@@ -43,6 +46,7 @@ export function ClosingContent({
           </a>
         </div>
       </Card>
+      <AcknowledgedFindings findings={acknowledged} texts={texts} />
       <Card title={words.books}>
         <DataTable
           label={words.books}

@@ -10,6 +10,7 @@ import { Downloads } from '../../../html/filters.tsx';
 import { FINANCE, type UserVisit } from '../../../page.ts';
 import { may } from '../may.ts';
 import { daysOf } from '../../usage/period.ts';
+import { AcknowledgedFindings } from './acknowledged.tsx';
 import { MoneyOrNothing, MonthBadge } from './list.tsx';
 import type { MonthOverview } from './months.ts';
 
@@ -26,6 +27,7 @@ export function MonthContent(props: Props) {
   return (
     <>
       <Actions {...props} />
+      <AcknowledgedFindings findings={overview.closed?.acknowledged ?? []} texts={visit.texts} />
       {sums === null ? (
         <Card>
           <Empty>{words.detached}</Empty>

@@ -2,11 +2,15 @@
 import { STATEMENT_COLUMNS, linesOf, presentStatementLine } from '../../../../api/routes/admin/present-finance.ts';
 import { existingAccount } from '../../../../api/services/existing-account.ts';
 import { closeMonth, whyNotToClose } from '../../../../api/services/finance/close-month.ts';
-import { BOOKED_COLUMNS, presentBooked } from '../../../../api/services/finance/month-rows.ts';
+import { MONTH_COLUMNS, presentMonthLine, streamMonthLines } from '../../../../api/services/finance/month-rows.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
 import { listAccounts } from '../../../../db/queries/accounts.ts';
-import { findClosedMonth, listClosedMonths, readBooks } from '../../../../db/queries/closed-months.ts';
-import { streamMonth } from '../../../../db/queries/month-export.ts';
+import {
+  findClosedMonth,
+  listAcknowledged,
+  listClosedMonths,
+  readBooks,
+} from '../../../../db/queries/closed-months.ts';
 import { readStatement } from '../../../../db/queries/statements.ts';
 import { isId } from '../../../../domain/ids.ts';
 import { exportFile } from '../../../export.ts';
@@ -32,11 +36,11 @@ export const staffMonthPages = [
     roles: ALL_STAFF,
     handle: async (visit, { reports }) => {
       const month = monthOf(visit);
-      const rows = () => streamMonth(reports, month);
+      const rows = () => streamMonthLines(reports, month);
       return exportFile(`transfers-${month.name}`, visit.query.get('format') ?? 'csv', {
         rows,
-        columns: BOOKED_COLUMNS,
-        present: presentBooked,
+        columns: MONTH_COLUMNS,
+        present: presentMonthLine,
       });
     },
   }),
@@ -147,12 +151,24 @@ async function confirmClosing(visit: UserVisit, { reports }: ApiServices, proble
   const month = monthOf(visit);
   const closed = await findClosedMonth(reports, month.name);
   if (closed) return { kind: 'redirect', path: `/staff/months/${month.name}` };
-  const [refusal, books] = await Promise.all([whyNotToClose(reports, month), readBooks(reports, month)]);
+  const [refusal, books, acknowledged] = await Promise.all([
+    whyNotToClose(reports, month),
+    readBooks(reports, month),
+    listAcknowledged(reports),
+  ]);
   return {
     kind: 'page',
     title: visit.texts.months.closeTitle(monthName(month.name, visit.texts.language)),
     current: 'months',
     status: problem === null ? 200 : 409,
-    content: <ClosingContent month={month} books={books} refusal={problem ?? refusal} visit={visit} />,
+    content: (
+      <ClosingContent
+        month={month}
+        books={books}
+        refusal={problem ?? refusal}
+        acknowledged={acknowledged}
+        visit={visit}
+      />
+    ),
   };
 }

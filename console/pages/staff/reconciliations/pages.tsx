@@ -1,7 +1,11 @@
 /** Reconciliations: their reports, what to do about each finding, and running one now. */
-import { FINDING_COLUMNS } from '../../../../api/routes/admin/reconciliations.ts';
+import { FINDING_COLUMNS, presentFinding, readFindings } from '../../../../api/routes/admin/reconciliations.ts';
+import { acknowledgeSchema } from '../../../../api/routes/admin/schema.ts';
+import { acknowledgeFindings, decideAcknowledgement } from '../../../../api/services/finance/acknowledgements.ts';
 import { runReconciliation } from '../../../../api/services/finance/run-reconciliation.ts';
 import type { ApiServices } from '../../../../api/services/services.ts';
+import { createValidator } from '../../../../api/validation.ts';
+import type { AcknowledgementOutcome } from '../../../../db/queries/acknowledgements.ts';
 import {
   findReconciliation,
   listReconciliations,
@@ -9,11 +13,14 @@ import {
 } from '../../../../db/queries/reconciliations.ts';
 import { ServiceError } from '../../../../domain/errors.ts';
 import { exportFile } from '../../../export.ts';
+import { problemOf } from '../../../form-problem.ts';
+import { Problem } from '../../../html/components.tsx';
 import { readListPage } from '../../../list-page.ts';
 import { ALL_STAFF, type Answer, FINANCE, staffPage, type UserVisit } from '../../../page.ts';
 import { ReconciliationList } from './list.tsx';
 import { Report } from './report.tsx';
 
+const validate = createValidator(acknowledgeSchema);
 const REPORT_LIST = { kind: 'reconciliation', size: 25 } as const;
 /** One that has not ended after this has lost its worker, and is no reason not to run another. */
 const LONGEST_RUN_MS = 10 * 60_000;
@@ -21,30 +28,71 @@ const LONGEST_RUN_MS = 10 * 60_000;
 export const staffReconciliationPages = [
   staffPage({ method: 'get', path: '/staff/reconciliations', roles: ALL_STAFF, handle: showAll }),
   staffPage({ method: 'post', path: '/staff/reconciliations', roles: FINANCE, handle: runNow }),
-  staffPage({ method: 'get', path: '/staff/reconciliations/{reconciliation_id}', roles: ALL_STAFF, handle: showOne }),
+  staffPage({
+    method: 'get',
+    path: '/staff/reconciliations/{reconciliation_id}',
+    roles: ALL_STAFF,
+    handle: (visit, services) => showOne(visit, services),
+  }),
   staffPage({
     method: 'get',
     path: '/staff/reconciliations/{reconciliation_id}/report',
     roles: ALL_STAFF,
-    handle: async (visit, services) => ({
-      kind: 'part',
-      content: <Report reconciliation={await existing(visit, services)} texts={visit.texts} />,
-    }),
+    handle: async (visit, services) => ({ kind: 'part', content: await reportOf(visit, services) }),
   }),
   staffPage({
     method: 'get',
     path: '/staff/reconciliations/{reconciliation_id}/export',
     roles: ALL_STAFF,
     handle: async (visit, services) => {
-      const { id, report } = await existing(visit, services);
-      return exportFile(`findings-${id}`, visit.query.get('format') ?? 'csv', {
-        rows: () => report?.findings ?? [],
+      const reconciliation = await existing(visit, services);
+      const findings = await readFindings(services.database, reconciliation);
+      return exportFile(`findings-${reconciliation.id}`, visit.query.get('format') ?? 'csv', {
+        rows: () => findings,
         columns: FINDING_COLUMNS,
-        present: (finding) => finding,
+        present: presentFinding,
       });
     },
   }),
+  staffPage({
+    method: 'post',
+    path: '/staff/reconciliations/{reconciliation_id}/acknowledge',
+    roles: FINANCE,
+    handle: (visit, services) => act(visit, services, () => acknowledge(visit, services)),
+  }),
+  deciding('confirm', 'confirmed'),
+  deciding('reject', 'rejected'),
+  deciding('withdraw', 'withdrawn'),
 ];
+
+function deciding(name: string, outcome: AcknowledgementOutcome) {
+  return staffPage({
+    method: 'post',
+    path: `/staff/reconciliations/{reconciliation_id}/${name}`,
+    roles: FINANCE,
+    handle: (visit, services) =>
+      act(visit, services, () => {
+        const id = visit.form.text('acknowledgement_id');
+        return decideAcknowledgement(services.database, { id, outcome, by: visit.user.email });
+      }),
+  });
+}
+
+/** Shows the report as it is then; with the problem where nothing could be done. */
+async function act(visit: UserVisit, services: ApiServices, work: () => Promise<void>): Promise<Answer> {
+  const { id } = await existing(visit, services);
+  const problem = await problemOf(work);
+  return problem ? showOne(visit, services, problem) : { kind: 'redirect', path: `/staff/reconciliations/${id}` };
+}
+
+async function acknowledge({ params, form, user }: UserVisit, services: ApiServices): Promise<void> {
+  const { findings: numbers, reason } = validate({
+    findings: form.all('finding').map(Number),
+    reason: form.text('reason'),
+  });
+  const reconciliationId = params['reconciliation_id'] ?? '';
+  await acknowledgeFindings(services, { reconciliationId, numbers, reason, author: user.email });
+}
 
 async function showAll(visit: UserVisit, { database }: ApiServices): Promise<Answer> {
   const { entries: reconciliations, next } = await readListPage(visit.query, REPORT_LIST, (slice) =>
@@ -69,14 +117,25 @@ function isRunning({ finishedAt, createdAt }: Reconciliation, { clock }: ApiServ
   return finishedAt === null && clock.nowMs() - createdAt.getTime() < LONGEST_RUN_MS;
 }
 
-async function showOne(visit: UserVisit, services: ApiServices): Promise<Answer> {
-  const reconciliation = await existing(visit, services);
+async function showOne(visit: UserVisit, services: ApiServices, problem: ServiceError | null = null): Promise<Answer> {
   return {
     kind: 'page',
     title: visit.texts.reconciliation.title,
     current: 'reconciliation',
-    content: <Report reconciliation={reconciliation} texts={visit.texts} />,
+    status: problem?.status ?? 200,
+    content: (
+      <>
+        <Problem message={problem?.message ?? null} />
+        {await reportOf(visit, services)}
+      </>
+    ),
   };
+}
+
+async function reportOf(visit: UserVisit, services: ApiServices) {
+  const reconciliation = await existing(visit, services);
+  const findings = await readFindings(services.database, reconciliation);
+  return <Report reconciliation={reconciliation} findings={findings} visit={visit} />;
 }
 
 async function existing({ params }: UserVisit, { database }: ApiServices): Promise<Reconciliation> {

@@ -1,21 +1,26 @@
 /** What a reconciliation found, and what to do about it. Asks for itself again while it runs. */
+import type { ReportedFinding } from '../../../../api/routes/admin/reconciliations.ts';
+import type { Acknowledgement } from '../../../../db/queries/acknowledgements.ts';
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
-import { Badge, Card, Empty, Time } from '../../../html/components.tsx';
+import { Badge, Card, Empty, Field, Form, Time } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
-import type { Texts } from '../../../texts/texts.ts';
+import { FINANCE, type UserVisit } from '../../../page.ts';
+import { may } from '../may.ts';
 import { findingsOf, ReconciliationBadge } from './list.tsx';
 
 interface Props {
   readonly reconciliation: Reconciliation;
-  readonly texts: Texts;
+  readonly findings: readonly ReportedFinding[];
+  readonly visit: UserVisit;
 }
 
 export function Report(props: Props) {
-  const { reconciliation, texts } = props;
+  const { reconciliation, findings, visit } = props;
+  const { texts } = visit;
   const { reconciliation: words } = texts;
-  const path = `/console/staff/reconciliations/${reconciliation.id}`;
+  const path = pathOf(reconciliation);
   const live =
     reconciliation.report === null
       ? { 'hx-get': `${path}/report`, 'hx-trigger': 'every 2s', 'hx-swap': 'outerHTML' }
@@ -33,6 +38,7 @@ export function Report(props: Props) {
             <Downloads path={path} texts={texts} />
           </div>
           <Findings {...props} />
+          {findings.some(isOpen) && may(visit, FINANCE) ? <AcknowledgeForm {...props} /> : null}
         </>
       )}
       <Checks {...props} />
@@ -40,12 +46,25 @@ export function Report(props: Props) {
   );
 }
 
-function Findings({ reconciliation: { report }, texts: { reconciliation: words } }: Props) {
+function pathOf({ id }: Reconciliation): string {
+  return `/console/staff/reconciliations/${id}`;
+}
+
+function isOpen({ acknowledgement }: ReportedFinding): boolean {
+  return acknowledgement === null;
+}
+
+/** The form that the boxes beside the findings belong to. */
+const FORM_ID = 'acknowledge';
+
+function Findings({ reconciliation, findings, visit }: Props) {
+  const { reconciliation: words } = visit.texts;
+  const numbered = findings.map((finding, index) => ({ ...finding, number: index + 1 }));
   return (
     <Card title={words.toDo}>
       <DataTable
         label={words.toDo}
-        rows={report?.findings ?? []}
+        rows={numbered}
         columns={[
           [
             words.row,
@@ -59,6 +78,15 @@ function Findings({ reconciliation: { report }, texts: { reconciliation: words }
           ],
           [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
           [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
+          [
+            words.acknowledged,
+            ({ number, subject, acknowledgement }) =>
+              acknowledgement === null ? (
+                <Box number={number} subject={subject} visit={visit} />
+              ) : (
+                <Acknowledged acknowledgement={acknowledgement} path={pathOf(reconciliation)} visit={visit} />
+              ),
+          ],
         ]}
       />
       <p class="hint">{words.units}</p>
@@ -66,7 +94,72 @@ function Findings({ reconciliation: { report }, texts: { reconciliation: words }
   );
 }
 
-function Checks({ reconciliation: { report }, texts: { reconciliation: words, language } }: Props) {
+function Box({
+  number,
+  subject,
+  visit,
+}: {
+  readonly number: number;
+  readonly subject: string;
+  readonly visit: UserVisit;
+}) {
+  if (!may(visit, FINANCE)) return <>–</>;
+  const label = visit.texts.reconciliation.choose(subject);
+  return <input type="checkbox" name="finding" value={String(number)} form={FORM_ID} aria-label={label} />;
+}
+
+function Acknowledged({
+  acknowledgement: { id, outcome, author, decidedBy, reason, createdAt },
+  path,
+  visit,
+}: {
+  readonly acknowledgement: Acknowledgement;
+  readonly path: string;
+  readonly visit: UserVisit;
+}) {
+  const { texts, session, user } = visit;
+  const { reconciliation: words, corrections } = texts;
+  return (
+    <>
+      <Badge tone={outcome === 'confirmed' ? 'good' : 'busy'}>
+        {outcome === 'confirmed' ? words.acknowledged : corrections.pending}
+      </Badge>
+      <p>{reason}</p>
+      <p class="hint">
+        {author}
+        {decidedBy === null || decidedBy === author ? '' : `, ${words.confirmedBy(decidedBy)}`} <Time at={createdAt} />
+      </p>
+      {outcome === null && may(visit, FINANCE) ? (
+        <div class="row">
+          {(author === user.email ? (['withdraw'] as const) : (['confirm', 'reject'] as const)).map((decision) => (
+            <Form token={session.formToken} action={`${path}/${decision}`}>
+              <input type="hidden" name="acknowledgement_id" value={id} />
+              <button type="submit" class={decision === 'confirm' ? '' : 'quiet'}>
+                {words.decisions[decision]}
+              </button>
+            </Form>
+          ))}
+        </div>
+      ) : null}
+    </>
+  );
+}
+
+function AcknowledgeForm({ reconciliation, visit: { texts, session, form } }: Props) {
+  const { reconciliation: words } = texts;
+  return (
+    <Card title={words.acknowledge}>
+      <p>{words.acknowledgeExplained}</p>
+      <Form token={session.formToken} action={`${pathOf(reconciliation)}/acknowledge`} id={FORM_ID}>
+        <Field name="reason" label={words.reason} value={form.text('reason')} required />
+        <button type="submit">{words.acknowledge}</button>
+      </Form>
+    </Card>
+  );
+}
+
+function Checks({ reconciliation: { report }, visit: { texts } }: Props) {
+  const { reconciliation: words, language } = texts;
   if (report === null) return null;
   return (
     <Card title={words.checks}>

@@ -45,7 +45,8 @@ describe('reconciliations', () => {
     const check = { check: 'key_usage', question: 'Is it?', findings: 1, durationMs: 3 };
     await finishReconciliation(app.database, id, { checks: [check], findings: [finding] });
     const { data: report } = await ask('GET', `/${id}`);
-    expect(report).to.deep.include({ status: 'findings', findings_total: 1, findings: [finding] });
+    const shown = { ...finding, acknowledgement: null };
+    expect(report).to.deep.include({ status: 'findings', findings_total: 1, findings: [shown] });
     expect(report['checks']).to.deep.equal([{ check: 'key_usage', question: 'Is it?', findings: 1, duration_ms: 3 }]);
   });
 

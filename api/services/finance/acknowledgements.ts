@@ -1,0 +1,120 @@
+/** Acknowledging findings of reconciliation that nobody can remedy, so that they do not keep a month open for ever. */
+import type { Database } from '../../../db/database.ts';
+import {
+  type Acknowledgement,
+  type AcknowledgementOutcome,
+  decideAcknowledgement as decide,
+  insertAcknowledgement,
+  lockAcknowledgement,
+} from '../../../db/queries/acknowledgements.ts';
+import { findReconciliation } from '../../../db/queries/reconciliations.ts';
+import type { Finding } from '../../../db/reconciliation/check.ts';
+import { isAboutMoney } from '../../../db/reconciliation/reconcile.ts';
+import { badRequest, ServiceError } from '../../../domain/errors.ts';
+import { newId } from '../../../domain/ids.ts';
+import type { FourEyes } from './four-eyes.ts';
+
+export interface Acknowledging {
+  readonly reconciliationId: string;
+  /** Which findings of the report, counted from 1. */
+  readonly numbers: readonly number[];
+  readonly reason: string;
+  readonly author: string;
+}
+
+/**
+ * Notes why findings stay as they are. Where money is moved by two people, those that are about money wait for a second
+ * person; findings that are acknowledged already stay so.
+ *
+ * @throws ServiceError `not_found`; `bad_request` for a finding that the report does not have
+ */
+export async function acknowledgeFindings(
+  { database, ...fourEyes }: FourEyes & { readonly database: Database },
+  { reconciliationId, numbers, reason, author }: Acknowledging,
+): Promise<void> {
+  const findings = await findingsOf(database, reconciliationId, numbers);
+  await database.transaction(async (transaction) => {
+    for (const finding of findings) {
+      const { check: checkName, subject, detail } = finding;
+      const takesTwo = acknowledgingTakesTwo(finding, fourEyes);
+      const acknowledgement = { id: newId('acknowledgement'), reconciliationId, checkName, subject, detail };
+      await insertAcknowledgement(transaction, { ...acknowledgement, reason, author, takesTwo });
+    }
+  });
+}
+
+/**
+ * Acknowledges findings by a token, which is not a person: only those that take no second one.
+ *
+ * @throws ServiceError `forbidden` for a finding that takes two, and says where they meet; as {@link acknowledgeFindings}
+ */
+export async function acknowledgeAlone(
+  services: FourEyes & { readonly database: Database },
+  acknowledging: Acknowledging,
+): Promise<void> {
+  const { reconciliationId, numbers } = acknowledging;
+  const findings = await findingsOf(services.database, reconciliationId, numbers);
+  if (findings.some((finding) => acknowledgingTakesTwo(finding, services))) {
+    throw new ServiceError(
+      'forbidden',
+      'Acknowledging a finding about money takes two people: do it at ' +
+        `${services.publicUrl}/console/staff/reconciliations/${reconciliationId}, where a second person confirms it.`,
+    );
+  }
+  await acknowledgeFindings(services, acknowledging);
+}
+
+function acknowledgingTakesTwo({ check }: Finding, { fourEyesAbove }: FourEyes): boolean {
+  return fourEyesAbove !== null && isAboutMoney(check);
+}
+
+async function findingsOf(
+  database: Database,
+  reconciliationId: string,
+  numbers: readonly number[],
+): Promise<readonly Finding[]> {
+  const reconciliation = await findReconciliation(database, reconciliationId);
+  if (!reconciliation) throw new ServiceError('not_found', 'There is no such reconciliation.');
+  const known = reconciliation.report?.findings ?? [];
+  if (numbers.length === 0) throw badRequest('Choose the findings to acknowledge.');
+  return numbers.map((number) => {
+    const finding = known[number - 1];
+    if (!finding) throw badRequest(`The report has no finding ${number}: it shows ${known.length}.`);
+    return finding;
+  });
+}
+
+/**
+ * Confirms, rejects or withdraws what waits for a second person, once. Whoever decides the same again changes nothing.
+ *
+ * @throws ServiceError `not_found`; `forbidden` when it is not for them to decide; `idempotency_conflict` when it was decided
+ *   before
+ */
+export function decideAcknowledgement(
+  database: Database,
+  { id, outcome, by }: { readonly id: string; readonly outcome: AcknowledgementOutcome; readonly by: string },
+): Promise<void> {
+  return database.transaction(async (transaction) => {
+    const acknowledgement = await lockAcknowledgement(transaction, id);
+    if (!acknowledgement) throw new ServiceError('not_found', 'There is no such acknowledgement.');
+    if (acknowledgement.outcome === outcome && acknowledgement.decidedBy === by) return;
+    assertMayDecide(acknowledgement, outcome, by);
+    await decide(transaction, id, { outcome, by });
+  });
+}
+
+function assertMayDecide(
+  { author, outcome: decided, decidedBy }: Acknowledgement,
+  outcome: AcknowledgementOutcome,
+  by: string,
+): void {
+  if (decided !== null) {
+    throw new ServiceError('idempotency_conflict', `${decidedBy ?? 'Somebody'} has decided before: it is ${decided}.`);
+  }
+  if (outcome === 'withdrawn' && by !== author) {
+    throw new ServiceError('forbidden', `Only ${author} can withdraw this acknowledgement. You may reject it.`);
+  }
+  if (outcome !== 'withdrawn' && by === author) {
+    throw new ServiceError('forbidden', 'A second person has to confirm what you acknowledge. You may withdraw it.');
+  }
+}

@@ -1,0 +1,115 @@
+/** Findings of reconciliations that people acknowledge because nobody can remedy them: see migration 0040. */
+import type { Database } from '../database.ts';
+import type { RowOf } from '../row.ts';
+
+export type AcknowledgementOutcome = 'confirmed' | 'rejected' | 'withdrawn';
+
+export interface NewAcknowledgement {
+  readonly id: string;
+  /** The report in which somebody saw it. */
+  readonly reconciliationId: string;
+  readonly checkName: string;
+  readonly subject: string;
+  readonly detail: string;
+  readonly reason: string;
+  readonly author: string;
+  /** Whether it counts only once a second person has confirmed it. */
+  readonly takesTwo: boolean;
+}
+
+export interface Acknowledgement extends NewAcknowledgement {
+  readonly createdAt: Date;
+  /** Null while it waits for a second person. */
+  readonly outcome: AcknowledgementOutcome | null;
+  readonly decidedBy: string | null;
+  readonly decidedAt: Date | null;
+}
+
+/** What of a finding is the same in every report that finds it. */
+const SAME_FINDING = /* sql */ `acknowledgement.check_name = finding ->> 'check'
+  AND md5(acknowledgement.subject) = md5(finding ->> 'subject')
+  AND md5(acknowledgement.detail) = md5(finding ->> 'detail')`;
+
+/** Notes why a finding stays as it is; nothing for one that is acknowledged, or waits to be, already. */
+export async function insertAcknowledgement(database: Database, acknowledgement: NewAcknowledgement): Promise<void> {
+  const { author, takesTwo } = acknowledgement;
+  await database('acknowledgements')
+    .insert({
+      id: acknowledgement.id,
+      reconciliation_id: acknowledgement.reconciliationId,
+      check_name: acknowledgement.checkName,
+      subject: acknowledgement.subject,
+      detail: acknowledgement.detail,
+      reason: acknowledgement.reason,
+      author,
+      takes_two: takesTwo,
+      ...(!takesTwo && { outcome: 'confirmed', decided_by: author, decided_at: database.fn.now() }),
+    })
+    .onConflict(database.raw(`(check_name, md5(subject), md5(detail)) WHERE outcome IS NULL OR outcome = 'confirmed'`))
+    .ignore();
+}
+
+/** The acknowledgement, which nobody else can decide until the transaction ends; null if there is none. */
+export async function lockAcknowledgement(transaction: Database, id: string): Promise<Acknowledgement | null> {
+  const row = await transaction<RowOf<Acknowledgement>>('acknowledgements').where({ id }).forUpdate().first();
+  return row ? toAcknowledgement(row) : null;
+}
+
+export async function decideAcknowledgement(
+  transaction: Database,
+  id: string,
+  { outcome, by }: { readonly outcome: AcknowledgementOutcome; readonly by: string },
+): Promise<void> {
+  await transaction('acknowledgements')
+    .where({ id })
+    .update({ outcome, decided_by: by, decided_at: transaction.fn.now() });
+}
+
+/** The acknowledgements of a report's findings that count, and those that wait for a second person. */
+export async function listAcknowledgements(
+  database: Database,
+  reconciliationId: string,
+): Promise<readonly Acknowledgement[]> {
+  const { rows } = await database.raw<{ rows: RowOf<Acknowledgement>[] }>(
+    /* sql */ `
+    SELECT DISTINCT acknowledgement.*
+    FROM reconciliations AS report CROSS JOIN LATERAL jsonb_array_elements(report.findings) AS finding
+    JOIN acknowledgements AS acknowledgement
+      ON ${SAME_FINDING} AND (acknowledgement.outcome IS NULL OR acknowledgement.outcome = 'confirmed')
+    WHERE report.id = ? ORDER BY acknowledgement.id`,
+    [reconciliationId],
+  );
+  return rows.map(toAcknowledgement);
+}
+
+/** The latest reconciliation that has ended, and how many of its findings nobody has acknowledged. */
+export async function findLatestReport(
+  database: Database,
+): Promise<{ readonly reconciliationId: string; readonly findings: number } | null> {
+  const { rows } = await database.raw<{ rows: { id: string; findings: string }[] }>(/* sql */ `
+    SELECT id,
+      (SELECT coalesce(sum((result ->> 'findings')::bigint), 0) FROM jsonb_array_elements(checks) AS result)
+      - (SELECT count(*) FROM jsonb_array_elements(report.findings) AS finding WHERE EXISTS (
+        SELECT FROM acknowledgements AS acknowledgement
+        WHERE ${SAME_FINDING} AND acknowledgement.outcome = 'confirmed')) AS findings
+    FROM reconciliations AS report WHERE finished_at IS NOT NULL ORDER BY id DESC LIMIT 1`);
+  const [latest] = rows;
+  return latest ? { reconciliationId: latest.id, findings: Number(latest.findings) } : null;
+}
+
+function toAcknowledgement(row: RowOf<Acknowledgement>): Acknowledgement {
+  return {
+    id: row.id,
+    reconciliationId: row.reconciliation_id,
+    checkName: row.check_name,
+    subject: row.subject,
+    detail: row.detail,
+    reason: row.reason,
+    author: row.author,
+    takesTwo: row.takes_two,
+    createdAt: row.created_at,
+    outcome: row.outcome,
+    decidedBy: row.decided_by,
+    decidedAt: row.decided_at,
+  };
+}
