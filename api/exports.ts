@@ -72,8 +72,11 @@ function toLine(cells: readonly string[]): string {
   return `${cells.map(quoted).join(',')}\r\n`;
 }
 
-/** Quotes a cell. Text that a spreadsheet would run as a formula is escaped; negative numbers are left alone. */
+/**
+ * Quotes a cell. Text that a spreadsheet would run as a formula is escaped, with the full-width signs that some take for it,
+ * too; negative numbers are left alone: https://owasp.org/www-community/attacks/CSV_Injection
+ */
 function quoted(cell: string): string {
-  const text = /^[=+\-@\t\r]/.test(cell) && !/^-[\d.]+$/.test(cell) ? `'${cell}` : cell;
+  const text = /^[=+\-@\t\r\n＝＋－＠]/.test(cell) && !/^-[\d.]+$/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

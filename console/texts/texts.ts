@@ -21,7 +21,7 @@ export function preferredLanguage(acceptLanguage: string): string {
       return { language: tag.trim().slice(0, 2).toLowerCase(), quality: Number(quality ?? 1) };
     })
     .toSorted((one, other) => other.quality - one.quality);
-  return wanted.find(({ language }) => language in LANGUAGES)?.language ?? 'en';
+  return wanted.find(({ language }) => Object.hasOwn(LANGUAGES, language))?.language ?? 'en';
 }
 
 export const LANGUAGE_NAMES: Readonly<Record<string, string>> = Object.fromEntries(

@@ -211,6 +211,18 @@ describe('e-mail of the console', () => {
       expect((await sent()).to).to.deep.equal(['away@example.com']);
     });
 
+    it('fills nobody’s mailbox, whichever owners ask for it', async () => {
+      const other = await app.createAccount();
+      const stranger = await Visitor.invited(app, { email: 'stranger@example.com', account_id: other.accountId });
+      const theirs = `/console/accounts/${other.accountId}/members`;
+      const fields = { email: 'Victim@example.com', role: 'developer' };
+      const first = [await inviteTo('victim@example.com'), await inviteTo('victim@example.com')];
+      await stranger.get(theirs);
+      const later = [await stranger.send(theirs, fields), await stranger.send(theirs, fields)];
+      expect([...first, ...later].map(({ status }) => status)).to.deep.equal([200, 200, 200, 409]);
+      await app.database('account_invitations').where({ email: 'victim@example.com' }).delete();
+    });
+
     it('carries no header and no other recipient that somebody hid in an address', async () => {
       for (const email of [
         'a@example.com\r\nBcc: victim@example.com',

@@ -42,6 +42,8 @@ import { newToken } from './sessions.ts';
 import { makeLink } from './sign-in.ts';
 
 const MAX_LINKS = 20;
+/** Fewer to one address: each fills a mailbox. */
+const MAX_MAILS = 3;
 const LINKS_WINDOW_SECONDS = 15 * 60;
 const INVITATION_LIFETIME_SECONDS = 3 * 24 * 3600;
 /** Members and open invitations; more would be a directory rather than an account. */
@@ -61,7 +63,7 @@ export async function inviteMember(
   by: LinkMaker,
   { email, role, sendsMail }: { readonly email: string; readonly role: MemberRole; readonly sendsMail: boolean },
 ): Promise<{ readonly path: string } | { readonly mailedTo: string } | Refusal> {
-  if (await isTooFast(database, by)) return 'too fast';
+  if ((await isTooFast(database, by)) || (sendsMail && (await isTooMuchMail(database, email)))) return 'too fast';
   return asOwner(database, by, async (transaction, members) => {
     if (members.some((member) => member.email === email)) return 'member already';
     const invitations = await listInvitations(transaction, by.accountId);
@@ -237,6 +239,12 @@ async function endWhatOwnerMade(database: Database, accountId: string, ownerId: 
 /** Each link fills somebody's mailbox, or gives away whether somebody has that address. */
 async function isTooFast(database: Database, { ownerId }: LinkMaker): Promise<boolean> {
   const limit = { subjects: [`links by ${ownerId}`], most: MAX_LINKS, windowSeconds: LINKS_WINDOW_SECONDS };
+  return !(await takeSignInAttempt(database, limit));
+}
+
+/** However many owners of however many accounts ask for it. */
+async function isTooMuchMail(database: Database, email: string): Promise<boolean> {
+  const limit = { subjects: [`invitations to ${email}`], most: MAX_MAILS, windowSeconds: LINKS_WINDOW_SECONDS };
   return !(await takeSignInAttempt(database, limit));
 }
 

@@ -5,12 +5,11 @@ import { passwordFault } from '../../../api/services/people/sign-in.ts';
 import type { Database } from '../../../db/database.ts';
 import type { Invitation } from '../../../db/queries/invitations.ts';
 import { findUserByEmail } from '../../../db/queries/users.ts';
+import { isPersonName, PERSON_NAME_LENGTH } from '../../../domain/person-name.ts';
 import { Card, Field, FormOf, Problem } from '../../html/components.tsx';
 import { faultWords, NewPassword } from '../../html/new-password.tsx';
 import { type Answer, page, type Visit } from '../../page.ts';
 import { enter } from '../sign-in/enter.ts';
-
-const MAX_NAME_LENGTH = 100;
 
 export const joinPages = [
   page({
@@ -45,8 +44,7 @@ async function joinAsNewUser(visit: Visit, invitation: Invitation, database: Dat
   const { form, params, texts } = visit;
   const name = form.text('name');
   const password = form.exact('password');
-  if (name === '' || Array.from(name).length > MAX_NAME_LENGTH)
-    return newUserForm(visit, invitation, texts.members.nameFault(MAX_NAME_LENGTH));
+  if (!isPersonName(name)) return newUserForm(visit, invitation, texts.members.nameFault(PERSON_NAME_LENGTH));
   const fault = passwordFault(password, form.exact('repeated'));
   if (fault) return newUserForm(visit, invitation, faultWords(texts, fault));
   const user = await acceptAsNewUser(database, params['invitation_token'] ?? '', { name, password });

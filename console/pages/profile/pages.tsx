@@ -25,7 +25,7 @@ export const profilePages = [
     access: 'user',
     handle: async ({ user, form }, { database }) => {
       const language = form.text('language');
-      if (language in LANGUAGE_NAMES) await setLanguage(database, user.id, language);
+      if (Object.hasOwn(LANGUAGE_NAMES, language)) await setLanguage(database, user.id, language);
       return { kind: 'redirect', path: '/profile' };
     },
   }),

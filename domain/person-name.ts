@@ -1,0 +1,11 @@
+/** In characters as people count them, not in bytes. */
+export const PERSON_NAME_LENGTH = 100;
+
+/** Line breaks and other controls, and signs that change the direction of the text around them. */
+const DISGUISE = /[\p{Cc}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/u;
+const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
+/** Whether somebody may be called so: others see something, and see it as it is. */
+export function isPersonName(name: string): boolean {
+  return VISIBLE.test(name) && !DISGUISE.test(name) && Array.from(name).length <= PERSON_NAME_LENGTH;
+}

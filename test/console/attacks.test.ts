@@ -1,0 +1,202 @@
+/** What a customer with bad intentions types, sends twice, or writes into addresses: nothing breaks, and nothing changes hands. */
+import { expect } from 'chai';
+import { toCsv } from '../../api/exports.ts';
+import type { Page } from '../../console/page.ts';
+import { PAGES } from '../../console/pages.ts';
+import { isPersonName } from '../../domain/person-name.ts';
+import type { TestApp, TestCaller } from '../support/app.ts';
+import { PASSWORD, type Shown, startTestConsole, Visitor } from '../support/console.ts';
+
+const LONG_AFTER = 'z'.repeat(32);
+const LONG_BEFORE = '0'.repeat(32);
+
+/** What is put wherever something is taken. */
+const HOSTILE = [
+  '',
+  "' OR 1=1 --",
+  '../../../etc/passwd',
+  '<script>alert(1)</script>',
+  '//evil.example/',
+  '\u202egnp.exe\u200b\ud83e\udd96',
+  '\r\nSet-Cookie: x=1',
+  '9'.repeat(400),
+  '-1e309',
+  '__proto__',
+  'toString',
+  '9999-99-99',
+  '+275760-09-13',
+  '=HYPERLINK("http://evil.example")',
+  'x'.repeat(100_000),
+] as const;
+
+describe('a hostile customer', () => {
+  let app: TestApp;
+  let account: TestCaller;
+  let owner: Visitor;
+  let operator: Visitor;
+
+  before(async () => {
+    app = await startTestConsole();
+    account = await app.createAccount({ fundedUsd: 10 });
+    owner = await Visitor.invited(app, { email: 'owner@example.com', account_id: account.accountId });
+    operator = await Visitor.invited(app, { email: 'op@example.com', staff_role: 'operator' });
+  });
+  after(() => app.stop());
+  beforeEach(() => app.database('sign_in_attempts').delete());
+
+  const visitorOf = ({ access }: Page): Visitor => (access === 'staff' ? operator : owner);
+
+  /** @param id what stands for every id in the address, after its prefix */
+  function addressOf({ path }: Page, id: string): string {
+    const prefixes: Readonly<Record<string, string>> = {
+      key_id: 'key_',
+      task_id: 'task_',
+      file_id: 'file_',
+      user_id: 'usr_',
+      webhook_id: 'we_',
+      delivery_id: 'del_',
+      reconciliation_id: 'rec_',
+      correction_id: 'cor_',
+      request_id: 'txt_',
+    };
+    return `/console${path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+      name === 'account_id' ? account.accountId : encodeURIComponent(`${prefixes[name] ?? ''}${id}`),
+    )}`;
+  }
+
+  /** The names of all fields of all forms, as the pages show them, and those of queries. */
+  const NAMES =
+    `account_id amount_usd reason reference correction_id adjustment_id finding acknowledgement_id email role name
+    password repeated current code offer language session model prompt duration resolution url events usage_limit_usd
+    rate_limit_rpm expires_on models ip_allowlist cursor search month from to status kind day format seconds`.split(
+      /\s+/,
+    );
+  const everywhere = (value: string): Record<string, string> =>
+    Object.fromEntries(NAMES.map((name) => [name, value.length > 1_000 ? value.slice(0, 4_000) : value]));
+
+  async function failuresOf(page: Page, addresses: readonly string[]): Promise<string[]> {
+    const answers = await Promise.all(addresses.map((address) => visitorOf(page).get(address)));
+    return answers.flatMap(({ status }, index) => (status >= 500 ? [`${status} ${addresses[index] ?? ''}`] : []));
+  }
+
+  it('gets no page to fail by ids of any time, or by any query', async () => {
+    const failed: string[] = [];
+    for (const page of PAGES.filter(({ method }) => method === 'get')) {
+      const addresses = [LONG_AFTER, LONG_BEFORE, '%', '..', "'"].map((id) => addressOf(page, id));
+      const queries = HOSTILE.filter((one) => one.length < 1_000).map(
+        (value) => `${addressOf(page, LONG_AFTER)}?${new URLSearchParams(everywhere(value)).toString()}`,
+      );
+      failed.push(...(await failuresOf(page, [...addresses, ...queries])));
+    }
+    expect(failed).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('gets no cursor of any list to fail, however it was tampered with', async () => {
+    const failed: string[] = [];
+    const kinds = ['task_', 'tr_', 'file_', 'del_', 'acc_', 'rec_', 'txt_', 'usr_', 'we_'];
+    const cursors = [
+      ...kinds.map((kind) => kind + LONG_AFTER),
+      'WyJ4Il0',
+      btoa('["+275760-09-13T00:00:00.000Z","tr_"]'),
+    ];
+    for (const page of PAGES.filter(({ method }) => method === 'get')) {
+      const addresses = cursors.map((cursor) => `${addressOf(page, LONG_AFTER)}?cursor=${encodeURIComponent(cursor)}`);
+      failed.push(...(await failuresOf(page, addresses)));
+    }
+    expect(failed).to.deep.equal([]);
+  }).timeout(60_000);
+
+  it('gets no form to fail, whatever its fields hold', async () => {
+    const failed: string[] = [];
+    const pages = PAGES.filter(
+      ({ method, path, access }) =>
+        method === 'post' && access !== 'everybody' && path !== '/profile/sessions/end-others',
+    );
+    for (const page of pages) {
+      await visitorOf(page).get(page.access === 'staff' ? '/console/staff/accounts' : '/console/profile');
+      for (const value of HOSTILE) {
+        const { status } = await visitorOf(page).send(addressOf(page, LONG_AFTER), everywhere(value));
+        if (status >= 500) failed.push(`${status} ${page.path} with ${value.slice(0, 40)}`);
+      }
+    }
+    expect(failed).to.deep.equal([]);
+    expect((await owner.get('/console/profile')).status, 'who sent them is still served').to.equal(200);
+  }).timeout(90_000);
+
+  it('is led nowhere else by signing in, whatever the address asks for', async () => {
+    for (const asked of ['next', 'return_to', 'redirect', 'url']) {
+      const visitor = new Visitor(app);
+      await visitor.get(`/console/sign-in?${asked}=//evil.example/`);
+      const { headers } = await visitor.send(`/console/sign-in?${asked}=https://evil.example/`, {
+        email: 'owner@example.com',
+        password: PASSWORD,
+        [asked]: '//evil.example/',
+      });
+      expect(headers['location'], asked).to.equal('/console');
+    }
+    const stranger = await new Visitor(app).get('/console//evil.example/%2e%2e');
+    expect(stranger.headers['location'] ?? '').not.to.include('evil');
+  });
+
+  it('finds out nothing about who has an account by signing in', async () => {
+    const texts = new Set<string>();
+    for (const email of ['owner@example.com', 'nobody@example.com', 'OWNER@EXAMPLE.COM ']) {
+      const { status, text } = await new Visitor(app).send('/console/sign-in', { email, password: 'not that one, no' });
+      expect(status).to.equal(401);
+      texts.add(text.replaceAll(/value="[^"]*"/g, ''));
+    }
+    expect(texts.size).to.equal(1);
+  });
+
+  it('joins an account once by an invitation, however many follow it at once', async () => {
+    const members = `/console/accounts/${account.accountId}/members`;
+    await owner.get(members);
+    const { text } = await owner.send(members, { email: 'raced@example.com', role: 'developer' });
+    const path = new URL(/http[^"<\s]+\/console\/join\/[\w-]+/.exec(text)?.[0] ?? '').pathname;
+    const fields = { name: 'Raced', password: PASSWORD, repeated: PASSWORD };
+    const answers = await Promise.all(Array.from({ length: 5 }, () => new Visitor(app).send(path, fields)));
+    expect(answers.filter(({ status }) => status === 303)).to.have.length(1);
+    expect(answers.every(({ status }) => status < 500)).to.equal(true);
+    expect(await app.database('users').where({ email: 'raced@example.com' })).to.have.length(1);
+  });
+
+  it('does nothing more once removed or given another role, with the session and the forms from before', async () => {
+    const members = `/console/accounts/${account.accountId}/members`;
+    const dev = await Visitor.invited(app, {
+      email: 'dev@example.com',
+      account_id: account.accountId,
+      member_role: 'developer',
+    });
+    const [{ id }] = await app.database('users').where({ email: 'dev@example.com' });
+    const keys = `/console/accounts/${account.accountId}/keys`;
+    const makeKey = (): Promise<Shown> => dev.send(keys, { name: 'mine' });
+    await dev.get(keys);
+    expect((await makeKey()).status).to.equal(200);
+    await owner.get(members);
+    await owner.send(`${members}/${id}/role`, { role: 'finance' });
+    expect((await makeKey()).status).to.equal(403);
+    await owner.send(`${members}/${id}/remove`);
+    expect((await makeKey()).status).to.equal(404);
+    expect(await app.database('api_keys').where({ account_id: account.accountId, name: 'mine' })).to.have.length(1);
+  });
+
+  it('is called by a name that others see, as it is', async () => {
+    const members = `/console/accounts/${account.accountId}/members`;
+    await owner.get(members);
+    const { text } = await owner.send(members, { email: 'named@example.com', role: 'developer' });
+    const path = new URL(/http[^"<\s]+\/console\/join\/[\w-]+/.exec(text)?.[0] ?? '').pathname;
+    for (const name of ['\u200b', 'A\nBcc: x', '\u202eadA', 'a\u2066b', 'x'.repeat(101), '\u00a0']) {
+      const { status } = await new Visitor(app).send(path, { name, password: PASSWORD, repeated: PASSWORD });
+      expect(status, JSON.stringify(name)).to.equal(400);
+    }
+    for (const name of ['Ada', '李 小龙', 'O’Neil-Müller', 'محمد', '👩‍🚀 Zoë'])
+      expect(isPersonName(name), name).to.equal(true);
+  });
+
+  it('gets no formula into a spreadsheet, not even in full-width signs', async () => {
+    const formulas = ['=1+1', '+1', '-1+1', '@SUM(1)', '\t=1', '\r=1', '\n=1', '＝1', '＋1', '－1', '＠1'];
+    const lines: string[] = [];
+    for await (const line of toCsv(formulas, [['name', (formula) => formula]])) lines.push(line);
+    for (const line of lines.slice(1)) expect(line).to.match(/^"?'/);
+  });
+});
