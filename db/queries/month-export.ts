@@ -56,6 +56,11 @@ const MS_PER_DAY = 24 * 60 * 60 * 1000;
 /** Nothing that a chain of transfers pays for takes as long. */
 export const LONGEST_CHAIN_MS = 31 * MS_PER_DAY;
 
+/** Before that of every transfer from that moment on: an id is made before its row, but not by a day. */
+export function firstTransferIdOf(moment: Date): string {
+  return firstIdAt('transfer', moment.getTime() - MS_PER_DAY);
+}
+
 /** The transfers of a month, in the order of their ids; read as they are taken. */
 export function streamMonth(database: Database, month: Month): AsyncIterable<BookedTransfer> {
   return streamPages(async (after: BookedTransfer | undefined, limit) => {
@@ -63,8 +68,7 @@ export function streamMonth(database: Database, month: Month): AsyncIterable<Boo
       from: month.from,
       to: month.to,
       opened: new Date(month.from.getTime() - LONGEST_CHAIN_MS),
-      // An id is made before its row, but not by a day.
-      after: after?.id ?? firstIdAt('transfer', month.from.getTime() - MS_PER_DAY),
+      after: after?.id ?? firstTransferIdOf(month.from),
       limit,
     });
     return rows.map(({ amount, signupAmount, released, cost, ...row }) => ({

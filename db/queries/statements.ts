@@ -4,7 +4,7 @@ import type { PicoUsd } from '../../domain/money.ts';
 import { type Database, picoUsd } from '../database.ts';
 import { createdIn, type Period } from '../period.ts';
 import { CHANGE } from '../ledger-sql.ts';
-import { LONGEST_CHAIN_MS } from './month-export.ts';
+import { firstTransferIdOf, LONGEST_CHAIN_MS } from './month-export.ts';
 import { streamPages } from '../stream-pages.ts';
 import type { RowOf } from '../row.ts';
 
@@ -123,7 +123,7 @@ const WITH_CAUSE = /* sql */ `
  * got everything back because it was free, has no cause.
  */
 export async function sumRefunds(database: Database, filter: RefundFilter): Promise<readonly RefundSum[]> {
-  const begun = { from: filter.from && new Date(filter.from.getTime() - LONGEST_CHAIN_MS) };
+  const begun = begunBefore(filter.from);
   const tasks = database('tasks').where('status', 'failed').select('id', 'created_at', 'error_code');
   const requests = database('text_requests').whereNot('outcome', 'succeeded').select('id', 'error_code', 'outcome');
   for (const failed of [tasks, requests]) createdIn(failed, begun);
@@ -139,10 +139,16 @@ export async function sumRefunds(database: Database, filter: RefundFilter): Prom
   return rows.map(({ cause, refunds, amount }) => ({ cause, refunds: Number(refunds), amount: picoUsd(amount) }));
 }
 
+/** When that began which is refunded from a moment on: it excludes the partitions before. */
+function begunBefore(from: Date | undefined): Period {
+  return from ? { from: new Date(from.getTime() - LONGEST_CHAIN_MS) } : {};
+}
+
 function refundsIn(database: Database, { accountId, from, to }: RefundFilter): Knex.QueryBuilder {
   const refunds = database('transfers').where('kind', 'refund');
   if (accountId !== undefined) void refunds.where('account_id', accountId);
   createdIn(refunds, { from, to });
+  createdIn(refunds, begunBefore(from), 'opened_at');
   return refunds;
 }
 
@@ -158,6 +164,7 @@ export async function listRefunds(
 ): Promise<readonly Refund[]> {
   const refunds = refundsIn(database, filter);
   if (before !== undefined) void refunds.where('id', '<', before);
+  if (filter.from) void refunds.where('id', '>=', firstTransferIdOf(filter.from));
   // Where the cause does not matter, only those that are shown are looked up.
   if (filter.cause === undefined) void refunds.orderBy('id', 'desc').limit(limit);
   const query = database
