@@ -38,6 +38,8 @@ interface Waiting<Item, Result> {
 
 /** So few that the next flush need not wait for them. */
 const FEW_ITEMS = 8;
+/** So many that a flush costs little more for each than a larger one, while waiting would leave PostgreSQL idle. */
+const MANY_ITEMS = 32;
 
 /** The wait after a flush for those who are about to come back. */
 class Gathering {
@@ -54,7 +56,7 @@ class Gathering {
   /** @param expected how many items may come */
   begin(expected: number): void {
     if (this.#longestMs === 0 || expected < FEW_ITEMS) return;
-    this.#enough = expected;
+    this.#enough = Math.min(expected, MANY_ITEMS);
     this.#timer = setTimeout(() => {
       this.end();
       this.#onEnd();

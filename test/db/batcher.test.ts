@@ -119,6 +119,22 @@ describe('db/batcher', () => {
       await rest;
     });
 
+    it('does not wait for more than makes a flush worth its cost', async () => {
+      const { batcher, batches, succeed } = createManualBatcher({ maxItems: 100, gatherMs: FOREVER_MS });
+      const first = Promise.all(numbers(0, 80).map((item) => batcher.add(item)));
+      await turn();
+      await succeed(0);
+      const next = Promise.all(numbers(80, 32).map((item) => batcher.add(item)));
+      await turn();
+      expect(batches()).to.deep.equal([numbers(0, 80), numbers(80, 32)]);
+      await succeed(1);
+      await Promise.all([first, next]);
+      const rest = Promise.all(numbers(200, 32).map((item) => batcher.add(item)));
+      await turn();
+      await succeed(2);
+      await rest;
+    });
+
     it('does not wait when only few could come', async () => {
       const { batcher, batches, succeed } = createManualBatcher({ maxItems: 50, gatherMs: FOREVER_MS });
       const first = Promise.all(numbers(0, 3).map((item) => batcher.add(item)));
