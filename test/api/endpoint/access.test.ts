@@ -67,6 +67,7 @@ const NEEDS: Readonly<Record<string, AdminRole>> = {
   reconcile: 'finance',
   listReconciliations: 'readonly',
   getReconciliation: 'readonly',
+  acknowledgeFindings: 'finance',
 };
 
 /** Each may do what those after it may. */

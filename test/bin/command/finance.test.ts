@@ -170,7 +170,7 @@ describe('the commands of finance', () => {
     });
     const report = await genway('reconcile');
     expect(report).to.include(
-      `\nkey_usage: ${keyId}\n  used is 5, its transfers add up to 0\n  To do: The transfers are right.`,
+      `\n1. key_usage: ${keyId}\n  used is 5, its transfers add up to 0\n  To do: The transfers are right.`,
     );
     expect(report).to.match(/CommandError: The books disagree\. Findings: 1\.$/);
     const id = /^(rec_\w+): findings$/m.exec(report)?.[1] ?? '';
