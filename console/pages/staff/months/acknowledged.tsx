@@ -3,6 +3,7 @@ import { Card } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import type { Texts } from '../../../texts/texts.ts';
+import { FoundRow } from '../reconciliations/list.tsx';
 
 /** The findings that stand in the books of a month, with who said why; nothing where there are none. */
 export function AcknowledgedFindings({
@@ -20,16 +21,7 @@ export function AcknowledgedFindings({
         label={words.acknowledged}
         rows={findings}
         columns={[
-          [
-            reconciliation.row,
-            ({ subject, check }) => (
-              <>
-                <LinkedIds text={subject} />
-                <p class="hint">{check}</p>
-              </>
-            ),
-            'name',
-          ],
+          [reconciliation.row, (finding) => <FoundRow {...finding} />, 'name'],
           [reconciliation.wrong, ({ detail }) => <LinkedIds text={detail} />],
           [
             reconciliation.acknowledged,

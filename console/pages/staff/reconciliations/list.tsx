@@ -1,6 +1,7 @@
 import type { Reconciliation } from '../../../../db/queries/reconciliations.ts';
 import { Badge, Card, FormButton, Pages, Time } from '../../../html/components.tsx';
 import { DataTable } from '../../../html/data-table.tsx';
+import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { FINANCE, type UserVisit } from '../../../page.ts';
 import type { Texts } from '../../../texts/texts.ts';
 import { may } from '../may.ts';
@@ -67,6 +68,16 @@ export function ReconciliationList({
         />
         <Pages path={path} query={query} next={next} texts={texts} />
       </Card>
+    </>
+  );
+}
+
+/** The row that a finding is about, and the check that found it. */
+export function FoundRow({ subject, check }: { readonly subject: string; readonly check: string }) {
+  return (
+    <>
+      <LinkedIds text={subject} />
+      <p class="hint">{check}</p>
     </>
   );
 }

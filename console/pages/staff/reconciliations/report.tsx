@@ -8,7 +8,7 @@ import { Downloads } from '../../../html/filters.tsx';
 import { LinkedIds } from '../../../html/linked-ids.tsx';
 import { FINANCE, type UserVisit } from '../../../page.ts';
 import { may } from '../may.ts';
-import { findingsOf, ReconciliationBadge } from './list.tsx';
+import { findingsOf, FoundRow, ReconciliationBadge } from './list.tsx';
 
 interface Props {
   readonly reconciliation: Reconciliation;
@@ -66,16 +66,7 @@ function Findings({ reconciliation, findings, visit }: Props) {
         label={words.toDo}
         rows={numbered}
         columns={[
-          [
-            words.row,
-            ({ check, subject }) => (
-              <>
-                <LinkedIds text={subject} />
-                <p class="hint">{check}</p>
-              </>
-            ),
-            'name',
-          ],
+          [words.row, (finding) => <FoundRow {...finding} />, 'name'],
           [words.wrong, ({ detail }) => <LinkedIds text={detail} />],
           [words.remedy, ({ remedy }) => <LinkedIds text={remedy} />],
           [
